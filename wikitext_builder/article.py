@@ -1,0 +1,48 @@
+"""Page and Article: the two records of the pipeline, what editors wrote and what readers see."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+HEADING = re.compile(r"(?P<marks>=(?: =)*|=+) (?P<text>.*\S) (?P=marks)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A Wikipedia page at one revision, as its editors wrote it."""
+
+    title: str
+    page_id: int
+    revision_id: int
+    timestamp: str  # of the revision, ISO 8601 in UTC: 2016-04-16T17:15:34Z
+    wikitext: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Article:
+    """The text of a page: headings and paragraphs, one a line.
+
+    `lines` are the lines of the dataset's files without their outer spaces, blank ones included:
+    `("", "= Title =", "", "A paragraph.", "", "== Heading ==", "", "Another.")`. Before tokenization they are
+    plain text; after it the tokens of a line are parted by single spaces and a heading is `= = Heading = =`.
+    """
+
+    title: str
+    page_id: int
+    revision_id: int
+    timestamp: str
+    lines: tuple[str, ...]
+    left_out: tuple[str, ...] = ()  # wikitext of each template call whose text nobody knew
+
+
+def heading_level(line: str) -> int:
+    """The level of a heading line, tokenized or not; 0 for any other line.
+
+    >>> heading_level("= Title ="), heading_level("== Early life =="), heading_level("= = Early life = =")
+    (1, 2, 2)
+    >>> heading_level("A paragraph."), heading_level("")
+    (0, 0)
+    """
+    match = HEADING.fullmatch(line)
+    return match["marks"].count("=") if match else 0
