@@ -1,0 +1,366 @@
+"""Fetched pages in one SQLite file: a row a revision, resumable, safe against a kill at any moment."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import zstandard
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+
+Row = tuple[Any, ...]  # what SQLite gives is as typed as its columns
+APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
+FORMAT = 1
+SCHEMA = """
+CREATE TABLE revisions (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, page_id INTEGER NOT NULL, title TEXT NOT NULL,
+    timestamp TEXT NOT NULL, sha1 TEXT NOT NULL, source TEXT NOT NULL, body BLOB NOT NULL,
+    UNIQUE (language, revision_id)
+);
+CREATE INDEX revisions_by_page ON revisions (language, page_id, timestamp, revision_id);
+CREATE INDEX revisions_by_title ON revisions (language, title, timestamp, revision_id);
+CREATE TABLE wanted (
+    language TEXT NOT NULL, title TEXT NOT NULL, as_of TEXT NOT NULL, revision_id INTEGER NOT NULL,
+    settled INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (language, title, as_of, revision_id)
+) WITHOUT ROWID;
+CREATE TABLE rejected (
+    language TEXT NOT NULL, title TEXT NOT NULL, page_id INTEGER NOT NULL, revision_id INTEGER NOT NULL,
+    reason TEXT NOT NULL, detail TEXT NOT NULL,
+    PRIMARY KEY (language, title, revision_id)
+) WITHOUT ROWID;
+CREATE TABLE expansions (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, call TEXT NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (language, revision_id, call)
+) WITHOUT ROWID;
+CREATE TABLE progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """Which revision of which page: a line of a lock file."""
+
+    title: str
+    page_id: int
+    revision_id: int
+    timestamp: str  # ISO 8601 in UTC
+    sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Wanted:
+    """What a selection asked for: a title's newest revision, its revision as of a date, or one revision."""
+
+    title: str
+    as_of: str = ""  # ISO 8601 in UTC; empty: the newest
+    revision_id: int = 0  # 0: not a certain one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A page that is not used, and why."""
+
+    title: str
+    page_id: int = 0  # 0: not known
+    revision_id: int = 0
+    reason: str
+    detail: str
+
+
+def sha1_of(wikitext: str) -> str:
+    """SHA-1 of the text in UTF-8, hexadecimal, as MediaWiki's API gives it."""
+    return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
+
+
+class Store:
+    """An open store. Each writing method is one transaction: done wholly or not at all."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._compress = zstandard.ZstdCompressor(level=6)
+        self._decompress = zstandard.ZstdDecompressor()
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """Open a store for writing; an absent or empty file becomes one.
+
+        Raises:
+            BuilderError: The file is something else, of another version, or cannot be written.
+        """
+        with _as_builder_error(path):
+            connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                connection.executescript(
+                    f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID};"
+                    f"PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
+                )
+            _check_format(path, connection)
+            connection.execute("PRAGMA synchronous = NORMAL")
+        return cls(path, connection)
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Open a store for reading only; works in a folder that cannot be written too.
+
+        Raises:
+            BuilderError: There is no such file, or it is no store of this version.
+        """
+        if not path.is_file():
+            raise BuilderError(f"{path}: no such store; make one with `wikitext-builder fetch` or `import`")
+        with _as_builder_error(path):
+            uri = path.resolve().as_uri() + "?mode=ro"
+            try:
+                connection = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError:
+                if Path(f"{path}-wal").exists():
+                    raise
+                # A WAL database needs its -shm file even to be read; where that cannot be made nobody writes.
+                connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
+            _check_format(path, connection)
+        return cls(path, connection)
+
+    def close(self) -> None:
+        """Close the file; the store is not used after."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what was asked for
+
+    def want(self, language: str, wanted: Iterable[Wanted]) -> int:
+        """Note what a selection asks for, and return how much of it is new."""
+        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
+        return self._write(
+            "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
+        )
+
+    def missing(self, language: str) -> list[Wanted]:
+        """What was asked for and is neither here nor rejected, in the order of titles."""
+        query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
+        rows = self._read(query, (language,))
+        return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
+
+    # --- what came
+
+    def add(
+        self,
+        language: str,
+        pages: Iterable[Page],
+        *,
+        source: str,
+        settled: Iterable[Wanted] = (),
+        rejected: Iterable[Rejected] = (),
+    ) -> int:
+        """Keep pages and rejections and tick off what they answer, all in one transaction.
+
+        Args:
+            language: Code of the Wikipedia.
+            pages: Revisions; one that is here already is left as it is.
+            source: Where they came from: the API's address or the dump's file name.
+            settled: What was asked for and is answered by these pages or rejections.
+            rejected: Pages that are not used.
+
+        Returns:
+            How many revisions are new.
+        """
+        pages, settled, rejected = list(pages), list(settled), list(rejected)
+        with self._transaction():
+            before = self._connection.total_changes
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO revisions"
+                " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (self._row(language, page, source) for page in pages),
+            )
+            added = self._connection.total_changes - before
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO rejected (language, title, page_id, revision_id, reason, detail)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [(language, r.title, r.page_id, r.revision_id, r.reason, r.detail) for r in rejected],
+            )
+            self._connection.executemany(
+                "UPDATE wanted SET settled = 1"
+                " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
+                [(language, one.title, one.as_of, one.revision_id) for one in settled],
+            )
+        return added
+
+    def _row(self, language: str, page: Page, source: str) -> tuple[object, ...]:
+        body = page.wikitext.encode()
+        sha1 = sha1_of(page.wikitext)
+        packed = self._compress.compress(body)
+        return (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, source, packed)
+
+    def rejected(self, language: str) -> list[Rejected]:
+        """Every rejected page with its reason, in the order of titles."""
+        query = "SELECT title, page_id, revision_id, reason, detail FROM rejected WHERE language = ?"
+        rows = self._read(f"{query} ORDER BY title, revision_id", (language,))
+        return [Rejected(title=t, page_id=p, revision_id=r, reason=why, detail=d) for t, p, r, why, d in rows]
+
+    def languages(self) -> list[str]:
+        """Codes of the Wikipedias of which something is here or was asked for."""
+        query = (
+            "SELECT language FROM revisions UNION SELECT language FROM wanted"
+            " UNION SELECT language FROM rejected"
+        )
+        return sorted(code for (code,) in self._read(query, ()))
+
+    def revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
+        """One revision a page, in the order of page ids: the newest, or the newest that is not after a date.
+
+        Two pages that bear one title (a page was moved or made anew between two fetches) count as one: the
+        newer revision is taken.
+        """
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
+            " WHERE language = ? AND timestamp <= ? ORDER BY timestamp, revision_id"
+        )
+        rows = self._read(query, (language, as_of or "9"))
+        newest = {row[1]: row for row in rows}
+        by_title = {row[0]: row for row in sorted(newest.values(), key=lambda row: (row[3], row[2]))}
+        return [_revision(row) for row in sorted(by_title.values(), key=lambda row: row[1])]
+
+    def all_revisions(self, language: str) -> list[Revision]:
+        """Every revision that is here, in the order of page and revision ids."""
+        query = "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions WHERE language = ?"
+        return [_revision(row) for row in self._read(f"{query} ORDER BY page_id, revision_id", (language,))]
+
+    def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
+        """The pages of these revisions, in the order asked for, read one by one.
+
+        Raises:
+            BuilderError: A revision is not here, or its body is not what was put in.
+        """
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1, body FROM revisions"
+            " WHERE language = ? AND revision_id = ?"
+        )
+        for number in revision_ids:
+            rows = self._read(query, (language, number))
+            if not rows:
+                raise BuilderError(
+                    f"{self.path}: revision {number} of {language} is not in this store; fetch it first"
+                )
+            title, page_id, revision_id, timestamp, sha1, body = rows[0]
+            wikitext = self._unpack(revision_id, sha1, body)
+            yield Page(
+                title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=wikitext
+            )
+
+    def _unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
+        try:
+            wikitext = self._decompress.decompress(body).decode()
+        except (zstandard.ZstdError, UnicodeDecodeError) as error:
+            found = str(error)
+        else:
+            found = sha1_of(wikitext)
+            if found == sha1:
+                return wikitext
+        raise BuilderError(
+            f"{self.path}: the text of revision {revision_id} is damaged ({found} instead of sha1 {sha1});"
+            " make the store anew, the lock file of this one names its revisions"
+        )
+
+    # --- template calls expanded by MediaWiki
+
+    def add_expansions(self, language: str, revision_id: int, expansions: dict[str, str]) -> None:
+        """Keep what `expandtemplates` gave for calls in a revision."""
+        rows = [(language, revision_id, call, text) for call, text in expansions.items()]
+        self._write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?)", rows)
+
+    def expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """The calls of a revision that were expanded, with their texts."""
+        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? ORDER BY call"
+        return dict(self._read(query, (language, revision_id)))
+
+    # --- where a long listing stands
+
+    def progress(self, key: str) -> str | None:
+        """What was noted under a key, None when nothing was."""
+        rows = self._read("SELECT value FROM progress WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
+
+    def note_progress(
+        self, key: str, value: str, *, language: str = "", wanted: Iterable[Wanted] = ()
+    ) -> None:
+        """Note where a listing stands, together with what it has given so far."""
+        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
+            )
+            self._connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, value))
+
+    # --- SQLite
+
+    def _read(self, query: str, values: tuple[object, ...]) -> list[Row]:
+        with _as_builder_error(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    def _write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
+        with self._transaction():
+            before = self._connection.total_changes
+            self._connection.executemany(statement, rows)
+            return self._connection.total_changes - before
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _as_builder_error(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self._connection.in_transaction:  # a full disk has rolled it back already
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+
+def _revision(row: Row) -> Revision:
+    title, page_id, revision_id, timestamp, sha1 = row
+    return Revision(title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, sha1=sha1)
+
+
+def _check_format(path: Path, connection: sqlite3.Connection) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != APPLICATION_ID:
+        raise BuilderError(f"{path}: a SQLite database, but no store of WikiText Builder; name another file")
+    if version != FORMAT:
+        raise BuilderError(
+            f"{path}: a store of format {version}, but this WikiText Builder reads format {FORMAT};"
+            " use the version that wrote it, or write its lock file there and fetch anew here"
+        )
+
+
+@contextmanager
+def _as_builder_error(path: Path) -> Iterator[None]:
+    """Turn SQLite's complaints into ours, with the file and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = {
+            "database or disk is full": "free some space and run the same command again: it goes on",
+            "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
+            "unable to open database file": "its folder does not exist or cannot be written",
+            "database is locked": "another process is writing to it; wait for that one",
+            "file is not a database": "it is no store; name another file",
+        }.get(str(error), "the file may be damaged")
+        raise BuilderError(f"{path}: {error}; {advice}") from error
