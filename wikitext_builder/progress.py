@@ -1,0 +1,96 @@
+"""How far a long run is: a bar with rate and remaining time on a terminal, quiet lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
+from rich.text import Text
+
+QUIET_SECONDS = 10.0  # between two lines of a stage where no terminal listens
+
+
+class Progress(Protocol):
+    """What long functions call as they go; a stage has ended when done equals total."""
+
+    def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
+        """Report.
+
+        Args:
+            stage: A few words; a new one starts a new bar.
+            done: How many of them.
+            total: Of how many, None where that is not known yet.
+            note: Counts worth seeing, such as `3 rejected`.
+        """
+        ...
+
+
+def no_progress(stage: str, done: int, total: int | None, note: str = "") -> None:
+    """Reports nothing, for callers that do not want to hear."""
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """The speed of a stage, items a second."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:.1f}/s" if speed else "")
+
+
+@contextmanager
+def shown_progress(stream: TextIO = sys.stderr) -> Iterator[Progress]:
+    """A bar a stage on a terminal; elsewhere a line when a stage starts, ends, and each ten seconds between."""
+    if stream.isatty():
+        with _bars(Console(file=stream)) as report:
+            yield report
+    else:
+        yield _quiet_lines(stream, time.monotonic)
+
+
+@contextmanager
+def _bars(console: Console) -> Iterator[Progress]:
+    columns = (
+        TextColumn("{task.description:>12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with RichProgress(*columns, console=console) as bars:
+        tasks = {}
+
+        def report(stage: str, done: int, total: int | None, note: str = "") -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, note=note)
+            bars.update(tasks[stage], completed=done, total=total, note=note)
+
+        yield report
+
+
+def _quiet_lines(stream: TextIO, clock: Callable[[], float]) -> Progress:
+    last: dict[str, float] = {}
+
+    def report(stage: str, done: int, total: int | None, note: str = "") -> None:
+        now = clock()
+        if done == total or stage not in last or now - last[stage] >= QUIET_SECONDS:
+            last[stage] = now
+            of_total = f"/{total}" if total is not None else ""
+            print(f"{stage}: {done}{of_total}{' ' + note if note else ''}", file=stream, flush=True)
+
+    return report
