@@ -52,7 +52,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def shown_progress(stream: TextIO = sys.stderr) -> Iterator[Progress]:
-    """A bar a stage on a terminal; elsewhere a line when a stage starts, ends, and each ten seconds between."""
+    """A bar a stage on a terminal; elsewhere a line when a stage starts, each ten seconds, and at its end."""
     if stream.isatty():
         with _bars(Console(file=stream)) as report:
             yield report

@@ -1,0 +1,27 @@
+"""What makes a dataset: every number that decides its bytes, with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All that decides a dataset besides its pages."""
+
+    name: str  # of the files: NAME-v1.zip, NAME-raw-v1.zip
+    train_articles: int | None  # at most; None for all that remain
+    valid_articles: int = 60  # Table 1 of the paper
+    test_articles: int = 60  # Table 1
+    min_count: int = 3  # section 4.3: words with a count below 3 become <unk>
+    sections: str = "official"  # or "clean": see extract/sections.py
+    language: str = "en"
+    seed: str = "wikitext"  # of the split; ours, for the paper does not say how articles were chosen
+
+
+RECIPES: dict[str, Recipe] = {
+    "wikitext-2": Recipe(name="wikitext-2", train_articles=600),  # Table 1
+    "wikitext-103": Recipe(name="wikitext-103", train_articles=None),  # Table 1: 28,475 in the original
+    # For a look and for tests: the bundled sample, or some tens of articles.
+    "demo": Recipe(name="wikitext-demo", train_articles=None, valid_articles=3, test_articles=3),
+}

@@ -1,0 +1,84 @@
+"""The vocabulary of a dataset: the words of train that are frequent enough, and what stands for the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wikitext_builder.errors import BuilderError
+
+UNK = "<unk>"  # any word that is not in the vocabulary
+EOS = "<eos>"  # the end of a line, blank ones included
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens and their ids: `<unk>` and `<eos>` first, then the most frequent first.
+
+    >>> vocabulary = Vocabulary.of_counts(Counter({"the": 5, "cat": 3, "dodo": 2}), min_count=3)
+    >>> vocabulary.tokens
+    ('<unk>', '<eos>', 'the', 'cat')
+    >>> vocabulary.encode(["the", "dodo"])
+    [2, 0]
+    """
+
+    tokens: tuple[str, ...]
+    ids: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", {token: index for index, token in enumerate(self.tokens)})
+
+    @classmethod
+    def of_counts(cls, counts: Mapping[str, int], *, min_count: int = 3) -> Vocabulary:
+        """The vocabulary of a text in which each token occurs so often.
+
+        Args:
+            counts: Of the raw train tokens, without `<eos>`.
+            min_count: What a type must reach: 3 in the paper, section 4.3.
+        """
+        frequent = [
+            token for token, count in counts.items() if count >= min_count and token not in (UNK, EOS)
+        ]
+        return cls((UNK, EOS, *sorted(frequent, key=lambda token: (-counts[token], token))))
+
+    @classmethod
+    def of_file(cls, train: Path) -> Vocabulary:
+        """The vocabulary of a dataset whose train file has its rare words replaced already.
+
+        Raises:
+            BuilderError: The file cannot be read.
+        """
+        counts: Counter[str] = Counter()
+        try:
+            with train.open(encoding="utf-8", newline="\n") as file:
+                for line in file:
+                    counts.update(line.split())
+        except (OSError, UnicodeDecodeError) as error:
+            raise BuilderError(f"{train}: {error}; expected a file of tokens in UTF-8") from error
+        return cls.of_counts(counts, min_count=1)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self.ids
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """Ids of tokens; unknown ones get that of `<unk>`, 0."""
+        ids = self.ids
+        return [ids.get(token, 0) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Tokens of ids.
+
+        Raises:
+            IndexError: An id is not of this vocabulary.
+        """
+        return [self.tokens[index] for index in ids]
+
+    def without_rare(self, line: str) -> str:
+        """A line of tokens with `<unk>` for each that is not in the vocabulary."""
+        ids = self.ids
+        return " ".join([token if token in ids else UNK for token in line.split()])
