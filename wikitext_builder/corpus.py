@@ -48,8 +48,8 @@ def read_lines(path: Path) -> Iterator[str]:
                     yield line[1:-2]
                 else:
                     raise BuilderError(
-                        f"{path}, line {number}: {line[:60]!r} is no line of WikiText; expected a space, tokens"
-                        " parted by spaces, a space and a newline"
+                        f"{path}, line {number}: {line[:60]!r} is no line of WikiText; expected a space,"
+                        " tokens parted by spaces, a space and a newline"
                     )
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a WikiText file in UTF-8") from error

@@ -290,6 +290,15 @@ class Store:
         query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? ORDER BY call"
         return dict(self._read(query, (language, revision_id)))
 
+    def expansions_digest(self, language: str) -> str:
+        """sha256 over all expansions of a language: they are part of what a dataset is made of."""
+        digest = hashlib.sha256()
+        query = "SELECT revision_id, call, text FROM expansions WHERE language = ?"
+        with _as_builder_error(self.path):
+            for row in self._connection.execute(f"{query} ORDER BY revision_id, call", (language,)):
+                digest.update(repr(row).encode())
+        return digest.hexdigest()
+
     # --- where a long listing stands
 
     def progress(self, key: str) -> str | None:

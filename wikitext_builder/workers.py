@@ -24,7 +24,7 @@ AHEAD = 2  # tasks handed out a worker: enough to keep it busy, few enough to lo
 def run(function: Callable[[Task], Result], tasks: Sequence[Task], *, workers: int) -> Iterator[Result]:
     """Yield the results of a function over tasks, in any order.
 
-    A worker that dies (killed, out of memory) breaks its pool; what is missing then is done again in a new one.
+    A worker that dies (killed, out of memory) breaks its pool; what is missing is done again in a new one.
 
     Args:
         function: Top-level and pure but for files that it writes whole; doing a task twice does no harm.

@@ -1,0 +1,165 @@
+"""Whether a dataset is what it says: hashes, grammar, counts and the rule of its vocabulary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from wikitext_builder.corpus import (
+    MANIFEST,
+    Manifest,
+    SplitCounts,
+    entry_of,
+    read_articles,
+    read_lines,
+    read_manifest,
+)
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.split import SPLITS
+from wikitext_builder.vocabulary import EOS, UNK, Vocabulary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    passed: bool | None  # None: it could not be checked, and `found` says why
+    found: str
+
+
+def verify(directory: Path) -> list[Check]:
+    """Check a dataset, ours or the official one.
+
+    Raises:
+        BuilderError: There is no dataset, or its manifest cannot be read.
+    """
+    splits = {name: directory / f"wiki.{name}.tokens" for name in SPLITS}
+    present = {name: path for name, path in splits.items() if path.is_file()}
+    if not present:
+        raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
+    manifest = read_manifest(directory)
+    checks = [*_hashes(directory, manifest)]
+    counts: dict[str, Counter[str]] = {}
+    for name, path in present.items():
+        grammar = _guarded(f"{path.name} grammar", lambda path=path: _grammar(path))
+        checks.append(grammar)
+        if grammar.passed:
+            counts[name] = _token_counts(path)
+            checks.extend(_counts(name, path, counts[name], manifest))
+            checks.extend(_raw(path, directory / f"wiki.{name}.raw"))
+    checks.extend(_vocabulary(directory, counts, manifest))
+    return checks
+
+
+def _guarded(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name=name, passed=True, found=look())
+    except BuilderError as error:
+        return Check(name=name, passed=False, found=str(error))
+
+
+def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
+    if manifest is None:
+        yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
+        return
+    for name, expected in manifest.files.items():
+        path = directory / name
+        if not path.is_file():
+            yield Check(name=f"{name} sha256", passed=False, found="the file is missing; build it again")
+        elif (found := entry_of(path)) == expected:
+            yield Check(
+                name=f"{name} sha256", passed=True, found=f"{found.sha256[:12]}…, {found.bytes:,} bytes"
+            )
+        else:
+            found_text = f"{found.sha256} ({found.bytes:,} bytes)"
+            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); build it again"
+            yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
+
+
+def _grammar(path: Path) -> str:
+    articles = lines = 0
+    for article in read_articles(path):
+        articles += 1
+        lines += len(article)
+        for line in article:
+            if "  " in line or line != line.strip():
+                raise BuilderError(
+                    f"{path}: {line[:60]!r} in {article[1]!r} has more than one space in a row"
+                )
+    return f"{articles:,} articles, {lines:,} lines"
+
+
+def _token_counts(path: Path) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for line in read_lines(path):
+        counts.update(line.split())
+        counts[EOS] += 1
+    return counts
+
+
+def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | None) -> Iterator[Check]:
+    found = (sum(1 for _ in read_articles(path)), counts[EOS], counts.total(), counts[UNK])
+    text = "{:,} articles, {:,} lines, {:,} tokens with <eos>, {:,} <unk>"
+    if manifest is None:
+        yield Check(
+            name=f"{name} counts", passed=None, found=f"{text.format(*found)}; no manifest to compare"
+        )
+        return
+    says: SplitCounts = manifest.splits[name]
+    expected = (says.articles, says.lines, says.tokens, says.unknown)
+    but = "" if found == expected else f"; the manifest says {text.format(*expected)}"
+    yield Check(name=f"{name} counts", passed=found == expected, found=text.format(*found) + but)
+
+
+def _raw(tokens: Path, raw: Path) -> Iterator[Check]:
+    """The raw file must differ from that of tokens in rare words only."""
+    if not raw.is_file():
+        yield Check(name=f"{raw.name} against {tokens.name}", passed=None, found=f"no {raw.name} here")
+        return
+
+    def look() -> str:
+        replaced = 0
+        for number, (with_rare, without) in enumerate(
+            zip_longest(read_lines(raw), read_lines(tokens)), start=1
+        ):
+            before, after = (with_rare or "").split(), (without or "").split()
+            differences = [pair for pair in zip_longest(before, after) if pair[0] != pair[1]]
+            if any(word != UNK for _, word in differences) or (with_rare is None) != (without is None):
+                raise BuilderError(
+                    f"{raw}, line {number}: {differences[:1]} differ, and not because a rare word became {UNK}"
+                )
+            replaced += len(differences)
+        return f"{replaced:,} rare words replaced, all else equal"
+
+    yield _guarded(f"{raw.name} against {tokens.name}", look)
+
+
+def _vocabulary(
+    directory: Path, counts: dict[str, Counter[str]], manifest: Manifest | None
+) -> Iterator[Check]:
+    if "train" not in counts:
+        yield Check(name="vocabulary", passed=None, found="no train file to take it from")
+        return
+    types, min_count = counts["train"], manifest.recipe.min_count if manifest else 3
+    rare = sorted(token for token, count in types.items() if count < min_count and token not in (UNK, EOS))
+    size = len(types.keys() | {UNK, EOS})
+    wrong = f"; {len(rare):,} types of train are rarer than {min_count}, such as {rare[:3]}" if rare else ""
+    if manifest and manifest.vocabulary != size:
+        wrong += f"; the manifest says {manifest.vocabulary:,}"
+    yield Check(name="vocabulary", passed=not wrong, found=f"{size:,} types{wrong}")
+    for name in counts.keys() - {"train"}:
+        foreign = sorted(counts[name].keys() - types.keys() - {UNK, EOS})
+        text = f"{len(foreign):,} types that are not in train" + (
+            f", such as {foreign[:3]}" if foreign else ""
+        )
+        yield Check(name=f"{name} words", passed=not foreign, found=text)
+    raw = directory / "wiki.train.raw"
+    if raw.is_file():
+        expected = Vocabulary.of_counts(_token_counts(raw), min_count=min_count)
+        lost = sorted(set(expected.tokens) - types.keys() - {UNK, EOS})
+        text = f"{len(lost):,} frequent words of {raw.name} are not in it" + (f": {lost[:3]}" if lost else "")
+        yield Check(name="vocabulary rule", passed=not lost, found=text)
