@@ -188,7 +188,7 @@ def clean(line: str) -> str:
     return unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, INVISIBLE.sub("", line)))
 
 
-def sort_marks(marks: re.Match[str]) -> str:
+def sort_marks(marks: regex.Match[str]) -> str:
     """A long run of combining marks in canonical order, for which `unicodedata` takes quadratic time."""
     parts = "".join(unicodedata.normalize("NFD", mark) for mark in marks[0])
     return "".join(sorted(parts, key=unicodedata.combining))
@@ -206,7 +206,7 @@ def nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]]
     known = sorted(set(tables.available_langs.values()))
     if language not in known:
         raise BuilderError(
-            f"no Moses tokenizer for the language {language!r}; the languages are {', '.join(known)}: take one"
+            f"no Moses tokenizer for the language {language!r}; known are {', '.join(known)}: take one"
         )
     lines = frozenset(tables.words(language))
     numeric = frozenset(line.rpartition(" ")[0] for line in lines if line.endswith(" #NUMERIC_ONLY#"))
