@@ -17,6 +17,7 @@ from typing import Any
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.recipes import Recipe
+from wikitext_builder.split import SPLITS
 from wikitext_builder.vocabulary import EOS, Vocabulary
 
 TITLE = re.compile(r"= (?!= ).*\S =")
@@ -158,6 +159,8 @@ def read_manifest(directory: Path) -> Manifest | None:
 def _manifest(fields: dict[str, Any]) -> Manifest:
     if fields["format"] != MANIFEST_FORMAT:
         raise ValueError(f"format {fields['format']!r}")
+    if set(fields["splits"]) != set(SPLITS):
+        raise ValueError(f"splits {sorted(fields['splits'])}")
     for name in fields["files"]:
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(f"the file name {name!r} leads out of the dataset")

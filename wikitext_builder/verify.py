@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def verify(directory: Path) -> list[Check]:
     checks = [*_hashes(directory, manifest)]
     counts: dict[str, Counter[str]] = {}
     for name, path in present.items():
-        grammar = _guarded(f"{path.name} grammar", lambda path=path: _grammar(path))
+        grammar = _guarded(f"{path.name} grammar", partial(_grammar, path))
         checks.append(grammar)
         if grammar.passed:
             counts[name] = _token_counts(path)
@@ -130,7 +131,7 @@ def _raw(tokens: Path, raw: Path) -> Iterator[Check]:
             differences = [pair for pair in zip_longest(before, after) if pair[0] != pair[1]]
             if any(word != UNK for _, word in differences) or (with_rare is None) != (without is None):
                 raise BuilderError(
-                    f"{raw}, line {number}: {differences[:1]} differ, and not because a rare word became {UNK}"
+                    f"{raw}, line {number}: {differences[:1]} differ, not as a rare word and {UNK} do"
                 )
             replaced += len(differences)
         return f"{replaced:,} rare words replaced, all else equal"
@@ -151,7 +152,7 @@ def _vocabulary(
     if manifest and manifest.vocabulary != size:
         wrong += f"; the manifest says {manifest.vocabulary:,}"
     yield Check(name="vocabulary", passed=not wrong, found=f"{size:,} types{wrong}")
-    for name in counts.keys() - {"train"}:
+    for name in (name for name in counts if name != "train"):
         foreign = sorted(counts[name].keys() - types.keys() - {UNK, EOS})
         text = f"{len(foreign):,} types that are not in train" + (
             f", such as {foreign[:3]}" if foreign else ""
