@@ -149,7 +149,7 @@ def read_manifest(directory: Path) -> Manifest | None:
         return None
     try:
         return _manifest(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BuilderError(
             f"{path}: {type(error).__name__}: {error}; expected a manifest of format {MANIFEST_FORMAT}."
             " Build the dataset again, or use the version that wrote it"

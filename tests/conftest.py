@@ -1,0 +1,21 @@
+"""What tests share: where the real data lies, and the bundled sample as a store."""
+
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def data(name: str) -> Path:
+    """A path in the folder of real data beside the project; the test is skipped where it is absent."""
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"needs the real data of ../shared/data/{name}, which is not part of the project")
+    return path
+
+
+@pytest.fixture
+def wikitext_2() -> Path:
+    """The official WikiText-2, word level."""
+    return data("wikitext-2")
