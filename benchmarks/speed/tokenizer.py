@@ -1,0 +1,73 @@
+"""Speed of the tokenizer beside sacremoses and beside one pass of a regular expression.
+
+    python benchmarks/speed/tokenizer.py [FILE [RUNS]]
+
+FILE holds official lines of tokens (by default WikiText-2's raw valid file); they are detokenized first. All
+tools run in this one process on the same lines; the table shows the median of RUNS runs by wall clock.
+sacremoses runs with the two switches of the recipe and nothing mended. A file with `<unk>` shows fewer equal
+lines, since that is not a word of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from sacremoses import MosesTokenizer
+
+from wikitext_builder.detokenizer import detokenize_line
+from wikitext_builder.tokenizer import Tokenizer
+
+OFFICIAL = Path(__file__).parents[2].parent / "shared/data/wikitext-2-raw/wiki.valid.raw"
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def measure(lines: list[str], runs: int) -> dict[str, tuple[float, float]]:
+    """Seconds at the median, and the share of lines with the official tokens, by tool."""
+    text = [detokenize_line(line) for line in lines]
+    moses = MosesTokenizer("en")
+    warm = Tokenizer("en")
+    any(map(warm.tokenize_line, text))  # one pass fills its memory
+    tools: dict[str, Callable[[], Iterable[str]]] = {
+        "sacremoses": lambda: [
+            moses.tokenize(line, aggressive_dash_splits=True, escape=False, return_str=True) for line in text
+        ],
+        "wikitext_builder, cold": lambda: list(map(Tokenizer("en").tokenize_line, text)),
+        "wikitext_builder, warm": lambda: list(map(warm.tokenize_line, text)),
+        "one findall and join": lambda: [" ".join(WORD.findall(line)) for line in text],
+        "split and join": lambda: [" ".join(line.split()) for line in text],
+    }
+    results = {}
+    for name, tool in tools.items():
+        seconds = []
+        for _ in range(runs):
+            started = time.perf_counter()
+            tokens = list(tool())
+            seconds.append(time.perf_counter() - started)
+        equal = sum(ours.split() == line.split() for ours, line in zip(tokens, lines, strict=True))
+        results[name] = statistics.median(seconds), equal / len(lines)
+    return results
+
+
+def main(path: Path, runs: int) -> None:
+    """Print the table for a file of official lines."""
+    lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    megabytes = sum(len(detokenize_line(line).encode()) for line in lines) / 1e6
+    results = measure(lines, runs)
+    slowest = results["sacremoses"][0]
+    sys.stdout.write(
+        f"{path.name}: {len(lines):,} lines, {megabytes:.2f} MB of text; median of {runs} runs\n"
+    )
+    sys.stdout.write(f"{'tool':24}{'seconds':>9}{'MB/s':>8}{'ratio':>8}{'lines equal':>13}\n")
+    for name, (seconds, equal) in results.items():
+        sys.stdout.write(
+            f"{name:24}{seconds:9.3f}{megabytes / seconds:8.2f}{slowest / seconds:8.1f}{equal:13.2%}\n"
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else OFFICIAL, int(sys.argv[2]) if sys.argv[2:] else 5)
