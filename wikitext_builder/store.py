@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +37,15 @@ CREATE TABLE rejected (
     reason TEXT NOT NULL, detail TEXT NOT NULL,
     PRIMARY KEY (language, title, revision_id)
 ) WITHOUT ROWID;
+CREATE TABLE redirects (
+    language TEXT NOT NULL, title TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (language, title)
+) WITHOUT ROWID;
+CREATE TABLE listed (
+    listing TEXT NOT NULL, title TEXT NOT NULL, PRIMARY KEY (listing, title)
+) WITHOUT ROWID;
 CREATE TABLE expansions (
     language TEXT NOT NULL, revision_id INTEGER NOT NULL, call TEXT NOT NULL, text TEXT NOT NULL,
+    failure TEXT NOT NULL,
     PRIMARY KEY (language, revision_id, call)
 ) WITHOUT ROWID;
 CREATE TABLE progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -151,6 +158,11 @@ class Store:
             "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
         )
 
+    def wanted_count(self, language: str) -> int:
+        """How much was asked for, settled or not."""
+        query = "SELECT count(*) FROM wanted WHERE language = ?"
+        return int(self._read(query, (language,))[0][0])
+
     def missing(self, language: str) -> list[Wanted]:
         """What was asked for and is neither here nor rejected, in the order of titles."""
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
@@ -167,6 +179,7 @@ class Store:
         source: str,
         settled: Iterable[Wanted] = (),
         rejected: Iterable[Rejected] = (),
+        redirects: Mapping[str, str] | None = None,
     ) -> int:
         """Keep pages and rejections and tick off what they answer, all in one transaction.
 
@@ -176,6 +189,7 @@ class Store:
             source: Where they came from: the API's address or the dump's file name.
             settled: What was asked for and is answered by these pages or rejections.
             rejected: Pages that are not used.
+            redirects: Titles that lead to others.
 
         Returns:
             How many revisions are new.
@@ -196,6 +210,10 @@ class Store:
                 [(language, r.title, r.page_id, r.revision_id, r.reason, r.detail) for r in rejected],
             )
             self._connection.executemany(
+                "INSERT OR REPLACE INTO redirects (language, title, target) VALUES (?, ?, ?)",
+                [(language, title, target) for title, target in (redirects or {}).items()],
+            )
+            self._connection.executemany(
                 "UPDATE wanted SET settled = 1"
                 " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
                 [(language, one.title, one.as_of, one.revision_id) for one in settled],
@@ -213,6 +231,11 @@ class Store:
         query = "SELECT title, page_id, revision_id, reason, detail FROM rejected WHERE language = ?"
         rows = self._read(f"{query} ORDER BY title, revision_id", (language,))
         return [Rejected(title=t, page_id=p, revision_id=r, reason=why, detail=d) for t, p, r, why, d in rows]
+
+    def redirects(self, language: str) -> dict[str, str]:
+        """Titles that were asked for and lead to another, with that one."""
+        query = "SELECT title, target FROM redirects WHERE language = ? ORDER BY title"
+        return dict(self._read(query, (language,)))
 
     def languages(self) -> list[str]:
         """Codes of the Wikipedias of which something is here or was asked for."""
@@ -280,15 +303,36 @@ class Store:
 
     # --- template calls expanded by MediaWiki
 
-    def add_expansions(self, language: str, revision_id: int, expansions: dict[str, str]) -> None:
-        """Keep what `expandtemplates` gave for calls in a revision."""
-        rows = [(language, revision_id, call, text) for call, text in expansions.items()]
-        self._write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?)", rows)
+    def add_expansions(
+        self,
+        language: str,
+        revision_id: int,
+        expansions: Mapping[str, str],
+        failures: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep what `expandtemplates` gave for calls in a revision, and why it gave nothing for others."""
+        rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
+        rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
+        self._write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
 
     def expansions(self, language: str, revision_id: int) -> dict[str, str]:
         """The calls of a revision that were expanded, with their texts."""
-        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? ORDER BY call"
-        return dict(self._read(query, (language, revision_id)))
+        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
+        return dict(self._read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """The calls of a revision that could not be expanded, with the reasons."""
+        query = (
+            "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
+        )
+        return dict(self._read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def expansion_counts(self, language: str) -> dict[str, int]:
+        """How many calls were expanded (under the empty reason) and how many failed, by reason."""
+        query = (
+            "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
+        )
+        return dict(self._read(query, (language,)))
 
     def expansions_digest(self, language: str) -> str:
         """sha256 over all expansions of a language: they are part of what a dataset is made of."""
@@ -316,6 +360,20 @@ class Store:
                 "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
             )
             self._connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, value))
+
+    def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
+        """Note the titles that a part of a listing gave, and where it goes on."""
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO listed (listing, title) VALUES (?, ?)", [(listing, t) for t in titles]
+            )
+            self._connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (listing, position))
+
+    def listed(self, listing: str) -> list[str]:
+        """The titles that a listing has given so far, in their order."""
+        return sorted(
+            title for (title,) in self._read("SELECT title FROM listed WHERE listing = ?", (listing,))
+        )
 
     # --- SQLite
 

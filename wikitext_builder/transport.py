@@ -1,0 +1,263 @@
+"""HTTP as Wikimedia asks for it: a named operator, no redirects elsewhere, no reading without end."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from threading import Timer
+from urllib.parse import urlencode, urlsplit
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.response import HTTPResponse
+
+from wikitext_builder import __version__
+from wikitext_builder.errors import BuilderError
+
+URL_LENGTH = (
+    2_000  # a longer query goes by POST: servers and caches refuse long addresses from about 8,000 on
+)
+PIECE = 1 << 16
+WIKIMEDIA = (  # https://meta.wikimedia.org/wiki/Wikimedia_projects, and the Foundation's cloud
+    "wikipedia.org", "wikimedia.org", "wiktionary.org", "wikibooks.org", "wikidata.org", "wikifunctions.org",
+    "wikinews.org", "wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "mediawiki.org",
+    "wmcloud.org", "wmflabs.org", "toolforge.org",
+)  # fmt: skip
+MAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
+WEB = re.compile(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/[\w.~:/?#@!$&'*+,;=%-]*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a server is waited for and how much is read from it; none of it is a server's rate limit."""
+
+    attempts: int = 8  # at one request
+    first_wait: float = 1.0  # seconds after the first failure; each further one doubles it
+    longest_wait: float = 60.0  # of our own choice
+    longest_asked_wait: float = 900.0  # a Retry-After beyond it ends the run: it goes on another time
+    connect: float = 20.0
+    silence: float = 60.0  # seconds without a byte
+    request: float = 300.0  # seconds for one request, from its first byte to its last
+    answer_bytes: int = 64 << 20  # MediaWiki's own limit is 8 MiB of text, JSON's escapes make it longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a server said."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class TryAgainError(Exception):
+    """A failure that may pass.
+
+    Attributes:
+        wait: Seconds that the server asks for, None where it asks for nothing.
+        unreachable: No connection was made at all.
+    """
+
+    def __init__(self, what: str, *, wait: float | None = None, unreachable: bool = False) -> None:
+        super().__init__(what)
+        self.wait = wait
+        self.unreachable = unreachable
+
+
+def checked_contact(contact: str) -> str:
+    """The contact, if it is a mail address or a URL.
+
+    >>> checked_contact("jane@example.org")
+    'jane@example.org'
+    """
+    if MAIL.fullmatch(contact) or WEB.fullmatch(contact):
+        return contact
+    raise BuilderError(
+        f"the contact {contact!r} is neither a mail address nor a URL; give one under which you can be"
+        " reached, such as --contact jane@example.org"
+    )
+
+
+def checked_api(api: str, contact: str) -> str:
+    """The address of an API, if it may be asked: https or this machine, and Wikimedia only with a contact.
+
+    >>> checked_api("https://en.wikipedia.org/w/api.php", "jane@example.org")
+    'https://en.wikipedia.org/w/api.php'
+    """
+    try:
+        parts = urlsplit(api)
+        host, _port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise BuilderError(f"the API's address {api!r} cannot be read: {error}") from error
+    if not host or parts.query or parts.fragment or parts.username is not None or not api.isprintable():
+        raise BuilderError(f"the API's address {api!r} is not like https://en.wikipedia.org/w/api.php")
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
+        raise BuilderError(
+            f"the API's address {api!r} is not https://, which only a wiki on this machine may do"
+        )
+    if is_wikimedia(host) and not contact:
+        raise BuilderError(
+            f"{host} belongs to Wikimedia, which asks that tools name their operator; say under which mail"
+            " address or URL you can be reached: --contact jane@example.org"
+        )
+    return api
+
+
+def is_wikimedia(host: str) -> bool:
+    """Whether a host is one of the Wikimedia Foundation's.
+
+    >>> is_wikimedia("en.wikipedia.org"), is_wikimedia("wikipedia.org.example.com")
+    (True, False)
+    """
+    host = host.lower().rstrip(".")
+    return any(host == name or host.endswith(f".{name}") for name in WIKIMEDIA)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def user_agent(contact: str) -> str:
+    """How we name ourselves: https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy ."""
+    named = f" ({contact})" if contact else ""
+    return f"WikiTextBuilder/{__version__}{named} requests/{requests.__version__}"
+
+
+def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that Retry-After asks for, None where it is absent or unreadable.
+
+    >>> asked_wait({"Retry-After": "5"}, 0.0)
+    5.0
+    >>> asked_wait({"Retry-After": "Thu, 01 Jan 1970 00:01:00 GMT"}, 50.0)
+    10.0
+    """
+    value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+class Transport:
+    """One server, asked over few connections that are kept open."""
+
+    def __init__(
+        self, api: str, *, contact: str, connections: int, patience: Patience, clock: Callable[[], float]
+    ) -> None:
+        self.contact = checked_contact(contact) if contact else ""
+        self.api = checked_api(api, self.contact)
+        self._patience = patience
+        self._clock = clock
+        self._session = requests.Session()
+        self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
+        adapter = HTTPAdapter(pool_maxsize=connections)
+        adapter.poolmanager.pool_classes_by_scheme = _bounded_pools(patience.request)
+        for scheme in ("https://", "http://"):
+            self._session.mount(scheme, adapter)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def send(self, parameters: Mapping[str, str]) -> Reply:
+        """Ask once.
+
+        Raises:
+            TryAgainError: There was no whole answer.
+            BuilderError: The server is not the one it should be, or sends without end.
+        """
+        deadline = self._clock() + self._patience.request
+        try:
+            with self._open(urlencode(parameters)) as response:
+                body = self._body(response, deadline)
+        except requests.exceptions.SSLError as error:
+            raise BuilderError(f"{self.api}: its certificate does not hold: {error}") from error
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            raise TryAgainError(_cause(error), unreachable=_is_unreachable(error)) from error
+        return Reply(status=response.status_code, headers=response.headers, body=body)
+
+    def _open(self, query: str) -> requests.Response:
+        timeout = (self._patience.connect, self._patience.silence)
+        if len(self.api) + len(query) < URL_LENGTH:
+            url = f"{self.api}?{query}"
+            return self._session.get(url, timeout=timeout, stream=True, allow_redirects=False)
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self._session.post(
+            self.api, data=query, headers=form, timeout=timeout, stream=True, allow_redirects=False
+        )
+
+    def _body(self, response: requests.Response, deadline: float) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        while piece := response.raw.read1(PIECE, decode_content=True):
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._patience.answer_bytes:
+                raise BuilderError(
+                    f"{self.api}: an answer of more than {self._patience.answer_bytes:,} bytes, which no"
+                    " MediaWiki gives; check the address"
+                )
+            if self._clock() > deadline:
+                raise TryAgainError(f"the answer was not whole after {self._patience.request:g} seconds")
+        return b"".join(pieces)
+
+
+def _bounded_pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
+    """Connections that wait for the head of an answer no longer than that, even if it comes byte by byte."""
+
+    class Connection(HTTPConnection):
+        def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
+            with _cut_after(seconds, self.sock):
+                return super().getresponse()
+
+    class SecureConnection(HTTPSConnection):
+        def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
+            with _cut_after(seconds, self.sock):
+                return super().getresponse()
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = SecureConnection
+
+    return {"http": Pool, "https": SecurePool}
+
+
+@contextmanager
+def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
+    timer = Timer(seconds, connection.shutdown, [socket.SHUT_RDWR])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason: what urllib3 and requests wrap around it says little."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    causes = [error]
+    while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(inner)
+    return any(isinstance(cause, (ConnectionRefusedError, socket.gaierror)) for cause in causes)
