@@ -1,0 +1,132 @@
+"""Abbreviations, short fixed phrases and names of things."""
+
+from __future__ import annotations
+
+from wikitext_builder.extract.macros.call import Call, Macro, around, first, text
+from wikitext_builder.extract.macros.wrappers import second_or_first
+
+
+def identifier(label: str) -> Macro:
+    """`ISBN 978-…`: a label and the number."""
+    return around(f"{label} ", "")
+
+
+def identifiers(label: str) -> Macro:
+    """`ISBN 978-…, 979-…`: a label and all the numbers."""
+    return lambda call: f"{label} {', '.join(call.positional())}" if call.get("1") else ""
+
+
+def bible(call: Call) -> str | None:
+    """`Genesis 1:2`: book and verses."""
+    return " ".join(value for value in call.positional()[:2] if value) if not call.get("4") else call.get("4")
+
+
+def url(call: Call) -> str | None:
+    """The label of a web address, else the address without its protocol."""
+    address = call.get("2", "1")
+    return address.removeprefix("http://").removeprefix("https://").rstrip("/")
+
+
+def post_nominals(call: Call) -> str | None:
+    """Letters after a name, as in `CB CBE`."""
+    values = [value for value in call.positional() if value]
+    return (call.get("sep") or " ").join(values)
+
+
+def usc(call: Call) -> str | None:
+    """`8 U.S.C. § 1101a`."""
+    return f"{call.get('1')} U.S.C. § {call.get('2')}"
+
+
+def name_and_sort_key(call: Call) -> str | None:
+    """`First Last` of `{{sortname|First|Last}}`."""
+    return f"{call.get('1')} {call.get('2')}".strip()
+
+
+ABBREVIATIONS: dict[str, Macro] = {
+    **dict.fromkeys(
+        "Abbr;Abbrv;Define;Initialism;Acronym;Abbreviation;Acr;Abbrlink;Define abbr;Abbr link".split(";"),
+        first,
+    ),
+    "C.": lambda call: f"c. {call.get('1')}".strip(),
+    "No.": text("No."),
+    "Numero": around("No. ", ""),
+    "ISBN": identifiers("ISBN"),
+    "Isbn": identifiers("ISBN"),
+    "ISBNT": first,
+    "ISSN": identifiers("ISSN"),
+    "OCLC": identifiers("OCLC"),
+    "LCCN": identifier("LCCN"),
+    "DOI": identifier("doi:"),
+    "Doi": around("doi:", ""),
+    "PMID": identifier("PMID"),
+    "PMC": around("PMC ", ""),
+    "ArXiv": around("arXiv:", ""),
+    "Arxiv": around("arXiv:", ""),
+    "OEIS": around("(sequence ", " in the OEIS)"),
+    "OEIS2C": first,
+    "Bibleverse": bible,
+    "Bibleref": bible,
+    "Bibleref2": bible,
+    "Bibleverse-lb": bible,
+    "Bibleverse-nb": lambda call: call.get("2"),
+    "Bibleref2-nb": lambda call: call.get("2"),
+    "Bible": bible,
+    "Sourcetext": second_or_first,
+    "Qref": lambda call: f"{call.get('1')}:{call.get('2')}",
+    "Cite quran": lambda call: f"{call.get('1')}:{call.get('2')}",
+    "URL": url,
+    "Url": url,
+    "Post-nominals": post_nominals,
+    "Postnominals": post_nominals,
+    "USC": usc,
+    "Usc": usc,
+    "UnitedStatesCode": usc,
+    "Sortname": name_and_sort_key,
+    "Sort": lambda call: call.get("2", "1"),
+    "Srt": lambda call: call.get("2", "1"),
+    "Hidden sort key": lambda _call: "",
+    "Vol.": around("Vol. ", ""),
+    "Kia": text("(KIA)"),
+    "KIA": text("(KIA)"),
+    "POW": text("(POW)"),
+    "MIA": text("(MIA)"),
+    "WIA": text("(WIA)"),
+    "N/a": lambda call: call.get("1") or "N/A",
+    "N/A": lambda call: call.get("1") or "N/A",
+    "Na": lambda call: call.get("1") or "N/A",
+    "Nom": lambda call: call.get("1") or "Nominated",
+    "Won": lambda call: call.get("1") or "Won",
+    "Yes": lambda call: call.get("1") or "Yes",
+    "Yes2": lambda call: call.get("1"),
+    "No": lambda call: call.get("1") or "No",
+    "No2": lambda call: call.get("1"),
+    "Tba": text("TBA"),
+    "TBA": text("TBA"),
+    "TBD": text("TBD"),
+    "Success": lambda call: call.get("1") or "Success",
+    "Failure": lambda call: call.get("1") or "Failure",
+    "Unknown": lambda call: call.get("1") or "Unknown",
+    "Dunno": text("?"),
+    "?": text("?"),
+    "Included": text("Included"),
+    "Dropped": text("Dropped"),
+    "Lds": first,
+    "LDS": text("LDS"),
+    "U.S.": text("U.S."),
+    "AD": around("AD ", ""),
+    "BCE": around("", " BCE"),
+    "CE": around("", " CE"),
+    "BC": around("", " BC"),
+    "CO2": text("CO2"),
+    "Co2": text("CO2"),
+    "H2O": text("H2O"),
+    "O2": text("O2"),
+    "Chem name": first,
+    "MV": around("MV ", ""),
+    "Not a typo": lambda call: "".join(call.positional()),
+    "As written": lambda call: "".join(call.positional()),
+    "Key press": lambda call: "+".join(call.positional()),
+    "Keypress": lambda call: "+".join(call.positional()),
+    "Button": first,
+}

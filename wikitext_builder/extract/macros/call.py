@@ -1,0 +1,65 @@
+"""Call: a template call whose arguments are worked out already, and what a macro is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from wikitext_builder.article import Page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A template call: its name as registered, its arguments by name or number."""
+
+    name: str
+    arguments: Mapping[str, str]
+    page: Page
+
+    def get(self, *names: str) -> str:
+        """The first of these arguments that is there and not empty, without outer spaces; else nothing."""
+        for name in names:
+            if value := self.arguments.get(name, "").strip():
+                return value
+        return ""
+
+    def positional(self) -> list[str]:
+        """The arguments 1, 2, … up to the first that is missing, without outer spaces."""
+        values = []
+        while (value := self.arguments.get(str(len(values) + 1))) is not None:
+            values.append(value.strip())
+        return values
+
+
+# The wikitext that the call stands for; None if the macro cannot tell.
+Macro = Callable[[Call], str | None]
+
+
+def text(value: str) -> Macro:
+    """A macro that always gives this text."""
+    return lambda _call: value
+
+
+def first(call: Call) -> str | None:
+    """The first argument: what templates that only change the look of a text give."""
+    return call.get("1")
+
+
+def argument(*names: str) -> Macro:
+    """A macro that gives the first of these arguments that is there."""
+    return lambda call: call.get(*names)
+
+
+def joined(separator: str) -> Macro:
+    """A macro that gives all its numbered arguments, with this between them."""
+    return lambda call: separator.join(value for value in call.positional() if value)
+
+
+def around(before: str, after: str, *names: str) -> Macro:
+    """A macro that gives an argument with text before and after it, or nothing where it is empty."""
+
+    def macro(call: Call) -> str:
+        value = call.get(*(names or ("1",)))
+        return f"{before}{value}{after}" if value else ""
+
+    return macro

@@ -1,0 +1,71 @@
+"""Lists that templates make: an item a line where the page has one a line, else with the mark between."""
+
+from __future__ import annotations
+
+import re
+
+from wikitext_builder.extract.macros.call import Call, Macro
+
+ITEM = re.compile(r"\n[*#:]+\s*")
+
+
+def one_a_line(call: Call) -> str | None:
+    """Each item on a line of its own."""
+    items = [value for value in call.positional() if value]
+    if len(items) == 1 and items[0].startswith(("*", "#", ":")):
+        return "\n" + items[0] + "\n"
+    return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
+
+
+def on_one_line(separator: str) -> Macro:
+    """The items on one line."""
+
+    def macro(call: Call) -> str:
+        items = [value for value in call.positional() if value]
+        if len(items) == 1 and items[0].startswith("*"):
+            items = [item.strip() for item in ITEM.split("\n" + items[0]) if item.strip()]
+        return separator.join(items)
+
+    return macro
+
+
+def words(call: Call) -> str | None:
+    """`a, b, and c`."""
+    items = [value for value in call.positional() if value]
+    if len(items) < 3:
+        return " and ".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def collapsible(call: Call) -> str | None:
+    """The title and the items of a list that folds."""
+    title = call.get("title")
+    return (f"\n\n{title}" if title else "") + (one_a_line(call) or "")
+
+
+LISTS: dict[str, Macro] = {
+    **dict.fromkeys(
+        "Plainlist;Plain list;Unbulleted list;Ubl;Ublist;Ubt;Unbullet;Vunblist;Bulleted list;Blist;Bulletlist;Ordered list;Olist;Unordered list;"
+        "Numbered list;Bulleted;Nblist;Ubil;Flowlist-;Indented plainlist;Ubli;Columns-list;Colist;Cmn;Div col content;Glossary;Tree list-".split(
+            ";"
+        ),
+        one_a_line,
+    ),
+    **dict.fromkeys(
+        "Hlist;Flatlist;Flat list;Flowlist;Hlist-;Horizontal list;Inline block list-".split(";"),
+        on_one_line(" · "),
+    ),
+    **dict.fromkeys(
+        "Comma separated entries;Cslist;Comma-separated list;Comma separated list;Csv;Comma list".split(";"),
+        on_one_line(", "),
+    ),
+    **dict.fromkeys("Br separated entries;Unbulleted list-;Brlist".split(";"), on_one_line("<br>")),
+    "Enum": words,
+    "Collapsible list": collapsible,
+    **dict.fromkeys(
+        "Endplainlist;End plainlist;Endflatlist;End flatlist;Startplainlist;Startflatlist;Glossary end;End hlist".split(
+            ";"
+        ),
+        lambda _call: "\n",
+    ),
+}

@@ -1,0 +1,156 @@
+"""Templates that change only the look of a text, and quotations."""
+
+from __future__ import annotations
+
+from wikitext_builder.extract.macros.call import Call, Macro, argument, around, first
+
+
+def last(call: Call) -> str | None:
+    """The last numbered argument: what templates with the text after a colour or a size give."""
+    values = call.positional()
+    return values[-1] if values else ""
+
+
+def second(call: Call) -> str | None:
+    """The second argument."""
+    return call.get("2")
+
+
+def second_or_first(call: Call) -> str | None:
+    """The second argument, else the first: a link with an optional label."""
+    return call.get("2", "1")
+
+
+def hover(call: Call) -> str | None:
+    """The text that shows, not the one under the mouse; `{{tooltip}}` and `{{H:title}}` differ in order."""
+    return call.get("1") if call.name == "Tooltip" else call.get("2")
+
+
+def block(*names: str) -> Macro:
+    """A quotation in a block of its own, with its author and source under it as the page has it."""
+
+    def macro(call: Call) -> str:
+        quote = call.get(*names)
+        signers = [call.get("author", "sign", "cite", "2"), call.get("title"), call.get("source", "3")]
+        signature = ", ".join(signer for signer in signers if signer)
+        lines = [quote, f"— {signature}" if signature else ""]
+        return "\n\n" + "\n\n".join(line for line in lines if line) + "\n\n"
+
+    return macro
+
+
+def interlanguage(call: Call) -> str | None:
+    """The label of a link to an article that another Wikipedia has."""
+    if label := call.get("lt", "display"):
+        return label
+    values = call.positional()
+    if call.name == "Link-interwiki":
+        return call.get("en", "1")
+    # An older order put the language code first.
+    if len(values) > 1 and len(values[0]) == 2 and values[0].islower() and not values[1].islower():
+        return values[2] if len(values) > 2 and values[2] else values[1]
+    return values[0] if values else None
+
+
+def verse(call: Call) -> str | None:
+    """A verse and its translation, a line each."""
+    lines = [call.get("1", "lang1"), call.get("2", "lang2")]
+    return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
+
+
+def marriage(call: Call) -> str | None:
+    """`Jane Doe (m. 1990–2000)`: only where the dates are plain."""
+    spouse, start, end = call.get("1"), call.get("2"), call.get("3")
+    dates = f"m. {start}" + (
+        f"; div. {end}" if call.get("end", "reason", "()").startswith("div") and end else ""
+    )
+    if end and ";" not in dates:
+        dates = f"m. {start}–{end}"
+    return f"{spouse} ({dates})" if start else spouse
+
+
+_QUOTE = block("1", "text", "quote", "Text")
+
+WRAPPERS: dict[str, Macro] = {
+    **dict.fromkeys(
+        "Nowrap;Nobr;Nobreak;Nwr;Nw;J;Noitalic;Nobold;Normal;Noitalics;Small;Smaller;Smallsub;Big;Larger;Large;Resize;Huge;"
+        "Smallcaps;Sc;Smallcaps all;Aut;SmallCaps;Strong;Em;Bold;Italics;Italic;Emph;Underline;U;Strike;Del;S;Ins;Overline;"
+        "Underset;Mono;Monospace;Code;Codett;Tt;Kbd;Key press;Keypress;Samp;Var;Mvar;Math variable;Not a typo;Proper name;As written;"
+        "Typo;Chem name;Allow wrap;Center;Centre;Right;Left;Align right;Sup;Sub;Sup sub;Su;Larger font;Bigger;Unicode;"
+        "Unichar-;PIE;Polytonic;Hebrew;Vanchor-;Visible anchor-;Serif;Sans-serif;Sans serif;Highlight;Longitem;"
+        "Spell;Sm;Indent text;Block indent;Blockindent;In5;Script;Ruby-;Wikt-lang-;Vertical text;Trim;Lc;Mbox text;DISPLAYTITLE;"
+        "Citation needed span;Cn span;Fact span;Cnspan;Reference necessary;Clarify span;Disputed span;Dubious span;Weasel span;"
+        "Or span;Update span;Page numbers needed span;Anchored;Background color-;"
+        "Chessgloss;Cuegloss;Gli-;Term;Tdes;Defn;Defn1;Linktext;Wiktlnk;Nihongo nom;Native name-;Wrap;Normalwraplink;"
+        "Nowraplinks;Fake heading-;Fake header;Pslink;Lsjb;Poemquote-;Sharp-;Ruby text;CSS text;Hilite;Stack-;Columns-list;Small caps;Smallcaps2;"
+        "Uc;Nobel-;Gb;Blue;Red;Green;Orange;Grey;Gray;Purple;White;Brown;Silver;Dim;Yellow text;DEC-;Strikethrough;Nodeco".split(
+            ";"
+        ),
+        first,
+    ),
+    **dict.fromkeys(
+        "Fontcolor;Font color;Color;Fgcolor;Font;Background color;Bg;Bgcolor;Text color;Colored link;Colour;Font size".split(
+            ";"
+        ),
+        last,
+    ),
+    **dict.fromkeys("Lang-text;Rtl-para;Font text;Rtl-lang;Script-text;Lang-t;Tq-".split(";"), second),
+    **dict.fromkeys(
+        "Chessprobgloss;Wikt;Section link-;Visible anchor;Vanchor;Gli;Section;Glossary link internal;Glossary link;Anglicise rank;"
+        "Cricgloss;Sjmss;Wiktlink;Linkified;Wiktionary link;Slink;Keylink;Commons link;Lpsref;Cue sports gloss;Chess glossary;Music term".split(
+            ";"
+        ),
+        second_or_first,
+    ),
+    "Vanchor": first,
+    "Visible anchor": argument("text", "1"),
+    "Slink": lambda call: f"{call.get('1') or call.page.title} § {call.get('2')}",
+    **dict.fromkeys("H:title;Hover title;Hovertitle;Tooltip;Tip;Popup;Abbrlink-".split(";"), hover),
+    "Tooltip": first,
+    **dict.fromkeys(
+        "Quote;Blockquote;Quotation;Cquote;Bquote;Quote-;Cquotetxt;Centered pull quote;Pull quote;Poemquote;Poem quote;Bq;Block quote;"
+        "Quote block;Verse;Poem;Quotebox2;Long quote;Longquote;Quote frame;Quoted;Rquote-;Imagequote;Quotation2;Quotes;QuoteBlock".split(
+            ";"
+        ),
+        _QUOTE,
+    ),
+    **dict.fromkeys(["Verse translation", "Verse transl"], verse),
+    **dict.fromkeys(
+        "Interlanguage link multi;Interlanguage link;Ill;Ill2;Illm;Link-interwiki;Red link-;Iw2;Il".split(
+            ";"
+        ),
+        interlanguage,
+    ),
+    "Marriage": marriage,
+    "Married": marriage,
+    "Sic": lambda call: (
+        call.get("1")
+        + call.get("2")
+        + ("" if call.get("hide", "nolink", "expected") in {"y", "yes", "1"} else " [sic]")
+        if call.get("1")
+        else "[sic]"
+    ),
+    "Tq": first,
+    "Qq": around("“", "”"),
+    "Q": first,
+    "Angbr": around("⟨", "⟩"),
+    "Angbr IPA": around("⟨", "⟩"),
+    "Angle bracket": around("⟨", "⟩"),
+    "Angle brackets": around("⟨", "⟩"),
+    "Angular bracket": around("⟨", "⟩"),
+    "Grapheme": around("⟨", "⟩"),
+    "Orthography": around("⟨", "⟩"),
+    "Bra-ket": lambda call: f"⟨{call.get('1')}|{call.get('2')}⟩",
+    "Bracket": around("&#91;", "&#93;"),
+    "Brackets": around("&#91;", "&#93;"),
+    "Brace": around("&#123;", "&#125;"),
+    "Interp": around("&#91;", "&#93;"),
+    "Sclass": lambda call: f"{call.get('1')}-class {call.get('2')}",
+    "Harvtxt": lambda call: (
+        " and ".join([", ".join(call.positional()[:-2]), call.positional()[-2]]).removeprefix(" and ")
+        + f" ({call.positional()[-1]})"
+        if len(call.positional()) > 1
+        else None
+    ),
+    "Lorem ipsum": lambda _call: None,
+}

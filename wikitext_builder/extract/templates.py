@@ -1,0 +1,84 @@
+"""Template calls: which are taken out on purpose, which have a macro, and which nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from wikitext_builder.article import Page
+from wikitext_builder.extract.expand import Part, expand
+from wikitext_builder.extract.links import LinkReader
+from wikitext_builder.extract.macros import MACROS, PARSER_FUNCTIONS
+from wikitext_builder.extract.macros.call import Call
+from wikitext_builder.extract.macros.removed import is_removed
+from wikitext_builder.extract.markers import GONE, LeftOut
+from wikitext_builder.extract.trim import trim
+
+
+class TemplateReader:
+    """Reads the template calls of one page: called with the parts between the bars and the call's wikitext."""
+
+    def __init__(
+        self, *, page: Page, expansions: Mapping[str, str], left_out: LeftOut, read_link: LinkReader
+    ) -> None:
+        self.page = page
+        self.expansions = expansions
+        self.left_out = left_out
+        self.read_link = read_link
+
+    def __call__(self, parts: list[Part], source: str) -> str:
+        """The wikitext that a call stands for; a mark where nothing is to be said or nothing is known."""
+        if source in self.expansions:
+            return expand(trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link)
+        name = parts[0].text().strip()
+        head, colon, first = name.partition(":")
+        function = PARSER_FUNCTIONS.get(head.strip().lower()) if colon or len(parts) == 1 else None
+        if function is not None:
+            call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
+            return function(call)
+        return self.template(template_name(name), parts, source)
+
+    def template(self, name: str, parts: list[Part], source: str) -> str:
+        """The wikitext of a call of the template of this name."""
+        macro: Callable[[Call], str | None] | None = MACROS.get(name)
+        if macro is None and is_removed(name):
+            return GONE
+        if macro is None:
+            return self.left_out.mark(source)
+        result = macro(Call(name=name, arguments=_arguments(parts), page=self.page))
+        return self.left_out.mark(source) if result is None else result
+
+
+def _no_template(_parts: list[Part], _source: str) -> str:
+    return GONE
+
+
+def template_name(name: str) -> str:
+    """The name that a template is registered under: no namespace, spaces, a capital first letter.
+
+    >>> template_name("Template:birth_date and  age"), template_name("subst:lang-de")
+    ('Birth date and age', 'Lang-de')
+    """
+    name = " ".join(name.replace("_", " ").split())
+    for prefix in ("subst:", "safesubst:", "msgnw:", "msg:", "raw:", "Template:", "template:"):
+        name = name.removeprefix(prefix).lstrip()
+    return name[:1].upper() + name[1:]
+
+
+def _arguments(parts: list[Part]) -> dict[str, str]:
+    """The arguments by name or number; a later one of the same name wins, and those with a name are trimmed."""
+    arguments: dict[str, str] = {}
+    number = 0
+    for part in parts[1:]:
+        name, value = part.named()
+        if name is None:
+            number += 1
+            arguments[str(number)] = value
+        else:
+            arguments[name.strip()] = value.strip()
+    return arguments
+
+
+def _function_arguments(first: str, parts: list[Part]) -> dict[str, str]:
+    """A parser function's arguments have numbers only: an equals sign means nothing to most of them."""
+    rest = [part.text() for part in parts[1:]]
+    return {str(number): value.strip() for number, value in enumerate([first, *rest], 1)}
