@@ -37,6 +37,7 @@ class Site:
     wiki: str  # enwiki
     language: str
     namespaces: Mapping[str, int]  # names and aliases in lower case
+    capital_first: bool  # of every title's first letter
     max_article_bytes: int
 
 
@@ -170,6 +171,7 @@ def site_of(query: Json) -> Site:
         wiki=str(general["wikiid"]),
         language=str(general["lang"]),
         namespaces={name: number for name, number in names.items() if name},
+        capital_first=general.get("case", "first-letter") == "first-letter",
         max_article_bytes=int(general.get("maxarticlesize", 2 << 20)),
     )
 
@@ -192,6 +194,7 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
 
 def page_of_answer(raw: Json) -> FoundPage:
     """The page that all parts of an answer together describe."""
+    str(raw["title"]).encode()  # a lone surrogate in a title is a ValueError: no wiki has such a page
     reason = raw.get("invalidreason", "")
     return FoundPage(
         title=str(raw["title"]),
