@@ -1,0 +1,179 @@
+"""Commands that make datasets and describe them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wikitext_builder.cli.options import FILE, FOLDER, json_option, language_option, listed, store_option
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import shown_progress
+from wikitext_builder.recipes import RECIPES, Recipe
+from wikitext_builder.store import Revision, Store
+
+
+@click.command()
+@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+@click.option("--language", default="en", help="Code of one of Moses' languages.")
+def tokenize(file: Iterator[str], language: str) -> None:
+    """Turn plain lines into official lines on stdout: a line in, a line out."""
+    from wikitext_builder.corpus import file_line
+    from wikitext_builder.tokenizer import tokenize_line
+
+    with _bad_encoding(getattr(file, "name", "-")):
+        for line in file:
+            sys.stdout.write(file_line(tokenize_line(line.rstrip("\n"), language)))
+
+
+@contextmanager
+def _bad_encoding(name: str) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise BuilderError(f"{name}: {error}; expected text in UTF-8, see `iconv`") from error
+
+
+@click.command()
+@click.argument("recipe", type=click.Choice(list(RECIPES)))
+@store_option
+@click.option("--out", type=FOLDER, required=True, help="Folder to be made.")
+@language_option
+@click.option("--as-of", help="Take the newest revisions of the store that are not after this date.")
+@click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
+@click.option("--valid-titles", type=FILE, help="File of titles that make up valid, one a line.")
+@click.option("--test-titles", type=FILE, help="File of titles that make up test, one a line.")
+@click.option(
+    "--train-articles", type=click.IntRange(min=1), help="At most so many, instead of the recipe's."
+)
+@click.option("--valid-articles", type=click.IntRange(min=1), help="Instead of the recipe's.")
+@click.option("--test-articles", type=click.IntRange(min=1), help="Instead of the recipe's.")
+@click.option("--min-count", type=click.IntRange(min=1), help="Rarer words become <unk>; the recipe's: 3.")
+@click.option(
+    "--sections", type=click.Choice(["official", "clean"]), help="Instead of the recipe's, official."
+)
+@click.option("--seed", help="Of the split, instead of the recipe's.")
+@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
+@json_option
+def build(
+    recipe: str,
+    store_path: Path,
+    out: Path,
+    language: str,
+    as_of: str | None,
+    lock_path: Path | None,
+    valid_titles: Path | None,
+    test_titles: Path | None,
+    workers: int,
+    as_json: bool,
+    **changes: int | str | None,
+) -> None:
+    """Build a dataset from the pages of a store.
+
+    WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each and are the same.
+    """
+    from wikitext_builder.build import Plan
+    from wikitext_builder.build import build as build_dataset
+
+    revisions = _chosen_revisions(store_path, language, as_of, lock_path)
+    plan = Plan(
+        recipe=_recipe(recipe, language, changes),
+        store=store_path,
+        out=out,
+        revisions=revisions,
+        given_valid=_page_ids(valid_titles, revisions),
+        given_test=_page_ids(test_titles, revisions),
+        workers=workers,
+    )
+    if plan.work.exists() and not as_json:
+        click.echo(f"{plan.work}: an earlier build was interrupted; going on with what it made", err=True)
+    with shown_progress() as progress:
+        report = build_dataset(plan, progress)
+    if as_json:
+        click.echo(json.dumps(asdict(report)))
+        return
+    click.echo(f"{out}: {'is built already' if report.already_built else 'built'}")
+    for name, counts in report.manifest.splits.items():
+        click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
+    click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
+    if not report.already_built:
+        _print_report(report.pages, report.wikitext_bytes, report.seconds)
+        click.echo(f"  rejected   {listed(report.rejected)}")
+        click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
+
+
+def _recipe(name: str, language: str, changes: Mapping[str, int | str | None]) -> Recipe:
+    fields: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
+    return replace(RECIPES[name], language=language, **fields)
+
+
+def _print_report(pages: int, size: int, seconds: dict[str, float]) -> None:
+    total = sum(seconds.values())
+    speed = f"{pages / total:.1f} pages/s, {size / 1e6 / total:.2f} MB/s of wikitext"
+    stages = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in seconds.items())
+    click.echo(f"  {pages:,} pages in {total:.1f} s: {speed} ({stages})")
+
+
+def _chosen_revisions(
+    store_path: Path, language: str, as_of: str | None, lock_path: Path | None
+) -> list[Revision]:
+    from wikitext_builder.lock import read_lock
+    from wikitext_builder.selection import parse_date
+
+    with Store.open(store_path) as store:
+        if lock_path is None:
+            return store.revisions(language, as_of=parse_date(as_of) if as_of else None)
+        wanted = read_lock(lock_path, language=language)
+        here = {revision.revision_id: revision for revision in store.all_revisions(language)}
+    absent = [revision for revision in wanted if here.get(revision.revision_id) != revision]
+    if absent:
+        raise BuilderError(
+            f"{lock_path}: {len(absent)} of its {len(wanted)} revisions are not in {store_path} as it says,"
+            f" such as {absent[0].revision_id} of {absent[0].title!r}; fetch them: --select lock:{lock_path}"
+        )
+    return wanted
+
+
+def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
+    if titles is None:
+        return frozenset()
+    from wikitext_builder.selection import read_titles
+
+    names, bad = read_titles(titles)
+    by_title = {revision.title: revision.page_id for revision in revisions}
+    absent = [name for name in names if name not in by_title] + [one.title for one in bad]
+    if absent:
+        raise BuilderError(
+            f"{titles}: {len(absent)} of its titles are not in the store, such as {absent[0]!r}"
+        )
+    return frozenset(by_title[name] for name in names)
+
+
+@click.command()
+@click.argument("directory", type=FOLDER)
+@json_option
+def verify(directory: Path, as_json: bool) -> None:
+    """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong."""
+    from wikitext_builder.verify import verify as verify_dataset
+
+    checks = verify_dataset(directory)
+    for check in checks:
+        if not as_json:
+            word = {True: "ok", False: "WRONG", None: "not checked"}[check.passed]
+            click.echo(f"{word:12}{check.name}: {check.found}")
+    if as_json:
+        click.echo(json.dumps([asdict(check) for check in checks]))
+    wrong = sum(check.passed is False for check in checks)
+    if wrong:
+        raise BuilderError(f"{directory}: {wrong} of {len(checks)} checks failed")
+
+
+COMMANDS = (tokenize, build, verify)

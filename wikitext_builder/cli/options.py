@@ -1,0 +1,30 @@
+"""What several commands share: options, and how counts are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from wikitext_builder.languages import LANGUAGES
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+PATH = click.Path(path_type=Path)
+
+store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
+language_option = click.option(
+    "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Counts by name in a line, the largest first.
+
+    >>> listed({"redirect": 3, "unmarked": 1200}), listed({})
+    ('1,200 unmarked, 3 redirect', 'none')
+    """
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return ", ".join(f"{count:,} {name}" for name, count in rows) or "none"
