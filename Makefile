@@ -1,0 +1,60 @@
+# make demo   builds a dataset from the bundled sample and shows it
+# make test   runs all tests
+# make lint   checks style and types
+# All of them set up what they need in .venv first; PYTHON=python3.12 names another Python.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DEMO := demo
+
+.PHONY: demo test lint format clean
+.DEFAULT_GOAL := demo
+
+.venv/python: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(PIP) --upgrade pip
+	touch $@
+
+# One stamp an extra: who only builds data downloads no torch.
+.venv/base: .venv/python
+	$(PIP) --editable .
+	touch $@
+
+.venv/test: .venv/python
+	$(PIP) --editable '.[models,test]'
+	touch $@
+
+.venv/lint: .venv/python
+	$(PIP) --editable '.[models,test,lint]'
+	touch $@
+
+demo: .venv/base
+	rm -rf $(DEMO)
+	mkdir $(DEMO)
+	$(BIN)/wikitext-builder import wikitext_builder/sample/sample.xml --store $(DEMO)/pages.store
+	$(BIN)/wikitext-builder build demo --store $(DEMO)/pages.store --out $(DEMO)/wikitext-demo
+	$(BIN)/wikitext-builder verify $(DEMO)/wikitext-demo --quiet
+	$(BIN)/wikitext-builder stats $(DEMO)/wikitext-demo
+	$(BIN)/wikitext-builder plot zipf $(DEMO)/wikitext-demo --out $(DEMO)/zipf.png
+	@echo
+	@echo "The dataset is in $(DEMO)/wikitext-demo, its Zipf plot in $(DEMO)/zipf.png. Next:"
+	@echo "  head -5 $(DEMO)/wikitext-demo/wiki.train.tokens"
+	@echo "  $(BIN)/wikitext-builder extract --store $(DEMO)/pages.store --title Octopus | $(BIN)/wikitext-builder tokenize"
+	@echo "  $(BIN)/wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"
+
+test: .venv/test
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+lint: .venv/lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/lint
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
