@@ -1,0 +1,180 @@
+"""Plots of a dataset's words: Zipf's curve, and how often a word was among the last L words.
+
+matplotlib is imported where it is used, since it takes long. The same data give the same bytes with the same
+version of matplotlib: no date, a fixed salt for the ids of an SVG, and matplotlib's own default style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wikitext_builder.errors import BuilderError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLE: Final = {
+    "svg.hashsalt": "wikitext-builder",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e5e5e5",
+    "axes.axisbelow": True,
+}
+COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
+METADATA: Final = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+PAPERS_WINDOW: Final = 100  # L of the pointer sentinel mixture model, section 5.2
+ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
+
+
+def window_coverage(
+    tokens: Iterable[str], longest: int = 500, *, without: Collection[str] = ()
+) -> list[float]:
+    """The share of positions whose word is among the last L words, for each L from 1 to `longest`.
+
+    The paper's way to choose the pointer's window (section 2.2): how frequently the word at position t
+    appears within the last L words. One pass; memory grows with the types.
+
+    Args:
+        tokens: a text in order, `<eos>` included.
+        longest: the greatest L.
+        without: words at whose positions nothing is asked; they still take their place in the window.
+
+    >>> window_coverage("a b a b b".split(), longest=2)
+    [0.2, 0.6]
+    """
+    last: dict[str, int] = {}
+    at_distance = [0] * (longest + 1)
+    asked = 0
+    for position, token in enumerate(tokens):
+        if token not in without:
+            asked += 1
+            seen = last.get(token)
+            if seen is not None and position - seen <= longest:
+                at_distance[position - seen] += 1
+        last[token] = position
+    return [found / asked if asked else 0.0 for found in accumulate(at_distance[1:])]
+
+
+def plot_zipf(corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path) -> None:
+    """Draw the frequency of each word over its rank, both in logarithms, a panel for each corpus.
+
+    Args:
+        corpora: by name, the counts of the words of train, with the words or without.
+        output: a file ending in .png or .svg.
+
+    Raises:
+        BuilderError: the suffix is another, or a corpus has no words.
+    """
+    if not corpora:
+        raise BuilderError(f"{output}: no corpus to plot; give at least one")
+    curves = {name: rank_frequencies(name, counts) for name, counts in corpora.items()}
+    with figure(output, panels=len(curves)) as panels:
+        for axes, color, (name, frequencies) in zip(
+            panels, COLORS * len(curves), curves.items(), strict=False
+        ):
+            ranks = spaced_ranks(len(frequencies))
+            axes.loglog(ranks, [frequencies[rank - 1] for rank in ranks], color=color, linewidth=2)
+            axes.set_title(name, loc="left", fontweight="bold")
+            axes.set_xlabel("rank of the word")
+            axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
+            types = f"{len(frequencies):,} types "
+            axes.annotate(
+                types,
+                (len(frequencies), 0.97),
+                xycoords=("data", "axes fraction"),
+                horizontalalignment="right",
+                verticalalignment="top",
+                color="#444444",
+            )
+        panels[0].set_ylabel("occurrences")
+
+
+def rank_frequencies(name: str, counts: Mapping[str, int] | Sequence[int]) -> list[int]:
+    """The counts of a corpus, the greatest first."""
+    values = counts.values() if isinstance(counts, Mapping) else counts
+    frequencies = sorted((value for value in values if value > 0), reverse=True)
+    if not frequencies:
+        raise BuilderError(f"{name}: no words to plot; give the counts of a file that is not empty")
+    return frequencies
+
+
+def spaced_ranks(last: int) -> list[int]:
+    """Ranks from 1 to `last`, evenly spaced in the logarithm, without repeats."""
+    steps = ZIPF_POINTS - 1
+    return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
+
+
+def plot_window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path) -> None:
+    """Draw how often a word was among the last L words, for each L.
+
+    Args:
+        curves: by corpus, `window_coverage` of all tokens, and without `<unk>` and `<eos>` as questions.
+        output: a file ending in .png or .svg.
+
+    Raises:
+        BuilderError: the suffix is another, or there is nothing to draw.
+    """
+    if not curves or not all(curve for pair in curves.values() for curve in pair):
+        raise BuilderError(f"{output}: a curve is empty; give window_coverage of at least one file")
+    with figure(output, panels=len(curves)) as panels:
+        for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
+            upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
+            for curve, rise in ((upper, 6), (lower, -22)):
+                all_tokens = curve is pair[0]
+                label = "all tokens" if all_tokens else "without <unk>, <eos>"
+                axes.plot(
+                    range(1, len(curve) + 1), curve, "-" if all_tokens else "--", color=color, linewidth=2
+                )
+                label_end(axes, curve, label, color, rise)
+            axes.set_title(name, loc="left", fontweight="bold")
+            axes.set_xlabel("L, words back")
+            axes.set_xlim(0, len(upper))
+            mark_window(axes, pair)
+        panels[0].set_ylim(0, 1)
+        panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        panels[0].set_ylabel("words among the last L words")
+
+
+def label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: int) -> None:
+    """Write a curve's name beside its end, some points above or below."""
+    axes.annotate(
+        label,
+        (len(curve), curve[-1]),
+        xytext=(-4, rise),
+        textcoords="offset points",
+        horizontalalignment="right",
+        verticalalignment="bottom" if rise > 0 else "top",
+        color=color,
+    )
+
+
+def mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> None:
+    """Mark the paper's L, with what the two curves are there."""
+    if len(pair[0]) < PAPERS_WINDOW:
+        return
+    every, known = (curve[PAPERS_WINDOW - 1] for curve in pair)
+    axes.axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
+    text = (
+        f" L = {PAPERS_WINDOW}, the paper's:\n {every:.1%} of all tokens\n {known:.1%} without <unk>, <eos>"
+    )
+    axes.annotate(text, (PAPERS_WINDOW, 0.03), color="#444444")
+
+
+@contextmanager
+def figure(output: Path, *, panels: int) -> Iterator[Sequence[Axes]]:
+    """Axes side by side to draw in; the file is written when the block ends."""
+    if output.suffix not in METADATA:
+        raise BuilderError(f"{output}: a plot cannot be written as {output.suffix!r}; expected .png or .svg")
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", STYLE], after_reset=True):
+        drawing = Figure(figsize=(max(4.2 * panels, 6), 3.8), layout="constrained")
+        yield drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
+        drawing.savefig(output, dpi=150, metadata=METADATA[output.suffix])
