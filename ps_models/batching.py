@@ -1,0 +1,120 @@
+"""A token stream as (batch, time) chunks; nothing is dropped.
+
+The stream is cut into `batch_size` rows of consecutive tokens, the first ones longer by one where it does not
+divide. Each row is read from its start; a chunk predicts the next `stride` tokens of every row, after running
+over the `lookback` tokens before them again (Algorithm 1 of the paper: k1 = stride, k2 from lookback + 1 to
+lookback + stride). So each token is a target exactly once an epoch, the first and the last too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from wikitext_builder.errors import BuilderError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of a chunk that are equally long."""
+
+    rows: Tensor | None  # which ones; None: all
+    tokens: Tensor  # int64, (rows, lookback + scored)
+    scored: int  # the tokens at the end that are predicted
+    counts: bool = True  # False: nothing is left to predict, the part only keeps processes in step
+
+    @property
+    def targets(self) -> int:
+        """How many tokens it predicts."""
+        return len(self.tokens) * self.scored if self.counts else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """What one update reads."""
+
+    tokens: Tensor  # int64, (batch, lookback + scored)
+    shorter: Tensor  # bool, (batch,): rows that end one token earlier
+    scored: int
+    advance: int  # how many tokens the state moves on by, to be where the next chunk begins
+
+    @property
+    def targets(self) -> int:
+        """How many tokens it predicts."""
+        return len(self.tokens) * self.scored - int(self.shorter.sum())
+
+    def parts(self) -> list[Part]:
+        """The rows that are equally long, together: one part, or two at the ragged end of an epoch."""
+        if not self.shorter.any():
+            return [Part(rows=None, tokens=self.tokens, scored=self.scored)]
+        longer, shorter = (~self.shorter).nonzero()[:, 0], self.shorter.nonzero()[:, 0]
+        parts = []
+        if len(longer):
+            parts.append(Part(rows=longer, tokens=self.tokens[longer], scored=self.scored))
+        if self.scored > 1:
+            parts.append(Part(rows=shorter, tokens=self.tokens[shorter, :-1], scored=self.scored - 1))
+        return parts or [Part(rows=None, tokens=self.tokens, scored=self.scored, counts=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A stream cut into rows; all rows, or those that one process owns."""
+
+    tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
+    shorter: Tensor  # bool, (batch,): rows of time - 1 tokens
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def targets(self) -> int:
+        """Tokens in all rows."""
+        return self.tokens.numel() - int(self.shorter.sum())
+
+    def of_rank(self, rank: int, ranks: int) -> Rows:
+        """The rows that a process owns, the same ones from epoch to epoch.
+
+        Raises:
+            BuilderError: The rows cannot be shared out evenly.
+        """
+        if len(self) % ranks:
+            raise BuilderError(
+                f"{len(self)} rows cannot be shared by {ranks} processes; set batch_size to a multiple"
+            )
+        return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
+
+    def chunk_count(self, stride: int) -> int:
+        """Updates an epoch."""
+        return -(-self.tokens.shape[1] // stride)
+
+    def chunks(self, *, stride: int, lookback: int, start: int = 0) -> Iterator[Chunk]:
+        """The chunks of an epoch in order, from the `start`-th on."""
+        length = self.tokens.shape[1]
+        for first in range(start * stride, length, stride):
+            end = min(first + stride, length)
+            begin, next_begin = max(0, first - lookback), max(0, end - lookback)
+            yield Chunk(
+                tokens=self.tokens[:, begin:end],
+                shorter=self.shorter & (end == length),
+                scored=end - first,
+                advance=next_begin - begin,
+            )
+
+
+def to_rows(stream: Tensor, batch_size: int) -> Rows:
+    """Cut a stream into rows of consecutive tokens, equal but for one token.
+
+    >>> to_rows(torch.arange(5), 2).tokens.tolist()
+    [[0, 1, 2], [3, 4, 0]]
+
+    Raises:
+        BuilderError: There are fewer tokens than rows.
+    """
+    if batch_size < 1 or len(stream) < batch_size:
+        raise BuilderError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")
+    rows = torch.tensor_split(stream, batch_size)
+    lengths = torch.tensor([len(row) for row in rows])
+    return Rows(torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), lengths < lengths.max())

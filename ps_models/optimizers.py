@@ -1,0 +1,178 @@
+"""How a model is trained, in one flat record; its optimizer and its learning rate from epoch to epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from wikitext_builder.errors import BuilderError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """The hyperparameters of a run; the defaults are the paper's, section 5.2, but for the stride."""
+
+    batch_size: int = 32  # section 5.2
+    stride: int = (
+        100  # k1 of Algorithm 1; the paper's is 1, about 40 times slower (k1 = L is as good as its own)
+    )
+    bptt: int = 100  # L of section 5.2: each loss looks back so many outputs; 1: plain segments of `stride`
+    optimizer: str = "sgd"  # sgd, adamw or asgd (averaged)
+    learning_rate: float = 1.0  # Zaremba et al. (2014), section 4.1; the paper names none
+    weight_decay: float = 0.0  # of the optimizer, as torch means it
+    clip: float = 1.0  # of the global norm of the gradient; section 5.2
+    loss: str = "row"  # row: sum over time, mean over rows, as Zaremba; token: mean over tokens
+    schedule: str = "halve-when-worse"  # halve-when-worse, divide-unless-best, decay-after, constant
+    decay: float = 0.5  # what the learning rate is multiplied by; section 5.2
+    decay_after: int = 0  # epochs at the first learning rate, of decay-after
+    epochs: int = 64  # at most; section 5.2
+    patience: int = 3  # stop after so many epochs without improvement; 0: never; section 5.2
+    averaging_interval: int = 5  # n of NT-ASGD: average once validation is worse than n epochs ago
+    precision: str = "fp32"  # fp32, tf32 (GPU) or bf16 (autocast; the weights stay fp32)
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise BuilderError(f"{name}={getattr(self, name)!r}; expected {', '.join(choices)}")
+        for name, least in LEAST.items():
+            if getattr(self, name) < least:
+                raise BuilderError(f"{name}={getattr(self, name)}; expected {least} or more")
+
+    @property
+    def lookback(self) -> int:
+        """Tokens that a chunk runs over again before those it predicts."""
+        return self.bptt - 1
+
+
+LEAST = {"batch_size": 1, "stride": 1, "bptt": 1, "epochs": 0, "patience": 0, "clip": 0, "learning_rate": 0}
+
+# --- learning rate
+
+Schedule = Callable[[TrainingConfig, float, Sequence[float]], float]
+
+
+def _halve_when_worse(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
+    """Lower when validation is worse than in the epoch before; section 5.2."""
+    return rate * config.decay if len(losses) > 1 and not losses[-1] <= losses[-2] else rate
+
+
+def _divide_unless_best(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
+    """Lower when validation is not better than ever before; as pytorch/examples' word language model."""
+    return rate * config.decay if len(losses) > 1 and not losses[-1] < min(losses[:-1]) else rate
+
+
+def _decay_after(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
+    """Lower after each epoch but the first ones; Zaremba et al. (2014), section 4.1."""
+    return rate * config.decay if len(losses) >= config.decay_after else rate
+
+
+def _constant(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
+    del config, losses
+    return rate
+
+
+SCHEDULES: dict[str, Schedule] = {
+    "halve-when-worse": _halve_when_worse,
+    "divide-unless-best": _divide_unless_best,
+    "decay-after": _decay_after,
+    "constant": _constant,
+}
+
+
+def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
+    """The learning rate of the next epoch, from the validation losses of those before.
+
+    >>> learning_rate(TrainingConfig(), [5.0, 4.0, 4.5, 4.2])
+    0.5
+    """
+    rate = config.learning_rate
+    for end in range(1, len(losses) + 1):
+        rate = SCHEDULES[config.schedule](config, rate, losses[:end])
+    return rate
+
+
+def finished(config: TrainingConfig, losses: Sequence[float]) -> bool:
+    """Whether training ends: all epochs done, or `patience` of them without a new best."""
+    if len(losses) >= config.epochs:
+        return True
+    if not losses or not config.patience:
+        return False
+    best = min(range(len(losses)), key=lambda epoch: (losses[epoch] != losses[epoch], losses[epoch]))
+    return len(losses) - 1 - best >= config.patience
+
+
+# --- optimizers
+
+
+def _sgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+
+
+def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+
+
+def _asgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+    # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until it is triggered.
+    return torch.optim.ASGD(
+        parameters, lr=config.learning_rate, weight_decay=config.weight_decay, lambd=0.0, t0=NEVER
+    )
+
+
+NEVER = 1e12  # a step that no run reaches
+OPTIMIZERS: dict[str, Callable[[Iterable[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
+    "sgd": _sgd,
+    "adamw": _adamw,
+    "asgd": _asgd,
+}
+PRECISIONS = ("fp32", "tf32", "bf16")
+CHOICES: dict[str, Iterable[str]] = {
+    "optimizer": OPTIMIZERS,
+    "schedule": SCHEDULES,
+    "precision": PRECISIONS,
+    "loss": ("row", "token"),
+}
+
+
+def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+    """The optimizer that a configuration names, over the parameters that are trained."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return OPTIMIZERS[config.optimizer](trained, config)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Use this learning rate from the next step on."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def start_averaging(
+    optimizer: torch.optim.Optimizer, losses: Sequence[float], config: TrainingConfig
+) -> bool:
+    """Begin to average the weights (NT-ASGD) once validation is worse than some epochs ago; whether it did."""
+    n = config.averaging_interval
+    if not isinstance(optimizer, torch.optim.ASGD) or len(losses) <= n or losses[-1] <= min(losses[:-n]):
+        return False
+    for group in optimizer.param_groups:
+        if group["t0"] < NEVER:
+            return False
+        steps = [float(optimizer.state[parameter]["step"]) for parameter in group["params"]]
+        group["t0"] = max(steps, default=0.0)
+    return True
+
+
+def averaged_weights(optimizer: torch.optim.Optimizer) -> dict[nn.Parameter, torch.Tensor]:
+    """The averages that stand for the weights at evaluation, where they are averaged; else nothing."""
+    if not isinstance(optimizer, torch.optim.ASGD):
+        return {}
+    return {
+        parameter: state["ax"]
+        for group in optimizer.param_groups
+        if group["t0"] < NEVER
+        for parameter in group["params"]
+        if "ax" in (state := optimizer.state[parameter])
+    }

@@ -1,0 +1,66 @@
+"""The signature of a number: one line of all that decides it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+VALUE = re.compile(r"[\w.+-]+", re.ASCII)
+KEY = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Signature(Mapping[str, str]):
+    """All that decides a number, in order and in one line to print beside it.
+
+    >>> signature = Signature(data="wikitext-2+1f3a9c02", split="test", context="carried", seed=1)
+    >>> str(signature)
+    'data:wikitext-2+1f3a9c02|split:test|context:carried|seed:1'
+    >>> Signature.parse(str(signature)) == signature
+    True
+    """
+
+    def __init__(self, **fields: object) -> None:
+        self._fields = {key: str(value) for key, value in fields.items()}
+        for key, value in self._fields.items():
+            if not KEY.fullmatch(key) or not VALUE.fullmatch(value):
+                raise ValueError(
+                    f"signature field {key}={value!r}; expected a lower-case name and a value of ASCII"
+                    " letters, digits and _ . + -"
+                )
+
+    @classmethod
+    def parse(cls, line: str) -> Signature:
+        """The signature that prints as this line.
+
+        Raises:
+            ValueError: The line is no signature.
+        """
+        pairs = [field.partition(":") for field in line.split("|")]
+        fields = {key: value for key, _, value in pairs}
+        if len(fields) != len(pairs):
+            raise ValueError(f"signature {line!r} has a field twice")
+        return cls(**fields)
+
+    def __getitem__(self, key: str) -> str:
+        return self._fields[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __str__(self) -> str:
+        return "|".join(f"{key}:{value}" for key, value in self._fields.items())
+
+    def __repr__(self) -> str:
+        return f"Signature({str(self)!r})"
+
+
+def signature_value(text: str) -> str:
+    """A text as a value of a signature: what is not allowed in one becomes `-`.
+
+    >>> signature_value("my data (new)")
+    'my-data-new'
+    """
+    return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-") or "none"
