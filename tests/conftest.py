@@ -1,10 +1,14 @@
 """What tests share: where the real data lies, and the bundled sample as a store."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+# Root may write everywhere; a test of what cannot be written takes that right away from its child process.
+WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else ()
 
 
 def data(name: str) -> Path:
