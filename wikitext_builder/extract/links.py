@@ -75,10 +75,10 @@ def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def external_links(text: str) -> str:
-    """The text with each external link replaced by its label; one that has none shows only a number.
+    r"""The text with each external link replaced by its label; one that has none shows only a number.
 
     >>> external_links("see [http://example.org the map], [http://example.org] or http://example.org")
-    'see the map,  or http://example.org'
+    'see the map, \x02 or http://example.org'
     """
     if "//" not in text and ":" not in text:
         return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wikitext_builder.extract.macros.abbreviations import ABBREVIATIONS
 from wikitext_builder.extract.macros.call import Macro
 from wikitext_builder.extract.macros.characters import CHARACTERS
+from wikitext_builder.extract.macros.conversions import CONVERSIONS
 from wikitext_builder.extract.macros.coordinates import COORDINATES
 from wikitext_builder.extract.macros.dates import DATES
 from wikitext_builder.extract.macros.flags import FLAGS
@@ -23,6 +24,7 @@ __all__ = ["MACROS", "PARSER_FUNCTIONS"]
 MACROS: dict[str, Macro] = {
     **ABBREVIATIONS,
     **CHARACTERS,
+    **CONVERSIONS,
     **COORDINATES,
     **DATES,
     **FLAGS,
