@@ -20,7 +20,7 @@ from wikitext_builder.store import Rejected, sha1_of
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
 FIELD_LIMIT = 2**12  # characters of any other field; a title has at most 255 bytes
-TAG_LIMIT = 2**24  # bytes of one tag or comment: expat holds it whole
+TAG_LIMIT = 2**20  # bytes of one tag or comment, which expat holds whole; an export has tags of some hundred
 DEPTH_LIMIT = 32  # elements within each other; an export has 6
 NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
 
@@ -77,7 +77,7 @@ class DumpedPage:
     """A page as it stands in a dump, or why it cannot be used."""
 
     namespace: int
-    redirect: bool  # the dump says so of the page as it was when the dump was made; never before version 0.4
+    redirect: bool  # the dump says so of the page's newest revision, and it is the one here
     content: Page | Rejected
 
 
@@ -172,6 +172,7 @@ class _Parser:
         self._namespace_key = ""
         self._page: dict[str, str] = {}
         self._redirect = False
+        self._has_younger = False
         self._revision = _Revision()
         self._newest: _Revision | None = None
         self._finished: list[DumpedPage] = []
@@ -195,7 +196,7 @@ class _Parser:
         yield from self._finished
         self._finished.clear()
         if isinstance(error, expat.ExpatError):
-            raise self._not_xml(error) from error
+            raise self._not_xml(error, final=final) from error
         if error:
             raise error
         if self._fed - self._expat.CurrentByteIndex > TAG_LIMIT:
@@ -203,14 +204,16 @@ class _Parser:
                 f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is no MediaWiki export"
             )
 
-    def _not_xml(self, error: expat.ExpatError) -> BuilderError:
+    def _not_xml(self, error: expat.ExpatError, *, final: bool) -> BuilderError:
         again = "download it again and run the same command: it goes on"
         if not self._fed:
             return BuilderError(f"it unpacks to nothing; {again}")
-        if error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS] and self._paths:
+        if final and self._paths:
             return BuilderError(f"the XML breaks off before </mediawiki>; {again}")
         where = f"line {error.lineno:,}, column {error.offset:,}"
-        return BuilderError(f"not the XML of a MediaWiki export in UTF-8 ({error}, {where}); {again}")
+        return BuilderError(
+            f"not the XML of a MediaWiki export in UTF-8 ({expat.ErrorString(error.code)}, {where}); {again}"
+        )
 
     # --- elements
 
@@ -223,7 +226,8 @@ class _Parser:
             raise BuilderError(f"{DEPTH_LIMIT} elements within each other; a MediaWiki export has 6")
         self._paths.append(path)
         if path == "/page":
-            self._page, self._redirect, self._newest = {}, False, None
+            self._page, self._newest = {}, None
+            self._redirect, self._has_younger = False, False
         elif path == "/page/redirect":
             self._redirect = True
         elif path == "/page/revision":
@@ -253,14 +257,14 @@ class _Parser:
         if self._room >= 0:
             self._pieces.append(data)
         else:
-            self._pieces.clear()
-            self._expat.CharacterDataHandler = None  # the rest is not even looked at
+            self._pieces.clear()  # and no handler is unset here: expat would flush into it again
 
     def _end(self, _name: str) -> None:
         path = self._paths.pop()
         if path in FIELDS:
             self._end_field(path)
         elif path == "/page/revision":
+            self._has_younger |= self._is_too_young(self._revision)
             if self._is_wanted(self._revision):
                 self._newest = self._revision
         elif path == "/page":
@@ -296,9 +300,12 @@ class _Parser:
 
     def _is_wanted(self, revision: _Revision) -> bool:
         """Whether it is the newest so far, and not after the date asked for."""
-        if self._as_of and revision.order[0] > self._as_of:
+        if self._is_too_young(revision):
             return False
         return self._newest is None or revision.order >= self._newest.order
+
+    def _is_too_young(self, revision: _Revision) -> bool:
+        return bool(self._as_of) and revision.order[0] > self._as_of
 
     def _dumped_page(self) -> DumpedPage:
         title = self._page.get("/page/title", "")
@@ -319,7 +326,7 @@ class _Parser:
         by_prefix = self._site.namespaces.get(title.partition(":")[0], 0) if ":" in title else 0
         return DumpedPage(
             namespace=int(namespace) if NUMBER.fullmatch(namespace) else by_prefix,
-            redirect=self._redirect,
+            redirect=self._redirect and not self._has_younger,
             content=content,
         )
 

@@ -87,7 +87,7 @@ def _closing(name: str) -> re.Pattern[str]:
     return re.compile(rf"</{name}\s*>", re.IGNORECASE)
 
 
-def template_call(names: Iterable[str]) -> re.Pattern[str]:
+def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",)) -> re.Pattern[str]:
     """A pattern for the beginning of a call of any of these templates.
 
     The case of a first letter, underscores for spaces and the namespace's name make no difference.
@@ -98,7 +98,8 @@ def template_call(names: Iterable[str]) -> re.Pattern[str]:
     False
     """
     any_of = "|".join(_name_pattern(name) for name in names) or r"(?!)"
-    return re.compile(rf"\{{\{{[\s_]*(?:[Tt]emplate[\s_]*:[\s_]*)?(?:{any_of})[\s_]*(?:\||\}}\}})")
+    namespace = "|".join(re.escape(name) for name in namespaces)
+    return re.compile(rf"\{{\{{[\s_]*(?:(?i:{namespace})[\s_]*:[\s_]*)?(?:{any_of})[\s_]*(?:\||\}}\}})")
 
 
 def _name_pattern(name: str) -> str:
@@ -112,8 +113,10 @@ class ArticleTest:
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self._mark = template_call((*language.good_marks, *language.featured_marks))
-        self._disambiguation = template_call(language.disambiguation_marks)
+        self._mark = template_call(
+            (*language.good_marks, *language.featured_marks), language.template_namespaces
+        )
+        self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
         words = "|".join(re.escape(word) for word in language.redirect_words)
         self._redirect = re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)
 
@@ -125,7 +128,7 @@ class ArticleTest:
         if isinstance(content, Rejected):
             # Most pages of a dump made long after the date are so: a row for each would swell the store.
             return content.reason if content.reason == "no-revision" else ""
-        if self._redirect.match(content.wikitext):
+        if dumped.redirect or self._redirect.match(content.wikitext):
             return "redirect"
         if is_list_title(self.language, content.title):
             return "list"
