@@ -33,7 +33,8 @@ DOT, OF_NUMERIC_PREFIX, OF_NUMBER = "\x03", "\x04", "\x05"
 LONGEST_KEY = 64  # characters; a longer word is not worth its memory
 GENERATION = 1 << 17  # words
 
-# Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses.
+# Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses. The Unicode of
+# `regex` decides: between Unicode 14 and 17 some 40 combining marks (U+0363 and on) became Alphabetic.
 SYMBOL: Final = regex.compile(r"([^\p{Alphabetic}\p{Nd}\s.'`,\-])")
 HYPHEN: Final = regex.compile(r"([\p{Alphabetic}\p{Nd}])-(?=[\p{Alphabetic}\p{Nd}])")
 DOTS: Final = regex.compile(r"(\.{2,})")
@@ -227,7 +228,8 @@ def tokenize_line(line: str, language: str = "en") -> str:
     direction) go; the text becomes NFC.
 
     Moses itself turns the word DOTMULTI of a text into a dot: here it stays. `@-@` of a text becomes `@ - @`,
-    so that it is not taken for a split hyphen; Moses does the same.
+    so that it is not taken for a split hyphen; Moses does the same. As in the official files, marks that are
+    not Alphabetic, such as viramas, are tokens of their own, which tears the words of Indic scripts.
 
     >>> tokenize_line("Don't, 1,500.")
     "Don 't , 1 @,@ 500 ."
