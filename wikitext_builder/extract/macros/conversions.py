@@ -39,7 +39,7 @@ BARRELS = {
     "koilbbl/d": (1.58987294928, "m3/d", "e3m3/d"), "Moilbbl/d": (1.58987294928, "e3m3/d", "e6m3/d"),
     "koilbbl": (1.58987294928, "m3", "e3m3"), "Moilbbl": (1.58987294928, "e3m3", "e6m3"), "Goilbbl": (1.58987294928, "e6m3", "e9m3"),
 }  # fmt: skip
-VALUE = re.compile(r"(?P<sign>[-−]?)(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)(?P<exponent>[eE][-+]?\d{1,2})?")
+VALUE = re.compile(r"(?P<sign>[-−+]?)(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)(?P<exponent>[eE][-+]?\d{1,2})?")
 FRACTION = re.compile(
     r"(?P<sign>[-−]?)(?:(?P<whole>\d+)(?:[ +-]|&nbsp;))?(?P<over>\d+)(?:/|⁄|//)(?P<under>\d+)"
 )
@@ -155,7 +155,7 @@ def _measure(arguments: list[str]) -> Measure | None:
 
 def _range_in_one(argument: str) -> list[Value] | None:
     """`94-104` or `94 to 104` in one argument."""
-    match = re.fullmatch(r"([\d.,]+) ?(?:-|–|to|&ndash;) ?([\d.,]+)", argument)
+    match = re.fullmatch(r"([\d.,]+) ?(?:-|–|&ndash;) ?([\d.,]+)", argument)
     pair = [_value(match[1]), _value(match[2])] if match else []
     return [value for value in pair if value is not None] if len(pair) == 2 and None not in pair else None
 
@@ -187,16 +187,14 @@ def _value(text: str) -> Value | None:
     if match is None:
         return None
     digits = match["number"].replace(",", "")
-    if digits.startswith("."):
-        digits = "0" + digits
     number = float(digits + (match["exponent"] or ""))
     whole, point, decimals = digits.partition(".")
-    shown = f"{int(whole):,}{point}{decimals}" if len(whole) < 300 else digits
+    shown = f"{int(whole):,}{point}{decimals}" if 0 < len(whole) < 300 else digits
     if match["exponent"]:
         shown += "×10" + str(int(match["exponent"][1:])).replace("-", "−")
-    negative = bool(match["sign"])
+    negative = match["sign"] in {"-", "−"}
     return Value(
-        shown=("−" if negative else "") + shown, number=-number if negative else number,
+        shown=match["sign"].replace("-", "−") + shown, number=-number if negative else number,
         digits=digits + (match["exponent"] or ""), singular=number == 1 and not negative,
     )  # fmt: skip
 
@@ -218,7 +216,7 @@ def _fraction_value(match: re.Match[str]) -> Value | None:
 
 
 def _style(call: Call, measure: Measure) -> Style | None:
-    abbreviation = {"yes": "on", "unit": "on", "none": "off", "no": "off", "values": "off"}.get(
+    abbreviation = {"unit": "on", "none": "off", "no": "off", "values": "off"}.get(
         call.get("abbr"), call.get("abbr")
     )
     display, adjective = call.get("disp"), call.get("adj")
@@ -229,18 +227,14 @@ def _style(call: Call, measure: Measure) -> Style | None:
         "num": "output number only",
         "sqbr-sp": "sqbr",
     }.get(display, display)
-    if (
-        call.get("spell")
-        or call.get("frac")
-        or abbreviation not in {"", "on", "off", "in", "out"}
-        or display in {"unit", "x", "preunit"}
-    ):
-        return None  # numbers in words and fractions of the output are rare
+    if call.get("frac") or display in {"unit", "x", "preunit"}:
+        return None  # rare, and another matter
+    abbreviation = abbreviation if abbreviation in {"on", "off", "in", "out"} else ""
     if call.name in {"Cvt", "Convert abbreviated"} and not abbreviation:
         abbreviation = "on"
     flipped = "flip" in (display, call.get("order"), adjective)
     precision = next(
-        (int(value) for value in measure.rest if re.fullmatch(r"[-−]?\d", value.replace("−", "-"))), None
+        (int(value) for value in measure.rest[:2] if re.fullmatch(r"[-−]?\d", value.replace("−", "-"))), None
     )
     middle = (
         next((value for value in measure.rest[1:] if not re.fullmatch(r"[-−]?\d", value)), "")
@@ -351,7 +345,7 @@ def _output(measure: Measure, source: Unit, code: str, style: Style) -> str | No
         result = _converted(value, measure, source, target)
         if result is None:
             return None
-        text = _rounded(result, value, measure, source, target, style)
+        text = _rounded(result, measure, source, target, style)
         shown.append(text)
         numbers.append(text)
     if style.display == "output number only":
@@ -417,8 +411,12 @@ def _total(value: Value, measure: Measure) -> float:
     """The number in the larger unit, the smaller unit's part included."""
     if measure.below is None:
         return value.number
-    factor = SUBUNITS[_plain(measure.code)][measure.below[1]][0]
-    return value.number + measure.below[0].number / factor
+    return value.number + measure.below[0].number / _parts(measure)
+
+
+def _parts(measure: Measure) -> int:
+    """How many of the smaller unit make the larger one; 1 where there is no smaller one."""
+    return SUBUNITS[_plain(measure.code)][measure.below[1]][0] if measure.below else 1
 
 
 def _converted(value: Value, measure: Measure, source: Unit, target: Unit) -> float | None:
@@ -438,7 +436,7 @@ def _inverse(base: float, target: Unit) -> float | None:
     return target.scale / base if base else None
 
 
-def _rounded(result: float, value: Value, measure: Measure, source: Unit, target: Unit, style: Style) -> str:
+def _rounded(result: float, measure: Measure, source: Unit, target: Unit, style: Style) -> str:
     """The result as text, with as many digits as the call asks for or the input's exactness allows."""
     size, sign = abs(result), "−" if result < 0 else ""
     if style.precision is not None:
@@ -448,14 +446,24 @@ def _rounded(result: float, value: Value, measure: Measure, source: Unit, target
     elif style.multiple_of:
         text = f"{floor(size / style.multiple_of + 0.5) * style.multiple_of:,}"
     else:
-        text = _with_decimals(size, default_decimals(value, measure, source, target, size))
+        text = _with_decimals(size, _common_decimals(measure, source, target))
     return (sign if text.strip("0.,") else "") + text
+
+
+def _common_decimals(measure: Measure, source: Unit, target: Unit) -> int:
+    """The decimals of all values of a range: as many as the one that needs most."""
+    decimals = []
+    for value in measure.values:
+        result = _converted(value, measure, source, target)
+        if result is not None:
+            decimals.append(default_decimals(value, measure, source, target, abs(result)))
+    return max(decimals)
 
 
 def default_decimals(value: Value, measure: Measure, source: Unit, target: Unit, size: float) -> int:
     """How many decimals a result gets: as exact as the input, at least two digits; negative for zeros."""
     exactness = _exactness(value, measure)
-    number = _total(value, measure)
+    number = _total(value, measure) * _parts(measure)
     if source.kind == "temperature":
         kelvin = abs((number - source.offset) * source.scale)
         least = 2 if kelvin < 1e-8 else 2 - floor(log10(kelvin) + FUDGE)
@@ -526,7 +534,7 @@ def _composed_output(measure: Measure, source: Unit, code: str, style: Style) ->
         result = _converted(value, measure, source, lower)
         if result is None or result < 0:
             return None
-        text = _rounded(result, value, measure, source, lower, style).replace(",", "")
+        text = _rounded(result, measure, source, lower, style).replace(",", "")
         if not re.fullmatch(r"\d+(?:\.\d+)?", text):
             return None
         number = float(text) if "." in text else float(floor(result + 0.5))

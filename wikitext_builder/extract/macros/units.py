@@ -100,7 +100,8 @@ ozt|ozt|troy ounce||mass|0.0311034768|oz g
 st|st|stone|stone|mass|6.35029318|lb kg
 gr|gr|grain||mass|0.00006479891|g
 t|t|tonne||mass|1000|LT ST
-tonne|t|tonne||mass|1000|ST
+tonne|t|tonne||mass|1000|shton
+shton|ton|ton||mass|907.18474|t|N
 MT|t|metric ton||mass|1000|LT ST
 kt|kt|kilotonne||mass|1000000|LT ST
 Mt|Mt|megatonne||mass|1000000000|LT ST
