@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.article import heading_level
+from wikitext_builder.corpus import read_manifest
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.split import SPLITS
 from wikitext_builder.vocabulary import EOS, UNK
@@ -36,6 +37,8 @@ COLUMNS: Final = {  # types of the table's columns, which allow for what is miss
 }
 LAYOUTS: Final = ("wiki.{}.tokens", "ptb.{}.txt", "{}.txt")  # names of a split's file, the first that fits
 ALL: Final = "all"
+# Of folders that hold the official files; a dataset built here has a manifest.
+OFFICIAL_NAMES: Final = {"wikitext-2": "WikiText-2", "wikitext-103": "WikiText-103", "ptb": "Penn Treebank"}
 
 ONE_MORE_EOS: Final = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
 
@@ -119,6 +122,30 @@ def find_splits(directory: Path) -> dict[str, Path]:
         f"{directory}: no file of tokens; expected one of {wanted} (or valid, test in place of train):"
         " give the directory that holds them"
     )
+
+
+def find_split(directory: Path, split: str) -> Path:
+    """The file of one split.
+
+    Raises:
+        BuilderError: there is none.
+    """
+    splits = find_splits(directory)
+    if split not in splits:
+        raise BuilderError(f"{directory}: no file of {split}, only of {', '.join(splits)}")
+    return splits[split]
+
+
+def corpus_name(directory: Path) -> str:
+    """What to call the dataset of a directory: the official ones as the paper does, others as their recipe.
+
+    >>> corpus_name(Path("data/wikitext-2")), corpus_name(Path("my/wikitext-de"))
+    ('WikiText-2', 'wikitext-de')
+    """
+    manifest = read_manifest(directory)
+    if manifest is not None:
+        return manifest.recipe.name
+    return OFFICIAL_NAMES.get(directory.resolve().name, directory.resolve().name)
 
 
 def read_lines(path: Path) -> Iterator[list[str]]:

@@ -160,20 +160,81 @@ def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[i
 @click.command()
 @click.argument("directory", type=FOLDER)
 @json_option
-def verify(directory: Path, as_json: bool) -> None:
+@click.option("--quiet", is_flag=True, help="Print only what is wrong, and a sum.")
+def verify(directory: Path, as_json: bool, quiet: bool) -> None:
     """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong."""
     from wikitext_builder.verify import verify as verify_dataset
 
     checks = verify_dataset(directory)
     for check in checks:
-        if not as_json:
+        if not as_json and not (quiet and check.passed is not False):
             word = {True: "ok", False: "WRONG", None: "not checked"}[check.passed]
             click.echo(f"{word:12}{check.name}: {check.found}")
     if as_json:
         click.echo(json.dumps([asdict(check) for check in checks]))
     wrong = sum(check.passed is False for check in checks)
+    if quiet and not wrong:
+        skipped = sum(check.passed is None for check in checks)
+        click.echo(f"{directory}: {len(checks) - skipped} checks passed, {skipped} could not be made")
     if wrong:
         raise BuilderError(f"{directory}: {wrong} of {len(checks)} checks failed")
 
 
-COMMANDS = (tokenize, build, verify)
+@click.command()
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@json_option
+def stats(directories: tuple[Path, ...], as_json: bool) -> None:
+    """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
+
+    A directory is a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
+    """
+    import pandas as pd
+
+    from wikitext_builder.stats import corpus_name, corpus_statistics, find_splits, render_table, to_records
+
+    tables = [corpus_statistics(corpus_name(one), find_splits(one)) for one in directories]
+    table = pd.concat(tables, ignore_index=True)
+    click.echo(json.dumps(to_records(table)) if as_json else render_table(table), nl=as_json)
+
+
+@click.group()
+def plot() -> None:
+    """Draw a dataset: PNG or SVG, by the suffix of --out."""
+
+
+@plot.command("zipf")
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--out", type=FILE, required=True, help="File to be made: .png or .svg.")
+def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
+    """Draw the frequency of each word of train over its rank, several corpora side by side."""
+    from wikitext_builder import plots
+    from wikitext_builder.stats import corpus_name, count, find_split
+
+    counts = {corpus_name(one): count(find_split(one, "train")).counts for one in directories}
+    plots.plot_zipf(counts, out)
+    click.echo(str(out))
+
+
+@plot.command("window")
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--out", type=FILE, required=True, help="File to be made: .png or .svg.")
+@click.option("--split", type=click.Choice(["train", "valid", "test"]), default="train")
+@click.option("--longest", type=click.IntRange(min=1), default=500, help="The greatest L, in words.")
+def plot_window(directories: tuple[Path, ...], out: Path, split: str, longest: int) -> None:
+    """Draw how often a word is among the last L words: the paper's way to choose the window."""
+    from wikitext_builder import plots
+    from wikitext_builder.stats import corpus_name, find_split, read_tokens
+    from wikitext_builder.vocabulary import EOS, UNK
+
+    curves = {}
+    for one in directories:
+        path = find_split(one, split)
+        curves[corpus_name(one)] = (
+            plots.window_coverage(read_tokens(path), longest),
+            plots.window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
+        )
+    plots.plot_window(curves, out)
+    click.echo(str(out))
+
+
+COMMANDS = (tokenize, build, verify, stats, plot)

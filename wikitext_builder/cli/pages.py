@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +16,73 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.languages import LANGUAGES
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.store import Store
+
+
+@click.command()
+@store_option
+@click.option(
+    "--contact", default="", help="Your mail or web address, told to the wiki; Wikimedia's demand it."
+)
+@click.option("--api", help="Address of a wiki's api.php, instead of the language's Wikipedia.")
+@language_option
+@click.option(
+    "--select",
+    "selections",
+    multiple=True,
+    help="good, featured, category:NAME, list:PAGE[@REVISION], titles:FILE or lock:FILE; may be repeated."
+    "  [default: good and featured]",
+)
+@click.option("--as-of", help="The revisions of this date instead of the newest: a request a page.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many titles.")
+@click.option(
+    "--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags so many seconds."
+)
+@click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
+@click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
+@json_option
+def fetch(
+    store_path: Path,
+    contact: str,
+    api: str | None,
+    language: str,
+    selections: tuple[str, ...],
+    as_of: str | None,
+    limit: int | None,
+    maxlag: float | None,
+    parallel: int,
+    expand: bool,
+    as_json: bool,
+) -> None:
+    """Fetch Good and Featured articles through the Wikipedia API into a store."""
+    from wikitext_builder.expand import expand as expand_templates
+    from wikitext_builder.fetch import fetch as fetch_pages
+    from wikitext_builder.selection import default_selections, parse_date, parse_selection
+    from wikitext_builder.wikipedia import Wikipedia, api_of
+
+    wiki = LANGUAGES[language]
+    chosen = [parse_selection(text, wiki) for text in selections] or list(default_selections(wiki))
+    date = parse_date(as_of) if as_of else ""
+    address = api or api_of(wiki)
+    with (
+        closing(Wikipedia(address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel)) as wikipedia,
+        Store.create(store_path) as store,
+        shown_progress() as progress,
+    ):
+        report = fetch_pages(store, wikipedia, chosen, as_of=date, limit=limit, progress=progress)
+        expanded = expand_templates(store, wikipedia, progress=progress) if expand else None
+    if as_json:
+        click.echo(json.dumps({"fetch": asdict(report), "expand": expanded and asdict(expanded)}))
+        return
+    click.echo(f"{report.selected:,} selected: {report.fetched:,} fetched, {report.present:,} settled before")
+    click.echo(f"  rejected  {listed(report.rejected)}")
+    if expanded:
+X
+    for warning in report.warnings:
+        click.echo(f"the wiki warns: {warning}", err=True)
+
+
+def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
+    click.echo(f"  expanded  {expanded:,} template calls; not expanded: {listed(failed)}")
 
 
 @click.command("import")
@@ -65,6 +134,30 @@ def import_(
 
 @click.command()
 @store_option
+@json_option
+def status(store_path: Path, as_json: bool) -> None:
+    """Say what is in a store, missing and rejected, with reasons."""
+    from wikitext_builder.status import status as status_of
+
+    with Store.open(store_path) as store:
+        statuses = [status_of(store, language) for language in store.languages()]
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in statuses]))
+        return
+    if not statuses:
+        click.echo(f"{store_path}: empty")
+    for one in statuses:
+        click.echo(f"{one.language}: {one.pages:,} pages, {one.revisions:,} revisions")
+        click.echo(
+            f"  wanted    {one.wanted:,}, of which {one.missing:,} are missing; fetch again to get them"
+        )
+        click.echo(f"  redirects {one.redirects:,} were followed")
+        click.echo(f"  rejected  {listed(one.rejected)}")
+        _print_expanded(one.expanded, one.not_expanded)
+
+
+@click.command()
+@store_option
 @language_option
 def lock(store_path: Path, language: str) -> None:
     """Write the lock file of a store to stdout: which revisions it holds.
@@ -105,4 +198,4 @@ def extract(store_path: Path, language: str, title: str, sections: str) -> None:
         click.echo(f"left out: {' '.join(call.split())}", err=True)
 
 
-COMMANDS = (import_, lock, extract)
+COMMANDS = (fetch, import_, status, lock, extract)
