@@ -33,8 +33,8 @@ DOT, OF_NUMERIC_PREFIX, OF_NUMBER = "\x03", "\x04", "\x05"
 LONGEST_KEY = 64  # characters; a longer word is not worth its memory
 GENERATION = 1 << 17  # words
 
-# Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses. The Unicode of
-# `regex` decides: between Unicode 14 and 17 some 40 combining marks (U+0363 and on) became Alphabetic.
+# Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses. The Unicode
+# version of `regex` decides: between 14 and 17 some 40 combining marks (U+0363 and on) became Alphabetic.
 SYMBOL: Final = regex.compile(r"([^\p{Alphabetic}\p{Nd}\s.'`,\-])")
 HYPHEN: Final = regex.compile(r"([\p{Alphabetic}\p{Nd}])-(?=[\p{Alphabetic}\p{Nd}])")
 DOTS: Final = regex.compile(r"(\.{2,})")
