@@ -34,9 +34,7 @@ from wikitext_builder.store import Store
 )
 @click.option("--as-of", help="The revisions of this date instead of the newest: a request a page.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many titles.")
-@click.option(
-    "--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags so many seconds."
-)
+@click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags so many seconds.")
 @click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
 @json_option
@@ -64,7 +62,9 @@ def fetch(
     date = parse_date(as_of) if as_of else ""
     address = api or api_of(wiki)
     with (
-        closing(Wikipedia(address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel)) as wikipedia,
+        closing(
+            Wikipedia(address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel)
+        ) as wikipedia,
         Store.create(store_path) as store,
         shown_progress() as progress,
     ):
@@ -76,7 +76,7 @@ def fetch(
     click.echo(f"{report.selected:,} selected: {report.fetched:,} fetched, {report.present:,} settled before")
     click.echo(f"  rejected  {listed(report.rejected)}")
     if expanded:
-X
+        _print_expanded(expanded.expanded, expanded.failed)
     for warning in report.warnings:
         click.echo(f"the wiki warns: {warning}", err=True)
 
