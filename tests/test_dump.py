@@ -23,6 +23,21 @@ XML_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_f
 TITLES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=60)
 
 
+JUNK = [
+    b"<",
+    b">",
+    b"</page>",
+    b"<page>",
+    b"<text>",
+    b"</text>",
+    b"<revision>",
+    b"<title/>",
+    b"&",
+    b"]]>",
+    b"\xff",
+]
+
+
 def legal(text: str) -> str:
     return text.replace("\ufffe", "").replace("\uffff", "")
 
@@ -296,6 +311,37 @@ def test_what_is_no_dump_is_named(tmp_path: Path, message: str, data: bytes) -> 
     with pytest.raises(BuilderError, match=message) as error:
         read(tmp_path, data)
     assert str(tmp_path / "dump") in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        b"<x>" + b"a" * 2**22 + b"</x>",
+        b"\n" * 2**22,
+        b"<x>" + b"&lt;\n" * 2**20 + b"</x>",
+        b"<?x y?><!-- z -->",
+    ],
+)
+def test_what_is_long_and_not_asked_for_is_passed_over(tmp_path: Path, nothing: bytes) -> None:
+    data = export_xml(["@", page_xml(page(1))]).replace(b"@", nothing)
+    assert [dumped.content for dumped in read(tmp_path, data)] == [page(1)]
+
+
+@given(at=st.integers(0, 2000), gone=st.integers(0, 50), junk=st.binary(max_size=20) | st.sampled_from(JUNK))
+def test_whatever_stands_in_a_file_only_our_error_comes(
+    tmp_path_factory: pytest.TempPathFactory, at: int, gone: int, junk: bytes
+) -> None:
+    data = export_xml([page_xml(page(1)), page_xml(page(2))])
+    at %= len(data)
+    path = written(tmp_path_factory.mktemp("dump"), data[:at] + junk + data[at + gone :])
+    found, _ = read_until_error(path)
+    assert len(found) <= 3
+    assert {one.wikitext for one in found if isinstance(one, Page)} <= {page(1).wikitext, page(2).wikitext}
+
+
+def test_a_date_must_be_a_whole_one(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="2016-04-16"):
+        read(tmp_path, export_xml([]), as_of="2016-04-16")
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def test_all_pages_are_accounted_for(tmp_path: Path) -> None:
     kinds = {"disambiguation": 1, "list": 1, "not-an-article": 2, "redirect": 1, "unmarked": 1}
     assert report.skipped == kinds
     assert report.rejected == {"hidden": 1, "not-wikitext": 1}
+    assert report.pages == report.kept + sum((*report.skipped.values(), *report.rejected.values()))
     revisions, rejected = content(tmp_path / "a")
     assert [revision.title for revision in revisions] == ["Title 1"]
     assert [(one.title, one.page_id, one.revision_id, one.reason) for one in rejected] == [

@@ -36,7 +36,11 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 NUMBER = re.compile(r"[0-9]{1,18}")
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
-SISTER_PROJECT = re.compile(r"\w+wik(?:tionary|ibooks|iquote|isource|inews|iversity|ivoyage)")
+# https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports say xml:lang="en" too
+SISTER_HOST = re.compile(
+    r"(?:.+\.)?(?:mediawiki|wiktionary|wiki(?:media|data|books|quote|source|news|versity|voyage|functions))\.org"
+)
+SISTER_DATABASE = re.compile(r"\w+wik(?:tionary|ibooks|iquote|isource|inews|iversity|ivoyage)")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,21 +56,23 @@ class Site:
     def language(self) -> str:
         """The code of the Wikipedia: by its address, else its database, else the language of its texts.
 
-        A wiki of one's own counts by the language of its texts; a sister project is no Wikipedia and gets the
-        name of its database.
+        A wiki of one's own counts by the language of its texts; a sister project of Wikipedia gets the name
+        of its database, which no Wikipedia has.
 
         >>> Site(base="https://simple.wikipedia.org/wiki/Main_Page", xml_lang="en").language
         'simple'
         >>> Site(dbname="zh_min_nanwiki").language, Site(dbname="dewiktionary", xml_lang="de").language
         ('zh-min-nan', 'dewiktionary')
+        >>> Site(base="https://commons.wikimedia.org/", dbname="commonswiki", xml_lang="en").language
+        'commonswiki'
         >>> Site(base="http://127.0.0.1:8080/", dbname="mywiki", xml_lang="fr").language
         'fr'
         """
-        host = WIKIPEDIA_HOST.fullmatch(urlsplit(self.base).hostname or "")
-        if host:
-            return host[1]
-        if SISTER_PROJECT.fullmatch(self.dbname):
-            return self.dbname
+        host = urlsplit(self.base).hostname or ""
+        if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
+            return wikipedia[1]
+        if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(self.dbname):
+            return self.dbname or host
         if not self.base and self.dbname.endswith("wiki"):
             return self.dbname.removesuffix("wiki").replace("_", "-")
         return self.xml_lang
@@ -84,6 +90,8 @@ class DumpedPage:
 class Dump:
     """A dump being read, once, from its beginning to its end.
 
+    `as_of` is a time in ISO 8601 and UTC; empty asks for the newest revisions.
+
     Attributes:
         site: Known in full when the first page comes.
         xml_bytes: Unpacked so far.
@@ -91,6 +99,8 @@ class Dump:
     """
 
     def __init__(self, path: Path, *, as_of: str = "") -> None:
+        if as_of and not TIMESTAMP.fullmatch(as_of):
+            raise BuilderError(f"the date {as_of!r} is not of the form 2016-04-16T17:15:34Z, in UTC")
         self.path = path
         self.site = Site()
         self.xml_bytes = 0
