@@ -333,7 +333,7 @@ LANGUAGES: dict[str, Language] = {
         code="zh",
         good_category="優良條目",
         featured_category="典范条目",
-        # Good: not verified but for its twin. The Chinese names: not verified.
+        # English names as cewbot, a bot of this Wikipedia, looks for; the Chinese ones are not verified.
         good_marks=("Good article", "優良條目", "优良条目"),
         featured_marks=("Featured article", "典範條目", "典范条目", "特色條目", "特色条目"),
         disambiguation_marks=("消歧义", "消歧義", "Disambig"),  # the last two not verified
