@@ -153,7 +153,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def start_averaging(
     optimizer: torch.optim.Optimizer, losses: Sequence[float], config: TrainingConfig
 ) -> bool:
-    """Begin to average the weights (NT-ASGD) once validation is worse than some epochs ago; whether it did."""
+    """Begin to average the weights (NT-ASGD) if validation is worse than some epochs ago; whether it did."""
     n = config.averaging_interval
     if not isinstance(optimizer, torch.optim.ASGD) or len(losses) <= n or losses[-1] <= min(losses[:-n]):
         return False

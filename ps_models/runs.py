@@ -1,0 +1,283 @@
+"""A run: epochs, validation, checkpoints, logs; it can be stopped at any update and gone on with."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.batching import to_rows
+from ps_models.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
+from ps_models.evaluation import evaluate
+from ps_models.language_model import LanguageModel
+from ps_models.logs import Events, RunLog
+from ps_models.optimizers import (
+    TrainingConfig,
+    averaged_weights,
+    finished,
+    learning_rate,
+    set_learning_rate,
+    start_averaging,
+)
+from ps_models.processes import ONE_PROCESS, Processes
+from ps_models.score import Score
+from ps_models.text import Text
+from ps_models.training import Position, Training
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import Progress, no_progress
+
+SAVE_SECONDS = 300.0  # between two checkpoints within an epoch
+
+
+class StoppedError(BuilderError):
+    """The user stopped the run; all is saved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to train on, and what the checkpoints say of it."""
+
+    stream: Tensor  # train
+    valid: Sequence[Text]
+    describe: Checkpoint  # model, config, vocabulary and facts; its weights are not looked at
+
+
+def train(
+    model: nn.Module,
+    task: Task,
+    config: TrainingConfig,
+    out: Path,
+    *,
+    resume: Checkpoint | None = None,
+    device: torch.device | str = "cpu",
+    processes: Processes = ONE_PROCESS,
+    progress: Progress = no_progress,
+    events: Events | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    save_seconds: float = SAVE_SECONDS,
+    log_every: int = 1,
+    max_updates: int | None = None,
+) -> Position:
+    """Train a model and keep its last and its best checkpoint in a folder.
+
+    Args:
+        model: On its device already, its weights as they are to begin with.
+        task: The text.
+        config: How.
+        out: The folder; the logs go there too.
+        resume: Go on from here instead: the run's last checkpoint, read with `training=True`.
+        device: Where the model is.
+        processes: What other processes take part.
+        progress: Told how many tokens of an epoch are done.
+        events: TensorBoard's writer or the like.
+        clock: Seconds, for rates and for when to save.
+        save_seconds: Between two checkpoints within an epoch.
+        log_every: Updates a line of the log.
+        max_updates: Stop after so many in all, saved, as if the user had said so.
+
+    Returns:
+        Where it ended.
+
+    Raises:
+        StoppedError: The user stopped it (Ctrl-C, SIGTERM); it can be gone on with.
+        BuilderError: The loss is no number any more, or `resume` is of another run.
+    """
+    rows = to_rows(task.stream, config.batch_size)
+    run = Training(model, rows, config, device=torch.device(device), processes=processes)
+    lengths = None
+    if resume is not None and resume.training is not None:
+        load_weights(model, resume.weights)
+        run.restore(resume.training)
+        lengths = resume.training["logs"]
+    with ExitStack() as stack:
+        log = None
+        if processes.rank == 0:
+            log = RunLog(out, lengths=lengths, events=events)
+            stack.callback(log.close)
+        asked_to_stop = stack.enter_context(_stop_signals())
+        session = _Session(
+            run, task, out, log, progress, clock, save_seconds, log_every, max_updates, asked_to_stop
+        )
+        session.run_all()
+    return run.position
+
+
+@dataclass
+class _Session:
+    """One sitting of a run: what is around the updates."""
+
+    run: Training
+    task: Task
+    out: Path
+    log: RunLog | None  # None but in the first process
+    progress: Progress
+    clock: Callable[[], float]
+    save_seconds: float
+    log_every: int
+    max_updates: int | None
+    asked_to_stop: Callable[[], bool]
+
+    def run_all(self) -> None:
+        """Train epoch after epoch until the schedule ends."""
+        run = self.run
+        while not finished(run.config, run.position.losses):
+            self._train_epoch()
+            self._save(LAST)  # before validation, which may be interrupted
+            self._end_epoch()
+        self._save(LAST)
+
+    def _train_epoch(self) -> None:
+        run, config = self.run, self.run.config
+        run.model.train()
+        set_learning_rate(run.optimizer, learning_rate(config, run.position.losses))
+        options = {"stride": config.stride, "lookback": config.lookback, "start": run.position.chunk}
+        saved = before = self.clock()
+        for chunk, whole in zip(run.rows.chunks(**options), run.all_rows.chunks(**options), strict=True):
+            nats, norm = run.update(chunk, whole.targets)
+            now = self.clock()
+            stop = self.asked_to_stop() or run.position.update + 1 == self.max_updates
+            due = now - saved >= self.save_seconds
+            nats, stop_votes, due_votes = run.processes.summed(
+                [nats, float(stop), float(due and self.log is not None)]
+            )
+            self._advance(nats, whole.targets, norm, now - before)
+            before = now
+            if stop_votes:
+                self._save(LAST)
+                self._stop()
+            if due_votes:
+                self._save(LAST)
+                saved = self.clock()
+
+    def _advance(self, nats: float, targets: int, norm: float, seconds: float) -> None:
+        run, position = self.run, self.run.position
+        run.position = position = replace(
+            position,
+            update=position.update + 1,
+            chunk=position.chunk + 1,
+            nats=position.nats + nats,
+            targets=position.targets + targets,
+            seconds=position.seconds + seconds,
+        )
+        rate = run.optimizer.param_groups[0]["lr"]
+        if self.log is not None and position.update % self.log_every == 0:
+            self.log.update(
+                {
+                    "update": position.update,
+                    "epoch": position.epoch + 1,
+                    "loss": nats / targets,
+                    "gradient_norm": norm,
+                    "learning_rate": rate,
+                    "tokens_per_second": targets / max(seconds, 1e-9),
+                }
+            )
+        mean = position.nats / position.targets
+        note = f"loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
+        self.progress(f"epoch {position.epoch + 1}", position.targets, run.all_rows.targets, note)
+
+    def _end_epoch(self) -> None:
+        run, position = self.run, self.run.position
+        averages = averaged_weights(run.optimizer)
+        model = cast("LanguageModel[Any]", run.model)
+        with _swapped(averages):
+            score = sum(
+                evaluate(model, self.task.valid, device=run.device, progress=self._validating), Score()
+            )
+            loss = run.processes.first(score.nats / score.tokens)
+            best = not loss >= min(position.losses, default=math.inf)
+            run.position = replace(position, losses=(*position.losses, loss))
+            if best:
+                self._save(BEST)
+        if self.log is not None:
+            self.log.epoch(
+                {
+                    "epoch": run.position.epoch,
+                    "updates": position.update,
+                    "train_perplexity": _perplexity(position.nats / position.targets),
+                    "valid_perplexity": _perplexity(loss),
+                    "learning_rate": run.optimizer.param_groups[0]["lr"],
+                    "training_seconds": round(position.seconds, 3),
+                }
+            )
+        start_averaging(run.optimizer, run.position.losses, run.config)
+        run.next_epoch()
+
+    def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
+        del stage, total
+        tokens = sum(len(text.tokens) for text in self.task.valid)
+        self.progress(f"valid {self.run.position.epoch + 1}", done, tokens, note)
+        if self.asked_to_stop() and self.run.processes.count == 1:
+            self._stop()
+
+    def _save(self, name: str) -> None:
+        run = self.run
+        training = None if name == BEST else run.snapshot()
+        if self.log is None:
+            return
+        if training is not None:
+            training["logs"] = self.log.lengths()
+        facts = {
+            **self.task.describe.facts,
+            "epoch": run.position.epoch,
+            "update": run.position.update,
+            "valid_perplexity": _perplexity(min(run.position.losses, default=math.inf)),
+            "training": asdict(run.config),
+        }
+        save_checkpoint(
+            self.out / name,
+            replace(self.task.describe, weights=weights_of(run.model), facts=facts, training=training),
+        )
+
+    def _stop(self) -> None:
+        raise StoppedError(
+            f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}."
+            " Run the same command with --resume to go on"
+        )
+
+
+@contextmanager
+def _stop_signals() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM are remembered until the update is done; a second one ends the process as usual."""
+    seen: list[int] = []
+
+    def remember(number: int, frame: object) -> None:
+        del frame
+        seen.append(number)
+        signal.signal(number, before[signal.Signals(number)])
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        before = {number: signal.signal(number, remember) for number in numbers}
+    except ValueError:  # not in the main thread: then signals are the caller's
+        yield lambda: False
+        return
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])
+
+
+@contextmanager
+def _swapped(averages: dict[nn.Parameter, Tensor]) -> Iterator[None]:
+    """The averages stand in for the weights."""
+    kept = {parameter: parameter.detach().clone() for parameter in averages}
+    for parameter, average in averages.items():
+        parameter.data.copy_(average)
+    try:
+        yield
+    finally:
+        for parameter, weight in kept.items():
+            parameter.data.copy_(weight)
+
+
+def _perplexity(mean: float) -> float:
+    return Score(mean, 1).perplexity
