@@ -56,10 +56,10 @@ def _joined(lines: list[str]) -> Iterator[Block]:
     yield from _broken(" ".join(lines))
 
 
-def _broken(text: str) -> Iterator[Block]:
-    for piece in text.split(BREAK):
-        if piece.strip():
-            yield Block(text=piece.strip())
+def _broken(line: str) -> Iterator[Block]:
+    for piece in line.split(BREAK):
+        if text := piece.strip().lstrip(": "):  # verses indented inside <poem>
+            yield Block(text=text)
 
 
 def _own_line_blocks(line: str) -> Iterator[Block]:

@@ -25,6 +25,7 @@ EMPTY_PARENTHESES = re.compile(
 HOLE_AFTER_OPENING = re.compile(f"([(\\[]){HOLE}[,;:]?\\s?")
 HOLE_BEFORE_CLOSING = re.compile(f"\\s?[,;:]?{HOLE}([)\\]])")
 HOLE_BETWEEN = re.compile(f"([,;:]){HOLE}[,;:]")
+HOLE_AT_START = re.compile(f"^{HOLE}[,;:.]? ?")
 HOLE_BEFORE_POINT = re.compile(f"{HOLE}([.,;:!?])")
 FORMULA_LINE = re.compile(r" ?(<formula>(?: ?[.,;:!?]+(?= |$))?) ?")
 
@@ -70,6 +71,7 @@ def mend(text: str) -> str:
         return text
     text = HOLES.sub(GONE, SPACES.sub(" ", text))  # single spaces and marks keep what follows linear
     text = EMPTY_PARENTHESES.sub("", text)
+    text = HOLE_AT_START.sub("", text)
     text = HOLE_AFTER_OPENING.sub(r"\1", text)
     text = HOLE_BEFORE_CLOSING.sub(r"\1", text)
     text = HOLE_BETWEEN.sub(r"\1", text)

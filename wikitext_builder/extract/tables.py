@@ -7,11 +7,14 @@ import re
 START = re.compile(r"[ \t:*#;]*\{\|")
 END = re.compile(r"[ \t]*\|\}")
 HEADING = re.compile(r"={2,6}[^=].*=[ \t]*$")
-ROW = re.compile(r"[ \t]*(?:\|[-+|]|\|$|!.*!!)")
+# A row whose table a template began: nothing but a table has these at the start of a line.
+STRAY_ROW = re.compile(
+    r"[ \t]*(?:\|-|[|!] ?(?:align|style|rowspan|colspan|width|scope|class|bgcolor|valign|nowrap)\b|![^!].*!!|\|.*\|\|)"
+)
 
 
 def without_tables(text: str) -> str:
-    """The text without its tables and without rows that stand outside of one.
+    """The text without its tables, those included whose beginning a template gave.
 
     A table that nothing closes ends before the next heading, so that a slip of an editor costs a section at most.
 
@@ -25,17 +28,15 @@ def without_tables(text: str) -> str:
     for line in text.split("\n"):
         if START.match(line):
             depth += 1
-        elif depth and (end := END.match(line)):
-            depth -= 1
+        elif (end := END.match(line)) is not None:
+            depth = max(depth - 1, 0)
             if depth == 0:
                 kept += ["", line[end.end() :]]
         elif depth and HEADING.match(line):
             depth = 0
             kept.append(line)
-        elif not depth and not _is_stray_row(line):
+        elif not depth and "|" in line and STRAY_ROW.match(line):
+            depth = 1
+        elif not depth:
             kept.append(line)
     return "\n".join(kept)
-
-
-def _is_stray_row(line: str) -> bool:
-    return "|" in line and bool(ROW.match(line) or END.match(line))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from wikitext_builder.errors import RejectedError
 
@@ -18,6 +17,7 @@ REMOVED_TAGS = frozenset(
 OPAQUE_TAGS = frozenset("ce chem math nowiki pre source syntaxhighlight".split())
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+POINTS = frozenset(".,;:!?)")
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 ONLY_NAME = re.compile(r"<(\w+)")
@@ -39,18 +39,29 @@ def trim(wikitext: str) -> str:
     return "".join(_kept_pieces(text))
 
 
-def _kept_pieces(text: str) -> Iterator[str]:
+def _kept_pieces(text: str) -> list[str]:
     closing = ClosingTags(text)
+    kept: list[str] = []
     position = 0
     match = OPENING.search(text)
     while match:
         start, end, keep = match.start(), *_extent(text, match, closing)
-        yield text[position : end if keep else start]
+        kept.append(text[position : end if keep else start])
         position = end
         if not keep and _fills_its_line(text, start, end):
             position += 1  # its line goes with it, so that no paragraph breaks there
+        elif not keep and text[end : end + 1] in POINTS:
+            _close_gap(kept, " ,;" if text[end] == ")" else " ")
         match = OPENING.search(text, position)
-    yield text[position:]
+    return [*kept, text[position:]]
+
+
+def _close_gap(kept: list[str], chars: str) -> None:
+    """Takes away the space that stood before a reference, now that a point follows."""
+    while kept and not (stripped := kept[-1].rstrip(chars)):
+        kept.pop()
+    if kept:
+        kept[-1] = stripped
 
 
 def _extent(text: str, match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
