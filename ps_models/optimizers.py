@@ -161,7 +161,7 @@ def start_averaging(
         if group["t0"] < NEVER:
             return False
         steps = [float(optimizer.state[parameter]["step"]) for parameter in group["params"]]
-        group["t0"] = max(steps, default=0.0)
+        group["t0"] = max(steps, default=0.0) - 1  # torch divides by step - t0 one step late
     return True
 
 

@@ -28,8 +28,10 @@ class Score:
         Raises:
             ZeroDivisionError: There are no tokens.
         """
-        mean = self.nats / self.tokens
-        return math.exp(mean) if mean < 709.0 else math.inf
+        try:
+            return math.exp(self.nats / self.tokens)
+        except OverflowError:
+            return math.inf
 
     @property
     def bits_per_byte(self) -> float:

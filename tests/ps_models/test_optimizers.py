@@ -1,0 +1,89 @@
+"""The paper's schedule on hand-worked validation curves; averaging begins when NT-ASGD says so."""
+
+import pytest
+import torch
+from torch import nn
+
+from ps_models.optimizers import (
+    TrainingConfig,
+    averaged_weights,
+    finished,
+    learning_rate,
+    make_optimizer,
+    start_averaging,
+)
+from wikitext_builder.errors import BuilderError
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "losses", "expected"),
+    [
+        ("halve-when-worse", [], 1.0),
+        ("halve-when-worse", [5.0, 4.0, 4.0], 1.0),  # not worse
+        ("halve-when-worse", [5.0, 4.0, 4.5, 4.4], 0.5),  # better than the one before, though not the best
+        ("halve-when-worse", [5.0, 5.1, 5.2, 5.3], 0.125),
+        ("halve-when-worse", [5.0, NAN], 0.5),
+        ("divide-unless-best", [5.0, 4.0, 4.5, 4.4], 0.25),
+        ("decay-after", [5.0], 1.0),
+        ("decay-after", [5.0, 4.0], 0.5),
+        ("decay-after", [5.0, 4.0, 3.0], 0.25),
+        ("constant", [5.0, 6.0], 1.0),
+    ],
+)
+def test_learning_rate_follows_validation(schedule, losses, expected):
+    config = TrainingConfig(schedule=schedule, decay=0.5, decay_after=2)
+    assert learning_rate(config, losses) == expected
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([], False),
+        ([5.0, 5.1, 5.2], False),
+        ([5.0, 5.1, 5.2, 5.3], True),  # three epochs without improvement
+        ([5.0, 5.1, 4.9, 5.2, 5.3], False),
+        ([NAN, NAN, NAN, NAN], True),
+        ([1 / n for n in range(1, 65)], True),  # 64 epochs
+    ],
+)
+def test_training_ends_as_in_the_paper(losses, expected):
+    assert finished(TrainingConfig(), losses) is expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"optimizer": "adagrad"}, "sgd, adamw, asgd"),
+        ({"stride": 0}, "1 or more"),
+        ({"precision": "fp8"}, "bf16"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_is_expected(setting, message):
+    with pytest.raises(BuilderError, match=message):
+        TrainingConfig(**setting)
+
+
+def test_averaging_begins_when_validation_gets_worse_and_averages_from_then_on():
+    model = nn.Linear(2, 1, bias=False)
+    config = TrainingConfig(optimizer="asgd", averaging_interval=1, learning_rate=0.1)
+    optimizer = make_optimizer(model, config)
+    visited = []
+
+    def step() -> None:
+        optimizer.zero_grad()
+        (model.weight * torch.randn(1, 2)).sum().backward()
+        optimizer.step()
+        visited.append(model.weight.detach().clone())
+
+    for _ in range(3):
+        step()
+    assert not start_averaging(optimizer, [5.0, 4.0], config)
+    assert averaged_weights(optimizer) == {}
+    assert start_averaging(optimizer, [5.0, 4.0, 4.5], config)
+    for _ in range(4):
+        step()
+    assert not start_averaging(optimizer, [5.0, 4.0, 4.5, 4.6], config)  # it goes on, and does not begin anew
+    (average,) = averaged_weights(optimizer).values()
+    torch.testing.assert_close(average, torch.stack(visited[3:]).mean(dim=0))
