@@ -11,6 +11,7 @@ from wikitext_builder.answers import ApiError, expected_parts
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extract import extract
+from wikitext_builder.fetch import check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store import Store
 from wikitext_builder.wikipedia import Wikipedia
@@ -72,7 +73,8 @@ def expand(
         revision_ids: Of the pages; None takes the newest revision of each.
         progress: Called after each page that had unknown calls.
     """
-    code = wikipedia.language.code
+    code, requests_before = wikipedia.language.code, wikipedia.requests
+    check_wiki(store, wikipedia)
     if revision_ids is None:
         revision_ids = [one.revision_id for one in store.revisions(code)]
     expanded = looked_at = 0
@@ -102,7 +104,7 @@ def expand(
         expanded=expanded,
         failed=dict(sorted(failed.items())),
         rejected=dict(sorted(rejected.items())),
-        requests=wikipedia.requests,
+        requests=wikipedia.requests - requests_before,
     )
 
 

@@ -70,7 +70,7 @@ def fetch(
     Raises:
         BuilderError: The wiki, the store or a selection cannot be used.
     """
-    code = wikipedia.language.code
+    code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
     selected = select(store, wikipedia, selections, as_of=as_of, limit=limit, progress=progress)
     store.add(code, [], source=wikipedia.api, rejected=selected.rejected)
@@ -102,7 +102,7 @@ def fetch(
         fetched=fetched,
         redirects=redirects,
         rejected=dict(sorted(counts.items())),
-        requests=wikipedia.requests,
+        requests=wikipedia.requests - requests_before,
         warnings=tuple(sorted(wikipedia.warnings)),
     )
 

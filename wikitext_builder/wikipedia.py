@@ -33,9 +33,14 @@ Result = TypeVar("Result")
 
 MAX_PARALLEL = 3  # https://www.mediawiki.org/wiki/API:Etiquette asks for one; three is what it bears with
 QUIET_WARNINGS = frozenset({"truncatedresult"})  # the rest comes by `continue`
-UNREACHABLE_ATTEMPTS = (
-    3  # before anything was answered: the address is more likely wrong than the server busy
-)
+UNREACHABLE_ATTEMPTS = 3  # before anything was answered: the address is likelier wrong than the server busy
+
+PAGE_PARAMETERS = {
+    "prop": "revisions|pageprops",
+    "ppprop": "disambiguation",
+    "rvprop": "ids|timestamp|sha1|slotsha1|content|contentmodel",
+    "rvslots": "main",
+}
 
 
 def api_of(language: Language) -> str:
@@ -233,20 +238,17 @@ class Wikipedia:
             yield answer
 
     def find(self, parameters: Mapping[str, str]) -> Found:
-        """The pages of one batch with their revisions, all the parts of the answer put together."""
+        """The pages of one batch with their revisions, all the parts of the answer put together.
+
+        With `rvlimit` the first revisions of a page are all that is asked for; `continue` offers the others.
+        """
         found = Found()
-        raw: dict[str, Json] = {}
-        for answer in self.query(
-            {
-                "prop": "revisions|pageprops",
-                "ppprop": "disambiguation",
-                "rvprop": "ids|timestamp|sha1|slotsha1|content|contentmodel",
-                "rvslots": "main",
-                **parameters,
-            }
-        ):
+        parts: dict[str, Json] = {}
+        for answer in self.query({**PAGE_PARAMETERS, **parameters}):
             with expected_parts(self.api):
-                gather(found, raw, answer.get("query", {}))
+                gather(found, parts, answer.get("query", {}))
+                if "rvlimit" in parameters and all(page["revisions"] for page in parts.values()):
+                    break
         with expected_parts(self.api):
-            found.pages = {title: page_of_answer(page) for title, page in raw.items()}
+            found.pages = {title: page_of_answer(page) for title, page in parts.items()}
         return found

@@ -1,0 +1,106 @@
+"""What the tests ask a wiki with: the real client, which waits less long."""
+
+import contextlib
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from wikitext_builder.fetch import FetchReport, fetch
+from wikitext_builder.languages import LANGUAGES
+from wikitext_builder.lock import write_lock
+from wikitext_builder.selection import Category, Selection, TitlesFile
+from wikitext_builder.store import Store
+from wikitext_builder.transport import Patience
+from wikitext_builder.wikipedia import Wikipedia
+
+GOOD = Category(name="Good articles")
+FEATURED = Category(name="Featured articles")
+DATE = "2016-08-31T23:59:59Z"
+
+# A process of its own that fetches or locks, and says after each batch how far it is.
+CHILD = """
+import sys
+from pathlib import Path
+from wikitext_builder.fetch import fetch
+from wikitext_builder.languages import LANGUAGES
+from wikitext_builder.selection import Category
+from wikitext_builder.store import Store
+from wikitext_builder.wikipedia import Wikipedia
+
+def told(stage, done, total, note=""):
+    print(stage.replace(" ", "-"), done, flush=True)
+
+api, path, as_of, parallel = sys.argv[1:]
+with Store.create(Path(path)) as store:
+    with Wikipedia(api, language=LANGUAGES["en"], parallel=int(parallel)) as wikipedia:
+        names = ("Good articles", "Featured articles")
+        fetch(store, wikipedia, [Category(name=name) for name in names], as_of=as_of, progress=told)
+print("ended", 0, flush=True)
+"""
+
+
+class Waits(list[float]):
+    """Notes how long it was told to sleep, and sleeps less."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+        time.sleep(min(seconds, 0.02))
+
+
+def ask(api: str, waits: Waits | None = None, **options: Any) -> Wikipedia:
+    """The client, for a wiki in English."""
+    options = {
+        "language": LANGUAGES["en"],
+        "patience": Patience(attempts=5, first_wait=0.5, silence=5.0, request=10.0),
+        "sleep": Waits() if waits is None else waits,
+        "randomness": random.Random(1),
+        **options,
+    }
+    return Wikipedia(api, **options)
+
+
+@contextlib.contextmanager
+def stored(path: Path) -> Iterator[Store]:
+    with Store.create(path / "a.store") as store:
+        yield store
+
+
+def fetched(api: str, store: Store, *selections: Selection, **options: Any) -> FetchReport:
+    """Fetch with a client of its own."""
+    with ask(api) as wikipedia:
+        return fetch(store, wikipedia, selections, **options)
+
+
+def titles(path: Path, *lines: str) -> TitlesFile:
+    """A selection of titles, through a file."""
+    file = path / "titles.txt"
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return TitlesFile(path=file)
+
+
+def lock_text(store: Store) -> str:
+    """The lock file of all that is in a store."""
+    file = StringIO()
+    write_lock(store.all_revisions("en"), file, language="en")
+    return file.getvalue()
+
+
+def child(api: str, path: Path, *, as_of: str = "", parallel: int = 1) -> subprocess.Popen[str]:
+    """Start a fetch of the Good and Featured articles in a process of its own."""
+    command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(parallel)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(process: subprocess.Popen[str], stage: str, least: int) -> None:
+    """Read what a child says until it is that far."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        said, count = line.split()
+        if said == stage and int(count) >= least:
+            return
+    raise AssertionError(f"the child ended: {process.stderr.read() if process.stderr else ''}")

@@ -1,0 +1,76 @@
+"""Fixtures: one prepared wiki a session, a running copy of it a worker."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mediawiki import exports
+from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, lacking, start
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.mediawiki)
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Path:
+    """The folder of a stopped wiki with all pages; made once, and kept beside the unpacked packages."""
+    if missing := lacking():
+        unavailable(f"no MediaWiki here: {missing} not found")
+    sources = [*sorted(LAB.iterdir()), Path(exports.__file__), Path(__file__)]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    folder = cache() / "prepared" / digest[:16]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker makes it, the others wait
+        if not folder.exists():
+            for old in folder.parent.iterdir():
+                if old.is_dir():
+                    shutil.rmtree(old)
+            try:
+                prepare(folder.with_suffix(".part"))
+            except RuntimeError as error:
+                unavailable(str(error))
+            folder.with_suffix(".part").rename(folder)
+    return folder
+
+
+def unavailable(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def prepare(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as work:
+        wiki = start(folder, dumps=exports.write_exports(Path(work)))
+    try:
+        administrator = Administrator(wiki)
+        administrator.delete("To be deleted")
+        administrator.hide("Hidden old text", administrator.revision_ids("Hidden old text")[2])
+    finally:
+        wiki.stop()
+
+
+@pytest.fixture(scope="session")
+def running(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A wiki that runs, one a worker; use `wiki`, which leaves it as it was."""
+    wiki = start(copy(prepared, tmp_path_factory.mktemp("wiki") / "copy"))
+    yield wiki
+    wiki.stop()
+
+
+@pytest.fixture
+def wiki(running: Wiki) -> Iterator[Wiki]:
+    running.heal()
+    yield running
+    running.heal()

@@ -1,0 +1,274 @@
+"""Faults made for real: a busy, broken, lagging or killed server, and connections that are cut."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+
+from tests.mediawiki.asking import FEATURED, Waits, ask, fetched, lock_text, stored
+from tests.mediawiki.wiki import Wiki, copy, start
+from wikitext_builder.answers import ApiError
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetch import fetch
+from wikitext_builder.transport import Patience
+from wikitext_builder.wikipedia import Wikipedia
+
+SITE = {"action": "query", "meta": "siteinfo"}
+LATE = '{"errors":[{"code":"internal_api_error_DBQueryError","text":"gone"}]}<!DOCTYPE html><p>Error'
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"status": 429, "headers": {"Retry-After": "7"}},
+        {"status": 502},
+        {"status": 503, "headers": {"Retry-After": "7"}},
+        {"status": 504, "body": ""},
+        {"status": 500, "body": LATE},
+        {"status": 200, "body": LATE},
+        {"status": 200, "body": '{"batchcomplete":true,"query":{"pages":[{"pageid":1,"ns":0,"ti'},
+        {"status": 200, "body": '{"batchcomplete":true}<br />\n<b>Warning</b>'},
+        {"status": 200, "body": '{"errors":[{"code":"readonly","text":"locked"}]}'},
+        {
+            "status": 200,
+            "headers": {"Retry-After": "7"},
+            "body": '{"errors":[{"code":"ratelimited","text":""}]}',
+        },
+        {
+            "status": 200,
+            "headers": {"Retry-After": "7"},
+            "body": '{"errors":[{"code":"maxlag","text":"lag"}]}',
+        },
+        {"cut_bytes": 1000},
+        {"cut_bytes": 0},
+        {"die": "kill"},
+    ],
+    ids=str,
+)
+def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
+    wiki: Wiki, tmp_path: Path, rule: dict[str, object]
+) -> None:
+    waits = Waits()
+    with stored(tmp_path) as store, ask(wiki.api, waits) as wikipedia:
+        wikipedia.site()
+        before = wikipedia.requests
+        wiki.fail({"match": "rvprop|list=", "times": 2, **rule})
+        report = fetch(store, wikipedia, [FEATURED], limit=4)
+        assert (report.fetched, report.rejected) == (4, {})
+        assert wikipedia.requests == before + 2 + 2
+    least = 7.0 if "headers" in rule else 0.25
+    assert len(waits) == 2
+    assert min(waits) >= least * 0.99
+    assert max(waits) <= max(least, 1.0)
+
+
+def test_a_real_lag_is_waited_for_with_status_200(wiki: Wiki) -> None:
+    # MediaWiki counts any lag as beyond a maxlag of less than nothing, and says so as it does of databases.
+    waits = Waits()
+    with ask(wiki.api, waits, patience=Patience(attempts=2)) as wikipedia:
+        with pytest.raises(BuilderError, match=r"2 attempts \(maxlag: .*run the same command later"):
+            wikipedia.request({**SITE, "maxlag": "-1"})
+        assert wikipedia.request(SITE)
+    assert min(waits) >= 4.9  # its Retry-After
+
+
+def test_maxlag_is_sent_when_it_is_wanted(wiki: Wiki) -> None:
+    wiki.fail({"match": "maxlag=7&|maxlag=7$", "status": 200, "body": '{"query":{"seen":true}}'})
+    for maxlag, seen in ((7.0, True), (None, False)):
+        with ask(wiki.api, maxlag=maxlag) as wikipedia:
+            assert ("seen" in wikipedia.request(SITE)["query"]) is seen
+    for wrong in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(BuilderError, match="maxlag"):
+            ask(wiki.api, maxlag=wrong)
+
+
+def test_a_date_in_retry_after_is_waited_for(wiki: Wiki) -> None:
+    waits = Waits()
+    when = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    wiki.fail({"status": 503, "times": 1, "headers": {"Retry-After": when}})
+    with ask(wiki.api, waits) as wikipedia:
+        assert wikipedia.request(SITE)
+    assert 50 < waits[0] <= 60
+
+
+def test_waits_grow_and_end(wiki: Wiki) -> None:
+    waits = Waits()
+    wiki.fail({"status": 503})
+    patience = Patience(attempts=6, first_wait=1.0, longest_wait=6.0)
+    with (
+        ask(wiki.api, waits, patience=patience) as wikipedia,
+        pytest.raises(BuilderError, match="6 attempts"),
+    ):
+        wikipedia.request(SITE)
+    for wait, most in zip(waits, (1, 2, 4, 6, 6), strict=True):
+        assert most * 0.49 <= wait <= most
+
+
+def test_a_wait_beyond_patience_ends_the_run_and_names_it(wiki: Wiki) -> None:
+    waits = Waits()
+    wiki.fail({"status": 429, "headers": {"Retry-After": "86400"}})
+    with ask(wiki.api, waits) as wikipedia, pytest.raises(BuilderError, match=r"come back in 86,400 seconds"):
+        wikipedia.request(SITE)
+    assert waits == []
+
+
+def test_who_is_told_to_wait_waits_with_all_that_it_does(wiki: Wiki) -> None:
+    wiki.fail({"match": "titles=A&|titles=A$", "times": 1, "status": 429, "headers": {"Retry-After": "1"}})
+    started: list[float] = []
+    with ask(wiki.api, parallel=2, sleep=time.sleep) as wikipedia:
+        wikipedia.site()
+
+        def timed(title: str) -> None:
+            wikipedia.request({"action": "query", "titles": title})
+            started.append(time.monotonic())
+
+        begin = time.monotonic()
+        list(wikipedia.map(timed, ["A", "B", "C", "D", "E"]))
+    assert sum(moment - begin >= 0.99 for moment in started) >= 4  # one may have been under way
+
+
+def test_an_error_that_does_not_pass_is_not_asked_again(wiki: Wiki) -> None:
+    for status, words in ((403, "status 403"), (404, "status 404")):
+        waits = Waits()
+        wiki.fail({"status": status, "body": "<h1>Please set a user-agent</h1>"})
+        with ask(wiki.api, waits) as wikipedia, pytest.raises(BuilderError, match=f"{words}.*user-agent"):
+            wikipedia.request(SITE)
+        assert waits == []
+    wiki.heal()
+    with ask(wiki.api) as wikipedia, pytest.raises(ApiError) as refused:
+        wikipedia.request({"action": "nonsense"})
+    assert refused.value.code == "badvalue"
+
+
+def test_a_place_in_a_listing_that_the_wiki_forgot_begins_anew(wiki: Wiki, tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        store.note_listing(
+            "en category Featured articles", ["Gone"], '{"cmcontinue": "nonsense", "continue": "-||"}'
+        )
+        assert fetched(wiki.api, store, FEATURED, limit=3).fetched == 3
+
+
+@contextmanager
+def proxy(to: str, *options: str) -> Iterator[str]:
+    """The wiki's address through a proxy that spoils what comes back."""
+    target = int(to.split(":")[2].split("/")[0])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = Path(__file__).parent / "tcp_faults.py"
+    command = [sys.executable, script, "--listen", str(port), "--to", str(target), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield to.replace(str(target), str(port))
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--refuse-every", "2"), ("--refuse-every", "3", "--reset")],
+)
+def test_connections_that_are_closed_or_reset_are_made_again(
+    wiki: Wiki, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with proxy(wiki.api, *options) as api, stored(tmp_path) as store:
+        assert fetched(api, store, FEATURED, limit=9, as_of="2026-01-01T00:00:00Z").fetched == 9
+
+
+@pytest.mark.parametrize("options", [("--cut-after", "3000"), ("--cut-after", "3000", "--reset")])
+def test_bodies_that_are_always_cut_end_in_an_error_and_keep_what_came(
+    wiki: Wiki, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with stored(tmp_path) as store:
+        fetched(wiki.api, store, FEATURED, limit=1)
+        with proxy(wiki.api, *options) as api, pytest.raises(BuilderError, match="5 attempts"):
+            fetched(api, store, FEATURED)
+        assert len(store.revisions("en")) == 1
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_a_slow_drip_is_cut_off(wiki: Wiki, where: str) -> None:
+    rate = {"head": "40", "body": "3000"}[where]
+    patience = Patience(attempts=2, first_wait=0.01, silence=5.0, request=1.0)
+    parameters = {"head": SITE, "body": {"action": "query", "prop": "revisions", "titles": "Big 01",
+                                         "rvprop": "content", "rvslots": "main"}}[where]  # fmt: skip
+    with proxy(wiki.api, "--rate", rate, "--piece", "40" if where == "head" else "1000") as api:
+        begin = time.monotonic()
+        with ask(api, patience=patience) as wikipedia, pytest.raises(BuilderError, match="2 attempts"):
+            wikipedia.request(parameters)
+        assert time.monotonic() - begin < 4.5
+
+
+def test_a_silent_server_is_given_up(wiki: Wiki) -> None:
+    workers = [int(pid) for pid in subprocess.run(
+        ["pgrep", "-g", str(wiki.pid)], capture_output=True, text=True, check=True).stdout.split()]  # fmt: skip
+    patience = Patience(attempts=2, first_wait=0.01, silence=0.5)
+    with ask(wiki.api, patience=patience) as wikipedia:
+        wikipedia.site()
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(BuilderError, match=r"2 attempts.*[Tt]ime"):
+                wikipedia.request(SITE)
+        finally:
+            for pid in workers:
+                os.kill(pid, signal.SIGCONT)
+        assert wikipedia.request(SITE)
+
+
+def test_a_server_that_is_not_there_is_soon_known(unused_port: int) -> None:
+    waits = Waits()
+    api = f"http://127.0.0.1:{unused_port}/w/api.php"
+    with ask(api, waits) as wikipedia, pytest.raises(BuilderError, match=r"3 attempts.*check the address"):
+        wikipedia.site()
+    assert len(waits) == 2
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def test_a_database_that_goes_and_comes_back(prepared: Path, tmp_path: Path) -> None:
+    wiki = start(copy(prepared, tmp_path / "wiki"))
+    data, away = wiki.folder / "data", wiki.folder / "away"
+    try:
+        with stored(tmp_path) as store:
+            whole = lock_text_of(wiki, tmp_path / "whole")
+            data.rename(away)
+            with pytest.raises(BuilderError, match=r"5 attempts.*(internal_api_error|status 5)"):
+                fetched(wiki.api, store, FEATURED)
+            away.rename(data)
+            fetched(wiki.api, store, FEATURED)
+            assert lock_text(store) == whole
+    finally:
+        wiki.stop()
+
+
+def lock_text_of(wiki: Wiki, folder: Path) -> str:
+    folder.mkdir()
+    with stored(folder) as store:
+        fetched(wiki.api, store, FEATURED)
+        return lock_text(store)
+
+
+def test_a_closed_client_asks_no_more(wiki: Wiki) -> None:
+    wikipedia: Wikipedia = ask(wiki.api)
+    wikipedia.close()
+    call: Callable[[], object] = wikipedia.site
+    with pytest.raises(BuilderError, match="the run was ended"):
+        call()

@@ -1,0 +1,268 @@
+"""Pages from a real MediaWiki: what is fetched, what is rejected and why, and with how many requests."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.mediawiki import exports
+from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
+from tests.mediawiki.wiki import Wiki
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetch import fetch
+from wikitext_builder.languages import LANGUAGES
+from wikitext_builder.selection import Category, ListPage, LockFile
+from wikitext_builder.status import status
+from wikitext_builder.store import Store, sha1_of
+
+MEMBERS = exports.ARTICLES + list(exports.CORE.values()).count("Good") + 1  # and `Was a redirect`
+STARRED = exports.BIG + list(exports.CORE.values()).count("Featured")
+
+
+def reasons(store: Store) -> dict[str, str]:
+    return {one.title: one.reason for one in store.rejected("en")}
+
+
+def test_good_and_featured_articles_in_few_requests_and_nothing_twice(wiki: Wiki, tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        report = fetched(wiki.api, store, GOOD, FEATURED)
+        assert (report.selected, report.fetched, report.present) == (MEMBERS + STARRED,) * 2 + (0,)
+        assert report.rejected == {}
+        assert report.warnings == ()
+        # siteinfo, three parts of two listings, seven batches of 50, and one whose texts exceed 8 MiB
+        assert report.requests <= 1 + 3 + 7 + 2
+        pages = {
+            page.title: page for page in store.pages("en", [r.revision_id for r in store.revisions("en")])
+        }
+        for title, mark in exports.CORE.items():
+            assert pages[title].wikitext == f"{exports.article(title, mark)}\nAdded in 2020.\n"
+            assert pages[title].timestamp == exports.YEARS[-1]
+        assert {len(pages[f"Big {n:02}"].wikitext) > 300_000 for n in range(exports.BIG)} == {True}
+
+        again = fetched(wiki.api, store, GOOD, FEATURED)
+        assert (again.fetched, again.present, again.requests) == (0, MEMBERS + STARRED, 1)
+        counts = status(store, "en")
+        assert (counts.pages, counts.wanted, counts.missing) == (MEMBERS + STARRED, MEMBERS + STARRED, 0)
+        assert counts.wiki == "wiki"
+
+
+def test_texts_beyond_the_cap_of_an_answer_come_with_the_next(wiki: Wiki) -> None:
+    names = [f"Big {n:02}" for n in range(exports.BIG)]
+    with ask(wiki.api) as wikipedia:
+        found = wikipedia.find({"titles": "|".join(names)})
+        assert wikipedia.requests >= 2
+    assert sorted(found.pages) == names
+    for page in found.pages.values():
+        assert [sha1_of(revision.text or "") for revision in page.revisions] == [page.revisions[0].sha1]
+
+
+def test_an_empty_answer_that_goes_on_is_not_the_end(wiki: Wiki, tmp_path: Path) -> None:
+    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+        parts = list(wikipedia.query({"list": "categorymembers", "cmtitle": "Category:Mostly talk",
+                                      "cmnamespace": "0", "cmtype": "page", "cmlimit": "max"}))  # fmt: skip
+        assert [len(part["query"]["categorymembers"]) for part in parts] == [0, 5]
+        report = fetch(store, wikipedia, [Category(name="Mostly talk")])
+        assert report.fetched == 5
+
+
+def test_the_first_so_many_are_those_of_the_order_of_titles(wiki: Wiki, tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        assert fetched(wiki.api, store, GOOD, FEATURED, limit=12).fetched == 12
+        first = sorted(r.title for r in store.revisions("en"))
+        more = fetched(wiki.api, store, GOOD, FEATURED, limit=60)
+        assert (more.present, more.fetched) == (12, 48)
+        whole = sorted(r.title for r in store.revisions("en"))
+    assert first == whole[:12]
+    assert whole[:2] == ['"Heroes" (album)', "0 early 000"]
+
+
+TITLES = {  # → the page that it gives, or why it gives none
+    "Plain redirect 1": "AT&T",
+    "Double redirect 2": "AT&T",
+    "Section redirect 3": "Łódź",
+    "aT&T": "AT&T",  # only the first letter's case is free
+    "At&t": "!missing",
+    "łódź": "Łódź",
+    "C++": "C++",
+    "100 % (band)": "100 % (band)",
+    '"Heroes"_(album)': '"Heroes" (album)',
+    "What's Up, Doc?": "What's Up, Doc?",
+    "東京": "東京",
+    "😀": "😀",
+    "Ło\u0301dz\u0301": "Łódź",  # decomposed
+    "Loop redirect 4": "!redirect-loop",
+    "Self redirect 6": "!redirect-loop",
+    "Lost redirect 7": "!missing",
+    "Talk redirect 8": "!other-namespace",
+    "List redirect 9": "!list",
+    "List of cities": "!list",
+    "To be deleted": "!missing",
+    "Never written": "!missing",
+    "Mercury": "!disambiguation",
+    "Data of cities": "!content-model",
+    "Decomposed": "!sha1-mismatch",
+    "Too large": "!too-large",
+    "Category:Good articles": "!other-namespace",
+    "Special:Version": "!other-namespace",
+    "doi:10.1": "!other-wiki",
+    "../x": "!invalid-title",
+    "A|B": "!invalid-title",
+    "A<b>": "!invalid-title",
+}
+
+
+@pytest.mark.parametrize("as_of", ["", "2026-01-01T00:00:00Z"])
+def test_every_title_gives_a_page_or_a_reason(wiki: Wiki, tmp_path: Path, as_of: str) -> None:
+    with stored(tmp_path) as store:
+        report = fetched(wiki.api, store, titles(tmp_path, *TITLES), as_of=as_of)
+        assert store.missing("en") == []
+        assert Counter(report.rejected) == Counter(w[1:] for w in TITLES.values() if w[0] == "!")
+        found = store.redirects("en")
+        assert found == {
+            n: target for n, target in TITLES.items() if n.startswith(("Plain", "Double", "Section"))
+        }
+        assert {r.title for r in store.revisions("en")} == {w for w in TITLES.values() if w[0] != "!"}
+        assert report.requests == (2 if not as_of else 1 + len(TITLES) - 3)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "expected"),
+    [
+        ("2015-03-01T09:59:59Z", "!not-yet-created"),
+        ("2015-03-01T10:00:00Z", exports.YEARS[0]),
+        ("2016-08-31T23:59:58Z", exports.YEARS[1]),
+        (DATE, exports.YEARS[2]),
+        ("2019-12-31T23:59:59Z", exports.YEARS[2]),
+        ("2020-01-02T03:04:05Z", exports.YEARS[3]),
+    ],
+)
+def test_a_revision_as_of_a_date_costs_one_request(
+    wiki: Wiki, tmp_path: Path, as_of: str, expected: str
+) -> None:
+    with stored(tmp_path) as store:
+        assert fetched(wiki.api, store, titles(tmp_path, "AT&T"), as_of=as_of).requests == 2
+        found = [revision.timestamp for revision in store.revisions("en")]
+        assert found == [expected] if expected[0] != "!" else reasons(store) == {"AT&T": expected[1:]}
+
+
+def test_what_was_a_redirect_or_hidden_at_the_date_is_rejected(wiki: Wiki, tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        fetched(wiki.api, store, titles(tmp_path, "Was a redirect", "Hidden old text"), as_of=DATE)
+        assert reasons(store) == {"Was a redirect": "was-redirect", "Hidden old text": "hidden"}
+        assert fetched(wiki.api, store, titles(tmp_path, "Was a redirect", "Hidden old text")).fetched == 2
+        assert reasons(store) == {}, "a page that is here is not rejected any more"
+
+
+def test_a_list_page_at_a_date_and_at_a_revision(wiki: Wiki, tmp_path: Path) -> None:
+    page = ListPage(title="Wikipedia:Good articles/Cities")
+    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+        versions = wikipedia.query({"prop": "revisions", "titles": page.title, "rvlimit": "max",
+                                    "rvdir": "newer", "rvprop": "ids", "rvslots": "main"})  # fmt: skip
+        ids = [r["revid"] for part in versions for r in part["query"]["pages"][0]["revisions"]]
+        fetch(store, wikipedia, [page], as_of="2016-07-01T00:00:00Z")
+        assert {r.title for r in store.revisions("en")} == {"AT&T", "C++", "Łódź"}
+        assert {r.timestamp for r in store.revisions("en")} == {exports.YEARS[1]}
+        fetch(store, wikipedia, [ListPage(title=page.title, revision_id=ids[2])])
+        assert {r.title for r in store.revisions("en")} == {"AT&T", "C++", "Łódź", "東京", "😀"}
+        report = fetch(store, wikipedia, [page])
+        assert report.rejected == {"missing": 1}
+        before = wikipedia.requests
+        fetch(store, wikipedia, [page])
+        assert wikipedia.requests == before, "a listing that has ended is not asked again"
+        for wrong, words in (
+            (ListPage(title="Wikipedia:Good articles"), "transcludes.*Good articles/Cities"),
+            (ListPage(title="AT&T", revision_id=ids[2]), "is of 'Wikipedia:Good articles/Cities'"),
+            (ListPage(title="Wikipedia:Good articles/Cities", revision_id=10**9), "no revision 1000000000"),
+            (ListPage(title="Wikipedia:None"), "no such page"),
+        ):
+            with pytest.raises(BuilderError, match=words):
+                fetch(store, wikipedia, [wrong])
+
+
+def test_a_lock_file_brings_the_same_revisions_in_batches(wiki: Wiki, tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    (tmp_path / "first").mkdir()
+    with stored(tmp_path / "first") as store:
+        fetched(wiki.api, store, GOOD, FEATURED)
+        fetched(wiki.api, store, titles(tmp_path, *exports.CORE), as_of=DATE)
+        text = lock_text(store)
+    lock.write_text(text, encoding="utf-8", newline="")
+    count = text.count("\n") - 2
+    with stored(tmp_path) as store:
+        report = fetched(wiki.api, store, LockFile(path=lock))
+        assert (report.fetched, report.rejected) == (count, {})
+        assert report.requests <= 1 + -(-count // 50) + 2
+        assert lock_text(store) == text
+
+
+def test_a_lock_file_of_what_is_gone_or_changed_is_rejected_line_by_line(wiki: Wiki, tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    with ask(wiki.api) as wikipedia:
+        old = wikipedia.query({"prop": "revisions", "titles": "Hidden old text", "rvlimit": "max",
+                               "rvdir": "newer", "rvprop": "ids", "rvslots": "main"})  # fmt: skip
+        ids = [r["revid"] for part in old for r in part["query"]["pages"][0]["revisions"]]
+    good, when = sha1_of("Text 0 of a page."), exports.YEARS[0]
+    rows = [
+        ("Another name", ids[0], good),
+        ("Changed", ids[1], good),
+        ("Hidden", ids[2], good),
+        ("Gone", 10**9, good),
+    ]
+    lines = [f"{title}\t77\t{number}\t{when}\t{sha1}\n" for title, number, sha1 in rows]
+    head = "# wikitext-builder lock 1; language en; wiki -\ntitle\tpage_id\trevision_id\ttimestamp\tsha1\n"
+    lock.write_text(head + "".join(lines), encoding="utf-8", newline="")
+    with stored(tmp_path) as store:
+        fetched(wiki.api, store, LockFile(path=lock))
+        expected = {"Changed": "sha1-mismatch", "Hidden": "hidden", "Gone": "missing-revision"}
+        assert reasons(store) == expected
+        kept = store.revisions("en")[0]
+        assert (kept.title, kept.page_id, kept.revision_id) == ("Another name", 77, ids[0])
+
+
+def test_three_at_once_bring_the_same(wiki: Wiki, tmp_path: Path) -> None:
+    texts = []
+    for parallel in (1, 3):
+        (tmp_path / str(parallel)).mkdir()
+        with stored(tmp_path / str(parallel)) as store, ask(wiki.api, parallel=parallel) as wikipedia:
+            fetch(store, wikipedia, [GOOD], as_of=DATE, limit=90)
+            texts.append(lock_text(store))
+    assert texts[0] == texts[1]
+    with pytest.raises(BuilderError, match="1 to 3"):
+        ask(wiki.api, parallel=4)
+
+
+def test_an_unknown_category_is_an_error_that_names_it(wiki: Wiki, tmp_path: Path) -> None:
+    with (
+        stored(tmp_path) as store,
+        pytest.raises(BuilderError, match=r"Category:Godo articles.*check its name"),
+    ):
+        fetched(wiki.api, store, Category(name="Godo articles"))
+
+
+def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_path: Path) -> None:
+    with (
+        ask(wiki.api, language=LANGUAGES["de"]) as wikipedia,
+        pytest.raises(BuilderError, match="'en', but 'de'"),
+    ):
+        wikipedia.site()
+    with stored(tmp_path) as store:
+        store.note_progress("en wiki", "enwiki")
+        with pytest.raises(BuilderError, match="use another --store"):
+            fetched(wiki.api, store, GOOD)
+
+
+def test_many_long_titles_go_by_post(wiki: Wiki) -> None:
+    names = [f"{'東京' * 40} {n}" for n in range(50)]
+    with ask(wiki.api) as wikipedia:
+        assert len(wikipedia.find({"titles": "|".join(names)}).pages) == 50
+
+
+def test_more_than_the_limit_is_an_error_of_the_api_with_its_code(wiki: Wiki) -> None:
+    with ask(wiki.api) as wikipedia, pytest.raises(BuilderError, match=r"The limit is 50.*toomanyvalues"):
+        wikipedia.find({"titles": "|".join(f"T{n}" for n in range(51))})
+
+
+def test_warnings_of_the_api_are_kept(wiki: Wiki) -> None:
+    with ask(wiki.api) as wikipedia:
+        wikipedia.request({"action": "query", "prop": "quux"})
+        assert wikipedia.warnings == {'query: Unrecognized value for parameter "prop": quux'}

@@ -1,0 +1,120 @@
+"""A real MediaWiki on loopback: made, started, broken on purpose and stopped."""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+LAB = Path(__file__).parent / "lab"
+NEEDED = (
+    "apt-get",
+    "dpkg-deb",
+    "curl",
+    "flock",
+    "setsid",
+)  # of the machine; the rest is unpacked by the script
+NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wiki:
+    """A wiki that runs."""
+
+    folder: Path
+    api: str
+
+    @property
+    def pid(self) -> int:
+        """Of the server, which leads a process group of its own."""
+        return int((self.folder / "server.pid").read_text())
+
+    def fail(self, *rules: dict[str, object]) -> None:
+        """Let requests fail by rules, the first that applies; lab/faults.php says which there are."""
+        numbered = [{**rule, "number": next(NUMBERS)} for rule in rules]  # rules are counted by their content
+        part = self.folder / "faults.json.part"
+        part.write_text(json.dumps(numbered))
+        part.rename(self.folder / "faults.json")
+
+    def heal(self) -> None:
+        """Fail no more."""
+        (self.folder / "faults.json").unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """Stop the server."""
+        subprocess.run([LAB / "mediawiki-down", self.folder], check=True, capture_output=True)
+
+
+def start(folder: Path, *, dumps: list[Path] | None = None, front: str = "php", settings: str = "") -> Wiki:
+    """Start the wiki of a folder, making it first where it is not there; it listens on a free port."""
+    folder.mkdir(parents=True, exist_ok=True)
+    imports = [argument for dump in dumps or () for argument in ("--dump", str(dump))]
+    command = [LAB / "mediawiki-up", folder, "--port", "0", "--workers", "3", "--front", front, *imports]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MW_LAB_SERVER": ""})
+    if done.returncode:
+        raise RuntimeError(f"the MediaWiki did not start: {done.stderr[-3000:]}")
+    if settings:
+        (folder / "settings.d.php").write_text(f"<?php\n{settings}\n")
+    facts = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    return Wiki(folder=folder, api=facts["api"])
+
+
+def cache() -> Path:
+    """Where the unpacked packages and the prepared wiki are kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("MEDIAWIKI_LAB_CACHE") or Path(base) / "mediawiki-lab")
+
+
+def copy(prepared: Path, folder: Path) -> Path:
+    """A copy of a stopped wiki's folder, to be started on its own."""
+    shutil.copytree(prepared, folder, symlinks=True, dirs_exist_ok=True)
+    return folder
+
+
+def lacking() -> str:
+    """What this machine lacks for a MediaWiki; empty when nothing."""
+    return ", ".join(name for name in NEEDED if shutil.which(name) is None)
+
+
+class Administrator:
+    """Deletes and hides, which an export cannot do."""
+
+    def __init__(self, wiki: Wiki) -> None:
+        self.api = wiki.api
+        self.session = requests.Session()
+        password = (wiki.folder / "admin-password").read_text().strip()
+        token = self.token("login")
+        logged_in = self.post(action="login", lgname="Admin", lgpassword=password, lgtoken=token)
+        assert logged_in["login"]["result"] == "Success"
+
+    def post(self, **parameters: str) -> dict:
+        """One action."""
+        answer = self.session.post(
+            self.api, data={"format": "json", "formatversion": "2", **parameters}
+        ).json()
+        assert "error" not in answer, answer
+        return answer
+
+    def token(self, kind: str) -> str:
+        """A token of a kind."""
+        return self.post(action="query", meta="tokens", type=kind)["query"]["tokens"][f"{kind}token"]
+
+    def delete(self, title: str) -> None:
+        """Delete a page."""
+        self.post(action="delete", title=title, token=self.token("csrf"))
+
+    def hide(self, title: str, revision_id: int) -> None:
+        """Hide a revision's text."""
+        token = self.token("csrf")
+        what = {"type": "revision", "ids": str(revision_id), "hide": "content"}
+        self.post(action="revisiondelete", target=title, token=token, **what)
+
+    def revision_ids(self, title: str) -> list[int]:
+        """A page's revisions, oldest first."""
+        query = {"prop": "revisions", "rvprop": "ids", "rvlimit": "max", "rvdir": "newer", "titles": title}
+        page = self.post(action="query", rvslots="main", **query)["query"]["pages"][0]
+        return [revision["revid"] for revision in page["revisions"]]
