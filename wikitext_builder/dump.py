@@ -73,7 +73,7 @@ class Site:
             return wikipedia[1]
         if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(self.dbname):
             return self.dbname or host
-        if not self.base and self.dbname.endswith("wiki"):
+        if not self.base and self.dbname.endswith("wiki") and self.dbname != "wiki":
             return self.dbname.removesuffix("wiki").replace("_", "-")
         return self.xml_lang
 
