@@ -140,6 +140,7 @@ def test_a_finished_import_is_known(tmp_path: Path) -> None:
     again = imported(tmp_path / "a", path)
     assert not first.finished_before
     assert again.finished_before
+    assert (first.megabytes_per_second > 0, again.megabytes_per_second) == (True, 0)
     assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
 
 

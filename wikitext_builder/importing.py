@@ -47,8 +47,8 @@ class ImportReport:
 
     @property
     def megabytes_per_second(self) -> float:
-        """Of XML, a million bytes each."""
-        return self.xml_bytes / 1e6 / self.seconds if self.seconds else 0.0
+        """Of XML, a million bytes each; 0 where nothing was read."""
+        return 0.0 if self.finished_before or not self.seconds else self.xml_bytes / 1e6 / self.seconds
 
 
 # --- what a page is
