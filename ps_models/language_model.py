@@ -45,7 +45,7 @@ class Trainable(LanguageModel[State], Protocol[State]):
     ) -> tuple[Tensor, State]:
         """The nats, -log p, of each of the last `scored` tokens, to be averaged and minimised.
 
-        They are not averaged here: rows may differ in length, and processes sum over tokens before they divide.
+        They are not averaged here: rows may differ in length, and processes sum over tokens before dividing.
 
         Truncated back-propagation (Algorithm 1 of the paper: every k1 steps, through the last k2) is a loop
         over this one call. An update that scores K tokens, each with L outputs to look back on and to send

@@ -1,0 +1,280 @@
+"""The LSTM language models of Zaremba, of Gal, and the paper's own baseline: one model, seven rates.
+
+Zaremba et al. (2014), arXiv 1409.2329: `locked=False`, dropout of inputs, between layers and of outputs.
+Gal and Ghahramani (2015), arXiv 1512.05287: `locked=True`, also dropout of word types and of the recurrence;
+    `per_gate=True` draws a mask for each gate: "untied weights" in their table, which is not about softmaxes.
+Merity et al. (2016), section 5.2, the default: zoneout on the recurrent connections, locked dropout on the
+    input of each layer and on the output of the last.
+"""
+
+# Shapes: B = batch, T = time, E = a layer's input, H = hidden, G = 4H: gates, L = layers, V = vocabulary.
+# ruff: noqa: N803, N806, N815 - names end in their shapes
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ps_models.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.language_model import detach
+from ps_models.recurrence import lstm_steps
+from ps_models.softmax import AdaptiveSoftmax, Output, Softmax, wide
+
+
+@dataclass(frozen=True, kw_only=True)
+class LSTMConfig:
+    """Sizes and rates; the defaults are the paper's zoneout + variational LSTM (medium), section 5.2."""
+
+    vocab_size: int
+    hidden_size: int = 650  # H, of the embedding too
+    layers: int = 2
+    tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
+    softmax_bias: bool = False  # the paper: softmax(U h); Zaremba's code has one
+    cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; a full one where empty
+    type_dropout: float = 0.0  # of the embedding, whole word types
+    input_dropout: float = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
+    layer_dropout: float = 0.5  # of the input to each further layer
+    output_dropout: float = 0.5  # of the last layer's output
+    recurrent_dropout: float = 0.0  # of h before the recurrent weights, always locked
+    locked: bool = True  # the same mask at each step, section 5.2
+    per_gate: bool = False  # another mask at each gate, of layers' inputs and of the recurrence
+    zoneout: float = 0.5  # of outputs h, "the recurrent connections", section 5.2
+    zoneout_cell: float = 0.0  # of cells c; the paper does not tell them apart, see docs/models
+    init: float = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
+class LSTMState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    h_BLH: Tensor
+    c_BLH: Tensor
+
+
+class Masks(NamedTuple):
+    """Dropout of one call, drawn once; None where nothing is dropped. Zones of zoneout are drawn apart."""
+
+    types: Tensor | None  # (V, 1), the same for all rows
+    inputs: tuple[Tensor | None, ...]  # a layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
+    recurrent: tuple[Tensor | None, ...]  # a layer: (B, H), or (4, B, H) per gate
+    output: Tensor | None  # (1 or T, B, H)
+
+
+class LSTMLayer(nn.Module):
+    """One layer over all steps; weights and gates are ordered as in `nn.LSTM`, with one bias."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size))
+        self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
+        self.bias = nn.Parameter(torch.zeros(4 * hidden_size))
+
+    def forward(
+        self,
+        inputs_TBE: Tensor,
+        start: tuple[Tensor, Tensor],
+        at: int,
+        masks: tuple[Tensor | None, Tensor | None],
+        zones: tuple[Tensor | float, Tensor | float],
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Outputs of all steps, and the (h, c) after `at` of them."""
+        input_mask, recurrent_mask = masks
+        if (
+            inputs_TBE.is_cuda
+            and recurrent_mask is None
+            and zones == (0.0, 0.0)
+            and not _per_gate(input_mask)
+        ):
+            return self._cudnn(masked(inputs_TBE, input_mask), start, at)
+        gates_TBG = self._gates(inputs_TBE, input_mask)
+        weight_GH = self.weight_hh.to(_product_type(self.weight_hh))
+        hidden_TBH, cells_TBH = lstm_steps(
+            gates_TBG, *start, weight_GH, zone_h=zones[0], zone_c=zones[1], mask=recurrent_mask
+        )
+        return hidden_TBH, (hidden_TBH[at - 1], cells_TBH[at - 1]) if at else start
+
+    def _gates(self, inputs_TBE: Tensor, mask: Tensor | None) -> Tensor:
+        if mask is None or not _per_gate(mask):
+            return wide(functional.linear(masked(inputs_TBE, mask), self.weight_ih, self.bias))
+        parts = zip(mask, self.weight_ih.chunk(4), self.bias.chunk(4), strict=True)
+        gates = [functional.linear(inputs_TBE * kept, weight, bias) for kept, weight, bias in parts]
+        return wide(torch.cat(gates, dim=-1))
+
+    def _cudnn(
+        self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], at: int
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """The same by `torch.lstm`, which does all steps in one kernel but tells only the last cell."""
+        before, middle = self._torch_lstm(inputs_TBE[:at], start)
+        after, _ = self._torch_lstm(inputs_TBE[at:], middle)
+        return torch.cat([before, after]), middle
+
+    def _torch_lstm(
+        self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        if len(inputs_TBE) == 0:
+            return start[0].new_empty(0, *start[0].shape), start
+        h, c = (value[None].contiguous() for value in start)
+        weights = (self.weight_ih, self.weight_hh, self.bias, torch.zeros_like(self.bias))
+        hidden, h, c = torch.lstm(inputs_TBE, (h, c), weights, True, 1, 0.0, self.training, False, False)
+        return wide(hidden), (wide(h[0]), wide(c[0]))
+
+
+def _per_gate(mask: Tensor | None) -> bool:
+    return mask is not None and mask.dim() == 4
+
+
+def _product_type(weight: Tensor) -> torch.dtype:
+    """The type of products: that of autocast where it is on."""
+    device = weight.device.type
+    if weight.dtype == torch.float32 and torch.is_autocast_enabled(device):
+        return torch.get_autocast_dtype(device)
+    return weight.dtype
+
+
+class LSTM(nn.Module):
+    """Embedding, layers of LSTM, softmax."""
+
+    def __init__(self, config: LSTMConfig) -> None:
+        super().__init__()
+        self.config = config
+        V, H = config.vocab_size, config.hidden_size
+        self.embedding = nn.Embedding(V, H)
+        self.layers = nn.ModuleList(LSTMLayer(H, H) for _ in range(config.layers))
+        self.softmax = _softmax(config, self.embedding)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -config.init, config.init)
+
+    def initial_state(self, batch_size: int) -> LSTMState:
+        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        like = self.embedding.weight
+        zeros = like.new_zeros(batch_size, self.config.layers, self.config.hidden_size)
+        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
+        return LSTMState(token_B, wide(zeros), wide(zeros))
+
+    def forward(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        return log_probs_BT, state
+
+    def scores_and_hidden(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, Tensor, LSTMState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1])
+        return self.score(hidden_BTH, tokens), hidden_BTH, state
+
+    def loss(
+        self, tokens: Tensor, state: LSTMState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, LSTMState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        hidden_BTH, state = self.run(tokens, state, at=advance)
+        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: LSTMState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        hidden_BTH, _ = self.run(state.token_B[:, None], state, at=0)
+        return self.softmax.log_probs(hidden_BTH[:, 0])
+
+    def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
+        """Log-probabilities of tokens by the outputs before them."""
+        return self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten()).view(tokens_BT.shape)
+
+    def run(
+        self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None
+    ) -> tuple[Tensor, LSTMState]:
+        """The outputs that predict each token, and the state after `at` of them.
+
+        The output that predicts a token comes of reading the one before it: the last token is not read.
+
+        Args:
+            tokens_BT: The tokens that are to be predicted.
+            state: What came before.
+            at: The state after so many tokens is returned; 0 for the given one.
+            masks: Those to drop by; if None, they are drawn in training and there are none in evaluation.
+        """
+        if masks is None:
+            masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
+        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        types = None if masks.types is None else masks.types[read_BT]
+        if types is None and self.training:
+            types = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
+        values_TBH = masked(self.embedding(read_BT), types).transpose(0, 1)
+        h, c = [], []
+        for index, layer in enumerate(self.layers):
+            start = state.h_BLH[:, index], state.c_BLH[:, index]
+            pair = masks.inputs[index], masks.recurrent[index]
+            values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, self._zones(values_TBH))
+            h.append(last_h)
+            c.append(last_c)
+        token_B = tokens_BT[:, at - 1] if at else state.token_B
+        hidden_BTH = masked(values_TBH, masks.output).transpose(0, 1)
+        return hidden_BTH, LSTMState(token_B, torch.stack(h, dim=1), torch.stack(c, dim=1))
+
+    def locked_masks(self, generator: torch.Generator) -> Masks:
+        """Masks for all rows and all time, also in evaluation: one sample of the weights' distribution.
+
+        Raises:
+            ValueError: The model was not trained with masks that are locked over time.
+        """
+        if not self.config.locked:
+            raise ValueError("locked=False: dropout that changes at each step has no mask for a whole text")
+        shape = (self.config.vocab_size, 1)
+        types = dropout_mask(self.config.type_dropout, shape, self.embedding.weight, generator)
+        return self._draw_masks(1, 1, on=True, generator=generator)._replace(types=types)
+
+    def _draw_masks(
+        self, time: int, batch: int, *, on: bool, generator: torch.Generator | None = None
+    ) -> Masks:
+        config = self.config
+
+        def draw(rate: float, *shape: int) -> Tensor | None:
+            return dropout_mask(rate * on, shape, self.embedding.weight, generator)
+
+        gates = (4,) if config.per_gate else ()
+        step = (batch, config.hidden_size)
+        steps = (1 if config.locked else time, *step)
+        rates = [config.input_dropout, *[config.layer_dropout] * (config.layers - 1)]
+        return Masks(
+            types=None,
+            inputs=tuple(draw(rate, *gates, *steps) for rate in rates),
+            recurrent=tuple(draw(config.recurrent_dropout, *gates, *step) for _ in rates),
+            output=draw(config.output_dropout, *steps),
+        )
+
+    def _zones(self, like_TBH: Tensor) -> tuple[Tensor | float, Tensor | float]:
+        """Where this layer keeps previous values: drawn in training, their expectation in evaluation."""
+        rates = self.config.zoneout, self.config.zoneout_cell
+        if not self.training:
+            return rates
+        shape = (*like_TBH.shape[:2], self.config.hidden_size)
+        zone_h, zone_c = (zone_mask(rate, shape, self.embedding.weight) for rate in rates)
+        return zone_h, zone_c
+
+
+def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
+    """What `Trainable.loss` was asked for, with its defaults.
+
+    Raises:
+        ValueError: More tokens are to be scored or passed than there are.
+    """
+    time = tokens.shape[1]
+    scored = time if scored is None else scored
+    advance = scored if advance is None else advance
+    if not 1 <= scored <= time or not 0 <= advance <= time:
+        raise ValueError(f"scored={scored} and advance={advance} were asked for, of {time} tokens")
+    return scored, advance
+
+
+def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:
+    V, H = config.vocab_size, config.hidden_size
+    if config.cutoffs and config.tied:
+        raise ValueError(f"tied=True with cutoffs={config.cutoffs}: an adaptive softmax cannot be tied")
+    if config.cutoffs:
+        return AdaptiveSoftmax(V, H, config.cutoffs, bias=config.softmax_bias)
+    weight = embedding.weight if config.tied else nn.Parameter(torch.empty(V, H))
+    return Softmax(weight, bias=config.softmax_bias)

@@ -1,0 +1,180 @@
+"""The pointer sentinel mixture model of Merity et al. (2016), arXiv 1609.07843, section 2.
+
+    q = tanh(W h + b)                         a = softmax([q . h_1, ..., q . h_L, q . s])
+    p(w) = g p_vocab(w) + sum of a_i over the places i of w in the window        g = a_(L+1)
+
+h_i is the output after reading word x_i, the word it is paired with; the window ends with the last word read.
+All in log space: -log p(w) with log g and the sums of a from one normaliser.
+"""
+
+# Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
+# ruff: noqa: N803, N806, N815 - names end in their shapes
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.language_model import detach
+from ps_models.lstm import LSTM, LSTMConfig, LSTMState, scored_and_advance
+from ps_models.softmax import wide
+from ps_models.window import NO_WORD, look_back, windows
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerSentinelConfig(LSTMConfig):
+    """The LSTM's sizes and rates, and the window's."""
+
+    window: int = 100  # L, section 5.2
+    initial_gate: float | None = None  # g before training, over a full window; None: as the weights fall
+
+
+class PointerSentinelState(NamedTuple):
+    """The LSTM's state, and the window: the last W words, the outputs after all but the last of them."""
+
+    lstm: LSTMState
+    words_BW: Tensor  # NO_WORD before the text began
+    hidden_BWH: Tensor  # W - 1 of them
+
+
+class Inspection(NamedTuple):
+    """The parts of each prediction, for pictures and statistics."""
+
+    log_probs_BT: Tensor  # of the tokens, by the mixture
+    vocab_log_probs_BT: Tensor  # of the tokens, by the softmax alone
+    gate_BT: Tensor  # g, the share of the softmax
+    words_BTW: Tensor  # the window of each prediction, oldest word first; NO_WORD before the text began
+    attention_BTW: Tensor  # a; with the gate they sum to one
+    hidden_BTH: Tensor  # outputs, from which `vocab_log_probs` tells the softmax over all words
+
+
+class PointerSentinelLSTM(nn.Module):
+    """Mixes the LSTM's softmax with a pointer to the words of a window."""
+
+    def __init__(self, config: PointerSentinelConfig) -> None:
+        super().__init__()
+        self.config = config
+        H = config.hidden_size
+        self.lstm = LSTM(config)
+        self.query = nn.Linear(H, H)
+        self.sentinel = nn.Parameter(torch.empty(H))
+        for parameter in (self.query.weight, self.query.bias, self.sentinel):
+            nn.init.uniform_(parameter, -config.init, config.init)
+        if config.initial_gate is not None:
+            self._set_gate(config.initial_gate)
+
+    @torch.no_grad()
+    def _set_gate(self, gate: float) -> None:
+        """Let q . s be what gives g that value while all q . h_i are near 0, as they are at first."""
+        bias, H = 0.1, self.config.hidden_size
+        score = math.log(self.config.window * gate / (1 - gate))
+        self.query.bias.fill_(bias)
+        self.sentinel.fill_(score / (H * math.tanh(bias)))
+
+    def initial_state(self, batch_size: int) -> PointerSentinelState:
+        """The state at the start of a text: `<eos>` alone in the window."""
+        lstm, W = self.lstm.initial_state(batch_size), self.config.window
+        words_BW = lstm.token_B.new_full((batch_size, W), NO_WORD)
+        words_BW[:, -1] = self.config.eos
+        return PointerSentinelState(
+            lstm, words_BW, lstm.h_BLH.new_zeros(batch_size, W - 1, self.config.hidden_size)
+        )
+
+    def forward(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Tensor, PointerSentinelState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        return log_probs_BT, state
+
+    def scores_and_hidden(
+        self, tokens: Tensor, state: PointerSentinelState
+    ) -> tuple[Tensor, Tensor, PointerSentinelState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        T = tokens.shape[1]
+        past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
+        return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
+
+    def loss(
+        self,
+        tokens: Tensor,
+        state: PointerSentinelState,
+        scored: int | None = None,
+        advance: int | None = None,
+    ) -> tuple[Tensor, PointerSentinelState]:
+        """Nats of the last `scored` tokens; see `Trainable`.
+
+        With `scored` + W - 1 tokens or more, every window consists of outputs made anew in this call.
+        """
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        past_BSH, words_BS, next_state = self._run(tokens, state, at=advance)
+        seen = scored + self.config.window - 1
+        log_probs_BT = self._mixture(past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:])
+        return -log_probs_BT, detach(next_state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: PointerSentinelState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        found, _ = self.inspect(state.lstm.token_B[:, None], state)
+        vocab_BV = self.vocab_log_probs(found.hidden_BTH[:, 0])
+        words_BW, attention_BW = found.words_BTW[:, 0], found.attention_BTW[:, 0]
+        pointer_BV = torch.zeros_like(vocab_BV).scatter_add_(1, words_BW.clamp(min=0), attention_BW)
+        return torch.logaddexp(found.gate_BT.log() + vocab_BV, pointer_BV.log())
+
+    def vocab_log_probs(self, hidden_NH: Tensor) -> Tensor:
+        """The softmax component over all words, (N, vocabulary)."""
+        return self.lstm.softmax.log_probs(hidden_NH)
+
+    @torch.no_grad()
+    def inspect(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Inspection, PointerSentinelState]:
+        """The parts of the prediction of each token, and the state after them.
+
+        It holds (batch, time, window) numbers: inspect a long text in chunks.
+        """
+        T, W = tokens.shape[1], self.config.window
+        past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
+        hidden_BTH = past_BSH[:, -T:]
+        query_BTH = self._query(hidden_BTH)
+        keys_BTWH, words_BTW = windows(past_BSH, W), windows(words_BS, W)
+        scores_BTW = (wide(keys_BTWH) @ query_BTH[..., None])[..., 0]
+        scores_BTW = scores_BTW.masked_fill(words_BTW == NO_WORD, -torch.inf)
+        scores = torch.cat([scores_BTW, self._sentinel_score(query_BTH)[..., None]], dim=-1)
+        weights = scores.softmax(dim=-1)
+        parts = Inspection(
+            log_probs_BT=self._mixture(past_BSH, words_BS, tokens),
+            vocab_log_probs_BT=self.lstm.score(hidden_BTH, tokens),
+            gate_BT=weights[..., -1],
+            words_BTW=words_BTW,
+            attention_BTW=weights[..., :-1],
+            hidden_BTH=hidden_BTH,
+        )
+        return parts, next_state
+
+    def _run(
+        self, tokens_BT: Tensor, state: PointerSentinelState, at: int
+    ) -> tuple[Tensor, Tensor, PointerSentinelState]:
+        """Outputs and words of all positions that a step looks back on, and the state after `at` tokens."""
+        W = self.config.window
+        hidden_BTH, lstm = self.lstm.run(tokens_BT, state.lstm, at=at)
+        past_BSH = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
+        words = torch.cat([state.words_BW, tokens_BT], dim=1)
+        next_state = PointerSentinelState(lstm, words[:, at : at + W], past_BSH[:, at : at + W - 1])
+        return past_BSH, words[:, :-1], next_state
+
+    def _mixture(self, past_BSH: Tensor, words_BS: Tensor, tokens_BT: Tensor) -> Tensor:
+        """Log-probabilities of tokens, each from its own output and the window that ends with it."""
+        hidden_BTH = past_BSH[:, -tokens_BT.shape[1] :]
+        query_BTH = self._query(hidden_BTH)
+        sentinel_BT = self._sentinel_score(query_BTH)
+        total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.config.window)
+        vocab_BT = sentinel_BT + self.lstm.score(hidden_BTH, tokens_BT)
+        return torch.logaddexp(vocab_BT, match_BT) - torch.logaddexp(sentinel_BT, total_BT)
+
+    def _query(self, hidden_BTH: Tensor) -> Tensor:
+        return torch.tanh(wide(self.query(hidden_BTH)))
+
+    def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
+        """The scores q . s, in float32 also under autocast."""
+        return (query_BTH * self.sentinel).sum(dim=-1)

@@ -1,0 +1,184 @@
+"""The recurrence of an LSTM over all steps, its gradient by hand, with zoneout and recurrent dropout.
+
+    [i f g o] = x W + h U + b        i, f, o = sigmoid, g = tanh
+    c~ = f * c + i * g               c' = zone_c * c + (1 - zone_c) * c~
+    h~ = o * tanh(c')                h' = zone_h * h + (1 - zone_h) * h~
+
+Zoneout keeps a unit's previous value where the zone is 1 (Krueger et al. 2016, arXiv 1606.01305); a rate in
+place of a mask is its expectation. `nn.LSTM` knows neither it nor dropout of h before U, and automatic
+differentiation of a loop spends a product of its own on dU at each step: here it is one for all steps.
+"""
+
+# Shapes: T = time, B = batch, H = hidden, G = 4H: the gates i, f, g, o side by side, as in nn.LSTM.
+# ruff: noqa: N803, N806 - names end in their shapes
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+tanh_backward = torch.ops.aten.tanh_backward.grad_input
+
+Zone = Tensor | float  # (T, B, H) of 0 and 1, or a rate
+
+
+class _Steps(torch.autograd.Function):
+    """All steps of one layer. Products are in `weight_GH`'s type, all else in that of the state.
+
+    A mask of (4, B, H) drops h anew for each gate; the weights are then seen as four of (H, H).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401 - autograd's own context
+        gates_TBG: Tensor,
+        h_BH: Tensor,
+        c_BH: Tensor,
+        weight_GH: Tensor,
+        zone_h: Zone,
+        zone_c: Zone,
+        mask: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        T, B, G = gates_TBG.shape
+        H, dtype = G // 4, weight_GH.dtype
+        per_gate = mask is not None and mask.dim() == 3
+        weight_HG = (weight_GH.view(4, H, H).mT if per_gate else weight_GH.t()).contiguous()
+        h_TBH = gates_TBG.new_empty(T + 1, B, H)
+        c_TBH, tanh_TBH = torch.empty_like(h_TBH), gates_TBG.new_empty(T, B, H)
+        h_TBH[0], c_TBH[0] = h_BH, c_BH
+        h_steps, c_steps = h_TBH.unbind(), c_TBH.unbind()
+        # In place: the product that made the gates does not need them for its own gradient.
+        for t, (gates_BG, tanh_BH) in enumerate(zip(gates_TBG.unbind(), tanh_TBH.unbind(), strict=True)):
+            h_last, h, c_last, c = h_steps[t], h_steps[t + 1], c_steps[t], c_steps[t + 1]
+            _add_product(gates_BG, (h_last if mask is None else h_last * mask).to(dtype), weight_HG)
+            gates_BG[:, : 2 * H].sigmoid_()
+            gates_BG[:, 2 * H : 3 * H].tanh_()
+            gates_BG[:, 3 * H :].sigmoid_()
+            i, f, g, o = gates_BG.chunk(4, dim=1)
+            torch.mul(f, c_last, out=c).addcmul_(i, g)
+            if (zone := _at(zone_c, t)) is not None:
+                torch.lerp(c, c_last, zone, out=c)
+            torch.mul(o, torch.tanh(c, out=tanh_BH), out=h)
+            if (zone := _at(zone_h, t)) is not None:
+                torch.lerp(h, h_last, zone, out=h)
+        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *_tensors(zone_h, zone_c))
+        ctx.zones = [None if isinstance(zone, Tensor) else zone for zone in (zone_h, zone_c)]
+        ctx.set_materialize_grads(False)
+        return h_TBH[1:], c_TBH[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any,  # noqa: ANN401
+        grad_TBH: Tensor | None,
+        grad_c_TBH: Tensor | None,
+    ) -> tuple[Tensor | None, ...]:
+        gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *zones = ctx.saved_tensors
+        zone_h, zone_c = (zones.pop(0) if rate is None else rate for rate in ctx.zones)
+        dtype = weight_GH.dtype
+        dgates_TBG = torch.empty_like(gates_TBG)
+        dh, dc, part = (torch.zeros_like(h_TBH[0]) for _ in range(3))
+        for t in reversed(range(len(gates_TBG))):
+            i, f, g, o = gates_TBG[t].chunk(4, dim=1)
+            di, df, dg, do = dgates_TBG[t].chunk(4, dim=1)
+            if grad_TBH is not None:
+                dh.add_(grad_TBH[t])
+            if grad_c_TBH is not None:
+                dc.add_(grad_c_TBH[t])
+            dh, dh_kept = _share(dh, _at(zone_h, t))
+            tanh_backward(torch.mul(dh, o, out=part), tanh_TBH[t], grad_input=part)
+            dc, dc_kept = _share(dc.add_(part), _at(zone_c, t))
+            sigmoid_backward(torch.mul(dc, g, out=part), i, grad_input=di)
+            sigmoid_backward(torch.mul(dc, c_TBH[t], out=part), f, grad_input=df)
+            tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
+            sigmoid_backward(torch.mul(dh, tanh_TBH[t], out=part), o, grad_input=do)
+            dc.mul_(f)
+            dh = _read_gradient(dgates_TBG[t].to(dtype), weight_GH, mask).to(dh.dtype)
+            if dh_kept is not None:
+                dh.add_(dh_kept)
+            if dc_kept is not None:
+                dc.add_(dc_kept)
+        dweight_GH = _weight_gradient(dgates_TBG.to(dtype), h_TBH[:-1], mask)
+        return dgates_TBG, dh, dc, dweight_GH, None, None, None
+
+
+def _add_product(gates_BG: Tensor, read: Tensor, weight: Tensor) -> None:
+    """Add h U to the gates; U is (H, G), or (4, H, H) where each gate reads an h of its own."""
+    if read.dim() == 3:
+        product = torch.bmm(read, weight).transpose(0, 1).flatten(1)
+    elif gates_BG.dtype == read.dtype:
+        gates_BG.addmm_(read, weight)
+        return
+    else:
+        product = read @ weight
+    gates_BG.add_(product)
+
+
+def _read_gradient(dgates_BG: Tensor, weight_GH: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return dgates_BG @ weight_GH
+    if mask.dim() == 2:
+        return (dgates_BG @ weight_GH).mul_(mask)
+    H = weight_GH.shape[1]
+    per_gate = torch.bmm(dgates_BG.view(-1, 4, H).transpose(0, 1), weight_GH.view(4, H, H))
+    return (per_gate * mask).sum(0)
+
+
+def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> Tensor:
+    """One product for all steps, not one a step."""
+    T, B, H = h_TBH.shape
+    if mask is None or mask.dim() == 2:
+        read_TBH = h_TBH if mask is None else h_TBH * mask
+        return dgates_TBG.view(T * B, 4 * H).t() @ read_TBH.reshape(T * B, H).to(dgates_TBG.dtype)
+    read = (h_TBH * mask[:, None]).view(4, T * B, H).to(dgates_TBG.dtype)
+    return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), read).flatten(0, 1)
+
+
+def _at(zone: Zone, t: int) -> Zone | None:
+    """The zone of one step, None where there is none."""
+    if isinstance(zone, Tensor):
+        return zone[t]
+    return zone or None
+
+
+def _share(grad: Tensor, zone: Zone | None) -> tuple[Tensor, Tensor | None]:
+    """The gradient of the new value, and of the one that was kept."""
+    if zone is None:
+        return grad, None
+    kept = grad * zone
+    return grad.sub_(kept), kept
+
+
+def _tensors(*values: Tensor | float) -> list[Tensor]:
+    return [value for value in values if isinstance(value, Tensor)]
+
+
+def lstm_steps(
+    gates_TBG: Tensor,
+    h_BH: Tensor,
+    c_BH: Tensor,
+    weight_GH: Tensor,
+    *,
+    zone_h: Zone = 0.0,
+    zone_c: Zone = 0.0,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Outputs and cells of all steps, (T, B, H) each.
+
+    Args:
+        gates_TBG: What the inputs give to each gate, bias included. It is overwritten.
+        h_BH: The output before the first step.
+        c_BH: The cell before the first step.
+        weight_GH: U of all gates. In a narrower type than the rest, it sets that of the products.
+        zone_h: Where the output keeps its previous value: 0 and 1, or its probability.
+        zone_c: The same for the cell.
+        mask: Dropout of the output before U, the same at each step (Gal and Ghahramani 2015): (B, H), or
+            (4, B, H) for another one at each gate.
+    """
+    steps: Any = _Steps.apply
+    hidden_TBH, cells_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone_h, zone_c, mask)
+    return hidden_TBH, cells_TBH

@@ -1,0 +1,60 @@
+"""Attention of each step over the words of a window that moves along with it."""
+
+# Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
+# ruff: noqa: N803, N806 - names end in their shapes
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ps_models.softmax import wide
+
+NO_WORD = -1  # the window's place before the text began
+NEVER = -1e30  # log-probability of what cannot be; -inf would give gradients of NaN
+
+
+def look_back(
+    queries_BTH: Tensor, keys_BSH: Tensor, words_BS: Tensor, targets_BT: Tensor, window: int
+) -> tuple[Tensor, Tensor]:
+    """Log of the sums of exp(query . key) over each step's window: all of it, and where the target stands.
+
+    Step t looks at the positions t to t + W - 1. In float32 at least, also under autocast. Where a window is
+    empty or has no such word, the sum is exp(-1e30), which is 0, and no gradient flows.
+
+    Returns:
+        Two tensors (B, T).
+    """
+    parts = []
+    T = queries_BTH.shape[1]
+    block = max(window, 64)  # all pairs of a block are computed, at most half of them in vain
+    with torch.autocast(queries_BTH.device.type, enabled=False):
+        for begin in range(0, T, block):
+            end = min(begin + block, T)
+            seen = slice(begin, end + window - 1)
+            scores_BTS = wide(queries_BTH[:, begin:end]) @ wide(keys_BSH[:, seen]).mT
+            visible_BTS = _visible(words_BS[:, seen], end - begin, window)
+            match_BTS = visible_BTS & (words_BS[:, None, seen] == targets_BT[:, begin:end, None])
+            parts.append([_log_sum_exp(scores_BTS, where) for where in (visible_BTS, match_BTS)])
+    total_BT, match_BT = (torch.cat(column, dim=1) for column in zip(*parts, strict=True))
+    return total_BT, match_BT
+
+
+def _visible(words_BS: Tensor, steps: int, window: int) -> Tensor:
+    """Which positions are in a step's window and hold a word: (B, T, S)."""
+    places = torch.arange(words_BS.shape[1], device=words_BS.device)
+    offsets_TS = places - torch.arange(steps, device=words_BS.device)[:, None]
+    return ((offsets_TS >= 0) & (offsets_TS < window)) & (words_BS != NO_WORD)[:, None]
+
+
+def _log_sum_exp(scores: Tensor, where: Tensor) -> Tensor:
+    return scores.masked_fill(~where, NEVER).logsumexp(dim=-1)
+
+
+def windows(values_BS: Tensor, window: int) -> Tensor:
+    """Each step's window, oldest first: (B, T, W, ...) out of (B, S, ...), without a copy.
+
+    >>> windows(torch.arange(5)[None], 3).tolist()
+    [[[0, 1, 2], [1, 2, 3], [2, 3, 4]]]
+    """
+    return values_BS.unfold(1, window, 1).movedim(-1, 2)

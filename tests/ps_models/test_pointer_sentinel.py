@@ -1,0 +1,189 @@
+"""The pointer sentinel-LSTM against a plain loop over the paper's equations, and its edges."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from ps_models.lstm import LSTMLayer
+from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.softmax import Softmax
+
+V, H = 7, 6
+
+
+def model_of(window: int, **rates: float) -> PointerSentinelLSTM:
+    torch.manual_seed(3)
+    plain = PointerSentinelConfig(
+        vocab_size=V,
+        hidden_size=H,
+        window=window,
+        init=0.8,
+        input_dropout=0,
+        layer_dropout=0,
+        output_dropout=0,
+        zoneout=0,
+    )
+    return PointerSentinelLSTM(replace(plain, **rates)).double()
+
+
+def tokens_of(*shape: int) -> Tensor:
+    return torch.randint(V, shape, generator=torch.Generator().manual_seed(5))
+
+
+def equations(model: PointerSentinelLSTM, words: list[int]) -> Tensor:
+    """Sections 2.1 to 2.5 of the paper, a word at a time, on the model's weights."""
+    lstm = model.lstm
+    assert isinstance(lstm.softmax, Softmax)
+    h = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
+    c = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
+    x, outputs, log_probs = [model.config.eos], [], []
+    for y in words:
+        value = lstm.embedding.weight[x[-1]]
+        for index, layer in enumerate(lstm.layers):
+            assert isinstance(layer, LSTMLayer)
+            gates = layer.weight_ih @ value + layer.weight_hh @ h[index] + layer.bias
+            i, f, g, o = gates.view(4, H)
+            cell = torch.sigmoid(f) * c[index] + torch.sigmoid(i) * torch.tanh(g)
+            c[index] = lerp(cell, c[index], model.config.zoneout_cell)
+            h[index] = lerp(torch.sigmoid(o) * torch.tanh(c[index]), h[index], model.config.zoneout)
+            value = h[index]
+        outputs.append(value)
+        window = range(max(0, len(x) - model.config.window), len(x))
+        q = torch.tanh(model.query.weight @ value + model.query.bias)
+        a = torch.softmax(torch.stack([*(q @ outputs[i] for i in window), q @ model.sentinel]), dim=0)
+        p = a[-1] * torch.softmax(lstm.softmax.weight @ value, dim=0)[y]
+        for place, i in enumerate(window):
+            if x[i] == y:
+                p = p + a[place]
+        log_probs.append(torch.log(p))
+        x.append(y)
+    return torch.stack(log_probs)
+
+
+def lerp(new: Tensor, old: Tensor, kept: float) -> Tensor:
+    return kept * old + (1 - kept) * new
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 50])
+@pytest.mark.parametrize("rates", [{}, {"zoneout": 0.4, "zoneout_cell": 0.3}])
+def test_is_the_equations_in_values_and_gradients(window: int, rates: dict[str, float]):
+    model, tokens = model_of(window, **rates).eval(), tokens_of(2, 23)
+    scores, _ = model(tokens, model.initial_state(2))
+    slow = torch.stack([equations(model, row.tolist()) for row in tokens])
+    torch.testing.assert_close(scores, slow, rtol=0, atol=1e-10)
+    weights = [*model.parameters()]
+    for fast, plain in zip(
+        torch.autograd.grad(scores.sum(), weights), torch.autograd.grad(slow.sum(), weights), strict=True
+    ):
+        torch.testing.assert_close(fast, plain, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 50])
+@pytest.mark.parametrize("chunk", [1, 3, 22])
+def test_the_state_carries_window_and_lstm(window: int, chunk: int):
+    model, tokens = model_of(window).eval(), tokens_of(3, 22)
+    whole, _ = model(tokens, model.initial_state(3))
+    parts, state = [], model.initial_state(3)
+    for piece in tokens.split(chunk, dim=1):
+        scores, state = model(piece, state)
+        parts.append(scores)
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
+
+
+def test_a_long_text_in_blocks_is_the_same():
+    model, tokens = model_of(3).eval(), tokens_of(1, 200)
+    scores, _ = model(tokens, model.initial_state(1))
+    torch.testing.assert_close(scores[0], equations(model, tokens[0].tolist()), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 6, 9, 18])
+def test_algorithm_1_scores_each_token_once_as_a_whole_pass_does(stride: int):
+    model, tokens, lookback = model_of(4).eval(), tokens_of(2, 18), 3
+    whole, _ = model(tokens, model.initial_state(2))
+    parts, state = [], model.initial_state(2)
+    for end in range(stride, 19, stride):
+        begin, next_begin = (max(0, first - lookback) for first in (end - stride, end))
+        nats, state = model.loss(tokens[:, begin:end], state, scored=stride, advance=next_begin - begin)
+        parts.append(-nats)
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
+
+
+def test_algorithm_1_looks_back_on_new_outputs_only():
+    """Outputs that other weights made do not matter when the window is run over again."""
+    model, tokens = model_of(4).eval(), tokens_of(2, 8)
+    state = model.initial_state(2)
+    _, state = model.loss(tokens, state)
+    stale = state._replace(hidden_BWH=torch.full_like(state.hidden_BWH, 99.0))
+    again, _ = model.loss(tokens[:, :5], state, scored=2)
+    other, _ = model.loss(tokens[:, :5], stale, scored=2)
+    assert torch.equal(again, other)
+    shorter, _ = model.loss(tokens[:, :5], stale, scored=3)
+    assert not torch.allclose(shorter, model.loss(tokens[:, :5], state, scored=3)[0])
+
+
+def test_loss_refuses_more_than_there_is():
+    model = model_of(4)
+    with pytest.raises(ValueError, match="scored=6"):
+        model.loss(tokens_of(1, 5), model.initial_state(1), scored=6)
+
+
+def test_adds_h_squared_and_two_h_parameters():
+    model = model_of(4)
+    count = sum(p.numel() for p in model.parameters()) - sum(p.numel() for p in model.lstm.parameters())
+    assert count == H**2 + 2 * H
+
+
+@pytest.mark.parametrize("rates", [{}, {"zoneout": 0.5, "input_dropout": 0.5, "output_dropout": 0.5}])
+def test_gradients_are_finite_where_no_word_matches_and_at_the_first_token(rates: dict[str, float]):
+    model = model_of(5, **rates)
+    tokens = torch.tensor([[0, 2, 3, 4, 5, 6], [1, 1, 1, 1, 1, 1]])
+    for piece in (tokens[:, :1], tokens):
+        model.zero_grad()
+        nats, _ = model.loss(piece, model.initial_state(2))
+        nats.mean().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+
+
+def test_gate_begins_where_it_is_told():
+    config = PointerSentinelConfig(vocab_size=V, hidden_size=64, window=10, initial_gate=0.7, init=0.01)
+    model = PointerSentinelLSTM(config).eval()
+    found, _ = model.inspect(tokens_of(1, 30), model.initial_state(1))
+    assert math.isclose(found.gate_BT[0, -1].item(), 0.7, abs_tol=0.01)
+
+
+@pytest.mark.parametrize("window", [1, 3, 40])
+def test_inspection_parts_make_up_the_mixture(window: int):
+    model, tokens = model_of(window).eval(), tokens_of(2, 20)
+    whole, _ = model(tokens, model.initial_state(2))
+    _, state = model(tokens[:, :9], model.initial_state(2))
+    found, _ = model.inspect(tokens[:, 9:], state)
+    pointer = (found.attention_BTW * (found.words_BTW == tokens[:, 9:, None])).sum(-1)
+    mixed = (found.gate_BT * found.vocab_log_probs_BT.exp() + pointer).log()
+    torch.testing.assert_close(mixed, whole[:, 9:])
+    torch.testing.assert_close(found.log_probs_BT, whole[:, 9:])
+    torch.testing.assert_close(
+        found.attention_BTW.sum(-1) + found.gate_BT, torch.ones(2, 11, dtype=torch.float64)
+    )
+
+
+def test_next_log_probs_are_those_of_scoring_each_word():
+    model, tokens = model_of(4).eval(), tokens_of(1, 9)
+    _, state = model(tokens, model.initial_state(1))
+    each = [model(torch.tensor([[word]]), state)[0].item() for word in range(V)]
+    torch.testing.assert_close(model.next_log_probs(state)[0].tolist(), each)
+
+
+def test_mixture_is_float32_under_autocast():
+    model, tokens = model_of(4).float(), tokens_of(2, 9)
+    with torch.autocast("cpu", torch.bfloat16):
+        nats, state = model.loss(tokens, model.initial_state(2))
+    nats.mean().backward()
+    assert nats.dtype == state.hidden_BWH.dtype == state.lstm.c_BLH.dtype == torch.float32
+    exact, _ = model.loss(tokens, model.initial_state(2))
+    torch.testing.assert_close(nats, exact, rtol=0.05, atol=0.05)
+    assert not torch.equal(nats, exact)
