@@ -18,26 +18,11 @@ from wikitext_builder.errors import BuilderError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Rows of a chunk that are equally long."""
-
-    rows: Tensor | None  # which ones; None: all
-    tokens: Tensor  # int64, (rows, lookback + scored)
-    scored: int  # the tokens at the end that are predicted
-    counts: bool = True  # False: nothing is left to predict, the part only keeps processes in step
-
-    @property
-    def targets(self) -> int:
-        """How many tokens it predicts."""
-        return len(self.tokens) * self.scored if self.counts else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """What one update reads."""
 
     tokens: Tensor  # int64, (batch, lookback + scored)
-    shorter: Tensor  # bool, (batch,): rows that end one token earlier
+    shorter: Tensor  # bool, (batch,): rows that end one token earlier, their last one being padding
     scored: int
     advance: int  # how many tokens the state moves on by, to be where the next chunk begins
 
@@ -46,17 +31,13 @@ class Chunk:
         """How many tokens it predicts."""
         return len(self.tokens) * self.scored - int(self.shorter.sum())
 
-    def parts(self) -> list[Part]:
-        """The rows that are equally long, together: one part, or two at the ragged end of an epoch."""
+    def total(self, nats: Tensor) -> Tensor:
+        """The sum over the tokens that are predicted, of what a model says of the last `scored` ones."""
         if not self.shorter.any():
-            return [Part(rows=None, tokens=self.tokens, scored=self.scored)]
-        longer, shorter = (~self.shorter).nonzero()[:, 0], self.shorter.nonzero()[:, 0]
-        parts = []
-        if len(longer):
-            parts.append(Part(rows=longer, tokens=self.tokens[longer], scored=self.scored))
-        if self.scored > 1:
-            parts.append(Part(rows=shorter, tokens=self.tokens[shorter, :-1], scored=self.scored - 1))
-        return parts or [Part(rows=None, tokens=self.tokens, scored=self.scored, counts=False)]
+            return nats.sum()
+        ends = torch.zeros_like(nats, dtype=torch.bool)
+        ends[:, -1] = self.shorter
+        return nats.masked_fill(ends, 0.0).sum()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from itertools import islice
 import torch
 from torch import Tensor, nn
 
-from ps_models.language_model import LanguageModel, State, map_state
+from ps_models.language_model import LanguageModel, State
 from ps_models.score import Score
 from ps_models.text import Text
 from wikitext_builder.errors import BuilderError
@@ -120,8 +120,3 @@ def _padded(
         log_probs, state = model(columns.to(device), state)
         parts.append(-log_probs.double().cpu())
     return torch.cat(parts, dim=1)
-
-
-def rows_of(state: State, rows: Tensor) -> State:
-    """Some rows of a state."""
-    return map_state(lambda tensor: tensor[rows.to(tensor.device)], state)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.batching import Chunk, Rows
-from ps_models.evaluation import rows_of
 from ps_models.language_model import map_state
 from ps_models.optimizers import TrainingConfig, make_optimizer
 from ps_models.processes import Processes
@@ -42,14 +41,9 @@ class ChunkLoss(nn.Module):
         self.model = model
 
     def forward(self, chunk: Chunk, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
-        """The sum, and the state where the next chunk begins (of some rows only at an epoch's ragged end)."""
-        sums, after = [], state
-        for part in chunk.parts():
-            before = state if part.rows is None else rows_of(state, part.rows)
-            advance = min(chunk.advance, part.tokens.shape[1])
-            mean, after = self.model.loss(part.tokens, before, part.scored, advance)  # type: ignore[operator]
-            sums.append(mean * part.targets)
-        return torch.stack(sums).sum(), after
+        """The sum, and the state where the next chunk begins."""
+        nats, after = self.model.loss(chunk.tokens, state, chunk.scored, chunk.advance)  # type: ignore[operator]
+        return chunk.total(nats), after
 
 
 class Training:
@@ -94,10 +88,10 @@ class Training:
         if not math.isfinite(float(norm)):
             raise BuilderError(
                 f"update {self.position.update + 1}: the gradient is {float(norm)}, the loss"
-                f" {float(nats) / max(1, chunk.targets):.3f}; train again with a lower learning_rate or clip"
+                f" {float(nats.detach()) / max(1, chunk.targets):.3f}; train again with a lower learning_rate or clip"
             )
         self.optimizer.step()
-        return float(nats), float(norm)
+        return float(nats.detach()), float(norm)
 
     def next_epoch(self) -> None:
         """Go back to the start of the text."""
