@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 import click
 
@@ -11,7 +12,7 @@ from wikitext_builder import __version__
 from wikitext_builder.cli import datasets, pages
 from wikitext_builder.errors import BuilderError, RejectedError
 
-STOPPED = "stopped; the same command goes on from here"
+STOPPED = "stopped; fetch, import and build go on from here when run again"
 
 
 class _InOrder(click.Group):
@@ -42,6 +43,9 @@ for _command in (*pages.COMMANDS, *datasets.COMMANDS):
 
 def main() -> None:
     """Run the command line; what a user can mend is told in one paragraph, with exit status 1."""
+    for stream in (sys.stdout, sys.stderr):  # the format is UTF-8 whatever the machine's locale says
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", newline="\n")
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as stop:

@@ -15,9 +15,11 @@ from typing import Any
 import click
 
 from wikitext_builder.cli.options import FILE, FOLDER, json_option, language_option, listed, store_option
+from wikitext_builder.corpus import SplitCounts
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.recipes import RECIPES, Recipe
+from wikitext_builder.split import SPLITS
 from wikitext_builder.store import Revision, Store
 
 
@@ -84,30 +86,50 @@ def build(
     from wikitext_builder.build import build as build_dataset
 
     revisions = _chosen_revisions(store_path, language, as_of, lock_path)
+    given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
+    if given_valid & given_test:
+        raise BuilderError(
+            f"{len(given_valid & given_test)} titles are both in {valid_titles} and in {test_titles};"
+            " an article has one place"
+        )
     plan = Plan(
         recipe=_recipe(recipe, language, changes),
         store=store_path,
         out=out,
         revisions=revisions,
-        given_valid=_page_ids(valid_titles, revisions),
-        given_test=_page_ids(test_titles, revisions),
+        given_valid=given_valid,
+        given_test=given_test,
         workers=workers,
     )
     if plan.work.exists() and not as_json:
         click.echo(f"{plan.work}: an earlier build was interrupted; going on with what it made", err=True)
     with shown_progress() as progress:
         report = build_dataset(plan, progress)
+    _warn_of_small_parts(plan.recipe, report.manifest.splits)
     if as_json:
-        click.echo(json.dumps(asdict(report)))
+        counters = {"rejected": dict(report.rejected), "left_out": dict(report.left_out)}
+        click.echo(json.dumps(asdict(report) | counters))  # asdict breaks a Counter in Python 3.11
         return
     click.echo(f"{out}: {'is built already' if report.already_built else 'built'}")
-    for name, counts in report.manifest.splits.items():
+    for name in SPLITS:
+        counts = report.manifest.splits[name]
         click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
     click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
     if not report.already_built:
         _print_report(report.pages, report.wikitext_bytes, report.seconds)
         click.echo(f"  rejected   {listed(report.rejected)}")
         click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
+
+
+def _warn_of_small_parts(recipe: Recipe, splits: Mapping[str, SplitCounts]) -> None:
+    """A store with too few pages gives smaller parts: that is no error, but nobody should miss it."""
+    for name in SPLITS:
+        wanted, found = getattr(recipe, f"{name}_articles") or 1, splits[name].articles
+        if found < wanted:
+            click.echo(
+                f"{name} has {found:,} articles where {recipe.name} wants {wanted:,}: the store has too few",
+                err=True,
+            )
 
 
 def _recipe(name: str, language: str, changes: Mapping[str, int | str | None]) -> Recipe:

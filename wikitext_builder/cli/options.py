@@ -11,7 +11,7 @@ from wikitext_builder.languages import LANGUAGES
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
-PATH = click.Path(path_type=Path)
+DUMP = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
 language_option = click.option(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from wikitext_builder.cli.options import PATH, json_option, language_option, listed, store_option
+from wikitext_builder.cli.options import DUMP, json_option, language_option, listed, store_option
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.languages import LANGUAGES
 from wikitext_builder.progress import shown_progress
@@ -86,7 +86,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 
 
 @click.command("import")
-@click.argument("dumps", nargs=-1, required=True, type=PATH)
+@click.argument("dumps", nargs=-1, required=True, type=DUMP)
 @store_option
 @language_option
 @click.option(
@@ -148,9 +148,8 @@ def status(store_path: Path, as_json: bool) -> None:
         click.echo(f"{store_path}: empty")
     for one in statuses:
         click.echo(f"{one.language}: {one.pages:,} pages, {one.revisions:,} revisions")
-        click.echo(
-            f"  wanted    {one.wanted:,}, of which {one.missing:,} are missing; fetch again to get them"
-        )
+        again = "; fetch again to get them" if one.missing else ""
+        click.echo(f"  wanted    {one.wanted:,}, of which {one.missing:,} are missing{again}")
         click.echo(f"  redirects {one.redirects:,} were followed")
         click.echo(f"  rejected  {listed(one.rejected)}")
         _print_expanded(one.expanded, one.not_expanded)
