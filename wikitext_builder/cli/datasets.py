@@ -31,6 +31,7 @@ def tokenize(file: Iterator[str], language: str) -> None:
     from wikitext_builder.corpus import file_line
     from wikitext_builder.tokenizer import tokenize_line
 
+    tokenize_line("", language)  # an unknown language is an error even where no line comes
     with _bad_encoding(getattr(file, "name", "-")):
         for line in file:
             sys.stdout.write(file_line(tokenize_line(line.rstrip("\n"), language)))
@@ -63,7 +64,13 @@ def _bad_encoding(name: str) -> Iterator[None]:
     "--sections", type=click.Choice(["official", "clean"]), help="Instead of the recipe's, official."
 )
 @click.option("--seed", help="Of the split, instead of the recipe's.")
-@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Processes.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    show_default="one a core",
+    help="Processes.",
+)
 @json_option
 def build(
     recipe: str,
@@ -84,7 +91,9 @@ def build(
     """
     from wikitext_builder.build import Plan
     from wikitext_builder.build import build as build_dataset
+    from wikitext_builder.tokenizer import tokenizer
 
+    tokenizer(language)  # a language without Moses' rules is refused before the work, not at each page
     revisions = _chosen_revisions(store_path, language, as_of, lock_path)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid & given_test:
