@@ -13,6 +13,7 @@ from ps_models.batching import Chunk, Rows
 from ps_models.language_model import map_state
 from ps_models.optimizers import TrainingConfig, make_optimizer
 from ps_models.processes import Processes
+from ps_models.score import Score
 from wikitext_builder.errors import BuilderError
 
 
@@ -31,6 +32,11 @@ class Position:
     def epoch(self) -> int:
         """Epochs done."""
         return len(self.losses)
+
+    @property
+    def best_perplexity(self) -> float:
+        """Of valid; infinite before the first epoch has ended."""
+        return Score(min(self.losses, default=math.inf), 1).perplexity
 
 
 class ChunkLoss(nn.Module):
@@ -86,9 +92,10 @@ class Training:
         (nats * (self.processes.count / divisor)).backward()  # DDP averages over processes
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
         if not math.isfinite(float(norm)):
+            loss = float(nats.detach()) / max(1, chunk.targets)
             raise BuilderError(
-                f"update {self.position.update + 1}: the gradient is {float(norm)}, the loss"
-                f" {float(nats.detach()) / max(1, chunk.targets):.3f}; train again with a lower learning_rate or clip"
+                f"update {self.position.update + 1}: the gradient is {float(norm)}, the loss {loss:.3f};"
+                " train again with a lower learning_rate or clip"
             )
         self.optimizer.step()
         return float(nats.detach()), float(norm)

@@ -1,0 +1,235 @@
+"""A model by name on a dataset by path: what the commands call, for those who write Python instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from ps_models.checkpoint import (
+    LAST,
+    Checkpoint,
+    check_vocabulary,
+    checkpoint_file,
+    load_weights,
+    read_checkpoint,
+)
+from ps_models.evaluation import evaluate
+from ps_models.language_model import LanguageModel
+from ps_models.logs import tensorboard
+from ps_models.presets import config_of, make_configs, make_model
+from ps_models.processes import ONE_PROCESS, Processes
+from ps_models.runs import SAVE_SECONDS, Task, train
+from ps_models.score import Score
+from ps_models.signature import Signature, signature_value
+from ps_models.text import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.training import Position
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.vocabulary import Vocabulary
+
+
+def choose_device(name: str, rank: int = 0) -> torch.device:
+    """A device by name; `auto` is a GPU where there is one, and each process's own.
+
+    Raises:
+        BuilderError: There is no such device here.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        if device.type == "cuda":
+            device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
+            torch.cuda.set_device(device)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise BuilderError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
+    return device
+
+
+def train_model(
+    model: str,
+    data: Path,
+    out: Path,
+    *,
+    preset: str | None = None,
+    settings: Iterable[str] = (),
+    resume: bool = False,
+    device: str = "auto",
+    processes: Processes = ONE_PROCESS,
+    progress: Progress = no_progress,
+    log_events: bool = False,
+    save_seconds: float = SAVE_SECONDS,
+    log_every: int = 1,
+    max_updates: int | None = None,
+) -> Position:
+    """Train a model on a dataset.
+
+    Args:
+        model: A name in MODELS.
+        data: The dataset.
+        out: The folder for checkpoints and logs.
+        preset: A name in the model's presets.
+        settings: `key=value` each.
+        resume: Go on from the folder's last checkpoint, if there is one.
+        device: A name for `choose_device`.
+        processes: What other processes take part.
+        progress: Told how far it is.
+        log_events: Also write TensorBoard's events.
+        save_seconds: Between two checkpoints within an epoch.
+        log_every: Updates a line of the log.
+        max_updates: Stop after so many in all, saved, as if the user had said so.
+
+    Raises:
+        BuilderError: Something is missing, wrong, or was trained before.
+    """
+    dataset = find_dataset(data)
+    if dataset.layout == "file":
+        raise BuilderError(f"{data}: a single file; expected a folder with train and valid files to train on")
+    vocabulary = Vocabulary.of_file(dataset.file("train"))
+    model_config, training = make_configs(model, preset, settings, len(vocabulary))
+    out.mkdir(parents=True, exist_ok=True)
+    last = out / LAST
+    if last.exists() and not resume:
+        raise BuilderError(f"{out}: holds a run already; go on with --resume, or use another --out")
+    saved = read_checkpoint(last, training=True) if last.exists() else None
+    if saved is not None:
+        check_vocabulary(saved, vocabulary, str(data))
+        _check_same_model(saved, model, asdict(model_config), out)
+    chosen = choose_device(device, processes.rank)
+    torch.manual_seed(training.seed)
+    made = make_model(model, model_config).to(chosen)
+    torch.manual_seed(training.seed + processes.rank)  # each process draws masks of its own
+    task = Task(
+        stream=read_stream(dataset, "train", vocabulary),
+        valid=list(read_texts(dataset, "valid", vocabulary)),
+        describe=Checkpoint(
+            model=model,
+            config=asdict(model_config),
+            weights={},
+            vocabulary=vocabulary,
+            facts={"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset},
+        ),
+    )
+    return train(
+        made,
+        task,
+        training,
+        out,
+        resume=saved,
+        device=chosen,
+        processes=processes,
+        progress=progress,
+        events=tensorboard(out) if log_events and processes.rank == 0 else None,
+        save_seconds=save_seconds,
+        log_every=log_every,
+        max_updates=max_updates,
+    )
+
+
+def load_model(path: Path, device: str = "cpu") -> tuple[nn.Module, Checkpoint]:
+    """A trained model in evaluation mode, and its checkpoint.
+
+    Raises:
+        BuilderError: The checkpoint is missing, damaged or of another version.
+    """
+    checkpoint = read_checkpoint(checkpoint_file(path))
+    model = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
+    load_weights(model, checkpoint.weights)
+    return model.to(choose_device(device)).eval(), checkpoint
+
+
+def open_data(data: Path, checkpoint: Checkpoint) -> Dataset:
+    """A dataset for a trained model: it must have the model's vocabulary, where it has a train file.
+
+    Raises:
+        BuilderError: It has another vocabulary.
+    """
+    dataset = find_dataset(data)
+    if dataset.layout != "file" and "train" in dataset.files:
+        check_vocabulary(checkpoint, Vocabulary.of_file(dataset.file("train")), str(data))
+    return dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The scores of a text, an article each, and what decided them."""
+
+    scores: list[Score]
+    signature: Signature
+
+    @property
+    def score(self) -> Score:
+        """Of the whole text."""
+        return sum(self.scores, Score())
+
+
+def evaluate_checkpoint(
+    path: Path,
+    data: Path,
+    *,
+    split: str = "test",
+    context: str = "carried",
+    precision: str = "fp32",
+    device: str = "auto",
+    progress: Progress = no_progress,
+) -> Evaluation:
+    """Evaluate a checkpoint on a part of a dataset.
+
+    Raises:
+        BuilderError: Either is missing, damaged, or not for the other.
+    """
+    model, checkpoint = load_model(path, device)
+    dataset = open_data(data, checkpoint)
+    texts = list(read_texts(dataset, split, checkpoint.vocabulary))
+    chosen = next(model.parameters()).device
+    with autocast(chosen, precision):
+        scores = evaluate(
+            cast("LanguageModel[Any]", model),
+            texts,
+            context=context,
+            device=chosen,
+            progress=progress,
+            total=sum(len(text.tokens) for text in texts),
+        )
+    return Evaluation(scores=scores, signature=_signature(checkpoint, dataset, split, context, precision))
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
+    """The arithmetic that a precision names."""
+    if precision == "tf32":
+        torch.set_float32_matmul_precision("high")
+    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+
+
+def _signature(
+    checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str
+) -> Signature:
+    return Signature(
+        data=f"{signature_value(dataset.name)}+{file_hash(dataset.file(split))[:8]}",
+        split=split if dataset.layout != "file" else "file",
+        vocabulary=f"{len(checkpoint.vocabulary)}+{vocabulary_hash(checkpoint.vocabulary)[:8]}",
+        eos="yes",
+        context=context,
+        model=checkpoint.name,
+        seed=checkpoint.facts.get("training", {}).get("seed", "unknown"),
+        precision=precision,
+        torch=signature_value(torch.__version__),
+        version=version("wikitext-builder"),
+    )
+
+
+def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out: Path) -> None:
+    found = {"model": saved.model, **saved.config}
+    wanted = {"model": model, **{key: list(v) if isinstance(v, tuple) else v for key, v in config.items()}}
+    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    if differing:
+        changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
+        raise BuilderError(f"{out}: the run there is of another model ({changes}); use another --out")
