@@ -21,7 +21,10 @@ from wikitext_builder.store import Store
 @click.command()
 @store_option
 @click.option(
-    "--contact", default="", help="Your mail or web address, told to the wiki; Wikimedia's demand it."
+    "--contact",
+    default="",
+    show_default=False,
+    help="Your mail or web address, told to the wiki; Wikimedia's demand it.",
 )
 @click.option("--api", help="Address of a wiki's api.php, instead of the language's Wikipedia.")
 @language_option
@@ -173,7 +176,12 @@ def lock(store_path: Path, language: str) -> None:
 @store_option
 @language_option
 @click.option("--title", required=True, help="Of the article, as Wikipedia writes it.")
-@click.option("--sections", type=click.Choice(["official", "clean"]), default="official")
+@click.option(
+    "--sections",
+    type=click.Choice(["official", "clean"]),
+    default="official",
+    help="How much of a removed section goes: its own text, or its sub-sections too.",
+)
 def extract(store_path: Path, language: str, title: str, sections: str) -> None:
     """Print the plain lines of one article, a heading as `== Heading ==`.
 

@@ -1,0 +1,76 @@
+"""Writes docs/cli.md from the commands themselves: `python docs/generate_cli.py`.
+
+`tests/test_docs.py` fails when the page is stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from wikitext_builder.cli import cli
+
+TARGET = Path(__file__).with_name("cli.md")
+HEAD = r"""# Commands
+
+This page is generated from the commands themselves by `docs/generate_cli.py`; `--help` after any command says
+the same. Examples are in the [tutorial](tutorial.md), what the files are in [format.md](format.md).
+
+Data go to stdout, progress and warnings to stderr.
+
+| exit status | what it means |
+|---|---|
+| 0 | done |
+| 1 | something that you can mend; one paragraph on stderr says what |
+| 2 | a command line that cannot be read |
+| 130 | stopped by Ctrl-C |
+| 141 | the reader of the output has gone, as with `\| head` |
+"""
+
+
+def commands(
+    command: click.Command, path: str, parent: click.Context | None = None
+) -> Iterator[click.Context]:
+    """A context for each command of a tree, groups before what is in them."""
+    context = command.make_context(path, [], parent=parent, resilient_parsing=True)
+    yield context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None  # noqa: S101 - listed a line above
+            yield from commands(child, name, context)
+
+
+def section(context: click.Context) -> str:
+    """What stands in the page for one command."""
+    command = context.command
+    usage = " ".join(command.collect_usage_pieces(context))
+    lines = [f"## `{context.command_path}`", "", *help_of(command), "```text"]
+    lines += [f"{context.command_path} {usage}", "```", ""]
+    options = (one for one in command.get_params(context) if isinstance(one, click.Option))
+    records = [record for one in options if (record := one.get_help_record(context))]
+    lines += ["| option | what |", "|---|---|"]
+    lines += [f"| `{cell(names)}` | {cell(text)} |" for names, text in records]
+    return "\n".join(lines) + "\n"
+
+
+def help_of(command: click.Command) -> list[str]:
+    """The paragraphs of a command's help, a blank line after each."""
+    paragraphs = (command.help or "").split("\n\n")
+    return [line for paragraph in paragraphs for line in (" ".join(paragraph.split()), "")]
+
+
+def cell(text: str) -> str:
+    """A text as it can stand in a table and not be taken for HTML."""
+    return " ".join(text.split()).replace("|", r"\|").replace("<unk>", "`<unk>`")
+
+
+def render() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *map(section, commands(cli, "wikitext-builder"))])
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render(), encoding="utf-8", newline="\n")
