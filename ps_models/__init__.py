@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from ps_models.lstm import LSTM, LSTMConfig
 from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.rnn import RNN, RNNConfig
 
 MODELS = {
     "lstm": (LSTMConfig, LSTM),
     "pointer-sentinel-lstm": (PointerSentinelConfig, PointerSentinelLSTM),
+    "rnn": (RNNConfig, RNN),
 }

@@ -34,7 +34,7 @@ def dropout_mask(
 
 
 def type_mask(rate: float, tokens_BT: Tensor, like: Tensor) -> Tensor | None:
-    """A mask (B, T, 1) that drops word types: all or none of a type's occurrences in a row.
+    """A mask (B, T) that drops word types: all or none of a type's occurrences in a row.
 
     Gal and Ghahramani (2015), section 4.2. Where only positions are drawn, no table of the vocabulary's size
     is needed: each occurrence takes what its type's first one in the row has drawn.
@@ -44,7 +44,7 @@ def type_mask(rate: float, tokens_BT: Tensor, like: Tensor) -> Tensor | None:
         return None
     same_BTT = tokens_BT[:, :, None] == tokens_BT[:, None, :]
     first_BT = same_BTT.int().argmax(dim=-1)
-    return drawn_BT.gather(1, first_BT)[..., None]
+    return drawn_BT.gather(1, first_BT)
 
 
 def zone_mask(rate: float, shape: tuple[int, ...], like: Tensor) -> Tensor | float:

@@ -59,7 +59,7 @@ class LSTMState(NamedTuple):
 class Masks(NamedTuple):
     """Dropout of one call, drawn once; None where nothing is dropped. Zones of zoneout are drawn apart."""
 
-    types: Tensor | None  # (V, 1), the same for all rows
+    types: Tensor | None  # (B, V)
     inputs: tuple[Tensor | None, ...]  # a layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
     recurrent: tuple[Tensor | None, ...]  # a layer: (B, H), or (4, B, H) per gate
     output: Tensor | None  # (1 or T, B, H)
@@ -156,14 +156,18 @@ class LSTM(nn.Module):
         token_B = torch.full((batch_size,), self.config.eos, device=like.device)
         return LSTMState(token_B, wide(zeros), wide(zeros))
 
-    def forward(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
+    def forward(
+        self, tokens: Tensor, state: LSTMState, masks: Masks | None = None
+    ) -> tuple[Tensor, LSTMState]:
         """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
         return log_probs_BT, state
 
-    def scores_and_hidden(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, Tensor, LSTMState]:
+    def scores_and_hidden(
+        self, tokens: Tensor, state: LSTMState, masks: Masks | None = None
+    ) -> tuple[Tensor, Tensor, LSTMState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
-        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1])
+        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], masks=masks)
         return self.score(hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
@@ -200,10 +204,11 @@ class LSTM(nn.Module):
         if masks is None:
             masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
         read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
-        types = None if masks.types is None else masks.types[read_BT]
-        if types is None and self.training:
-            types = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
-        values_TBH = masked(self.embedding(read_BT), types).transpose(0, 1)
+        types_BT = None if masks.types is None else masks.types.gather(1, read_BT)
+        if types_BT is None and self.training:
+            types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
+        values_BTH = self.embedding(read_BT)
+        values_TBH = masked(values_BTH, None if types_BT is None else types_BT[..., None]).transpose(0, 1)
         h, c = [], []
         for index, layer in enumerate(self.layers):
             start = state.h_BLH[:, index], state.c_BLH[:, index]
@@ -215,17 +220,17 @@ class LSTM(nn.Module):
         hidden_BTH = masked(values_TBH, masks.output).transpose(0, 1)
         return hidden_BTH, LSTMState(token_B, torch.stack(h, dim=1), torch.stack(c, dim=1))
 
-    def locked_masks(self, generator: torch.Generator) -> Masks:
-        """Masks for all rows and all time, also in evaluation: one sample of the weights' distribution.
+    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
+        """Masks of so many rows for all time, also in evaluation; see `MonteCarloDropout`.
 
         Raises:
             ValueError: The model was not trained with masks that are locked over time.
         """
         if not self.config.locked:
             raise ValueError("locked=False: dropout that changes at each step has no mask for a whole text")
-        shape = (self.config.vocab_size, 1)
+        shape = (samples, self.config.vocab_size)
         types = dropout_mask(self.config.type_dropout, shape, self.embedding.weight, generator)
-        return self._draw_masks(1, 1, on=True, generator=generator)._replace(types=types)
+        return self._draw_masks(1, samples, on=True, generator=generator)._replace(types=types)
 
     def _draw_masks(
         self, time: int, batch: int, *, on: bool, generator: torch.Generator | None = None

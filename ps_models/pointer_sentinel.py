@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import detach
-from ps_models.lstm import LSTM, LSTMConfig, LSTMState, scored_and_advance
+from ps_models.lstm import LSTM, LSTMConfig, LSTMState, Masks, scored_and_advance
 from ps_models.softmax import wide
 from ps_models.window import NO_WORD, look_back, windows
 
@@ -84,17 +84,19 @@ class PointerSentinelLSTM(nn.Module):
             lstm, words_BW, lstm.h_BLH.new_zeros(batch_size, W - 1, self.config.hidden_size)
         )
 
-    def forward(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Tensor, PointerSentinelState]:
+    def forward(
+        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
+    ) -> tuple[Tensor, PointerSentinelState]:
         """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
         return log_probs_BT, state
 
     def scores_and_hidden(
-        self, tokens: Tensor, state: PointerSentinelState
+        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         T = tokens.shape[1]
-        past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
+        past_BSH, words_BS, next_state = self._run(tokens, state, at=T, masks=masks)
         return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
 
     def loss(
@@ -122,6 +124,10 @@ class PointerSentinelLSTM(nn.Module):
         words_BW, attention_BW = found.words_BTW[:, 0], found.attention_BTW[:, 0]
         pointer_BV = torch.zeros_like(vocab_BV).scatter_add_(1, words_BW.clamp(min=0), attention_BW)
         return torch.logaddexp(found.gate_BT.log() + vocab_BV, pointer_BV.log())
+
+    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
+        """Those of the LSTM; see `MonteCarloDropout`."""
+        return self.lstm.locked_masks(samples, generator)
 
     def vocab_log_probs(self, hidden_NH: Tensor) -> Tensor:
         """The softmax component over all words, (N, vocabulary)."""
@@ -153,11 +159,11 @@ class PointerSentinelLSTM(nn.Module):
         return parts, next_state
 
     def _run(
-        self, tokens_BT: Tensor, state: PointerSentinelState, at: int
+        self, tokens_BT: Tensor, state: PointerSentinelState, at: int, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Outputs and words of all positions that a step looks back on, and the state after `at` tokens."""
         W = self.config.window
-        hidden_BTH, lstm = self.lstm.run(tokens_BT, state.lstm, at=at)
+        hidden_BTH, lstm = self.lstm.run(tokens_BT, state.lstm, at=at, masks=masks)
         past_BSH = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
         words = torch.cat([state.words_BW, tokens_BT], dim=1)
         next_state = PointerSentinelState(lstm, words[:, at : at + W], past_BSH[:, at : at + W - 1])

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from ps_models.softmax import Softmax
 V, H = 7, 6
 
 
-def model_of(window: int, **rates: float) -> PointerSentinelLSTM:
+def model_of(window: int, **rates: Any) -> PointerSentinelLSTM:
     torch.manual_seed(3)
     plain = PointerSentinelConfig(
         vocab_size=V,

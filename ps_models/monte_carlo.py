@@ -1,0 +1,68 @@
+"""Monte Carlo dropout at test time: probabilities averaged over masks (Gal and Ghahramani 2015)."""
+
+# Shapes: B = batch, T = time, M = samples of masks.
+# ruff: noqa: N806 - names end in their shapes
+
+from __future__ import annotations
+
+import math
+from typing import Generic, Protocol
+
+import torch
+from torch import Tensor
+
+from ps_models.language_model import State, map_state
+from ps_models.lstm import Masks
+
+
+class Maskable(Protocol[State]):
+    """A model with dropout whose masks can be given."""
+
+    def initial_state(self, batch_size: int) -> State:
+        """The state at the start of texts."""
+        ...
+
+    def __call__(self, tokens: Tensor, state: State, masks: Masks | None) -> tuple[Tensor, State]:
+        """Scores with these masks."""
+        ...
+
+    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
+        """Masks of so many rows, each for a whole text."""
+        ...
+
+
+class MonteCarloDropout(Generic[State]):
+    """A trained model with its dropout on, as the mean of the probabilities under M samples of its masks.
+
+    Each sample keeps its masks for whole texts, and all texts see the same ones: so scores depend neither on
+    chunks nor on batches. Zoneout, whose zones change at each step, is taken at its expectation. Gal's own
+    1000 samples cost 1000 times the model.
+
+    Args:
+        model: In evaluation mode, trained with `locked=True`.
+        samples: M.
+        generator: On the model's device.
+    """
+
+    def __init__(self, model: Maskable[State], samples: int, generator: torch.Generator) -> None:
+        self.model = model
+        self.samples = samples
+        self.masks = model.locked_masks(samples, generator)
+
+    def initial_state(self, batch_size: int) -> State:
+        """The model's state of every sample: its tensors are (batch, samples, ...)."""
+        flat = self.model.initial_state(batch_size * self.samples)
+        return map_state(lambda rows: _rows(rows, batch_size, self.samples), flat)
+
+    def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        B, M = len(tokens), self.samples
+        masks = map_state(lambda mask: torch.cat([mask] * B, dim=-2), self.masks)
+        flat = map_state(lambda rows: rows.flatten(0, 1), state)
+        log_probs, flat = self.model(tokens.repeat_interleave(M, dim=0), flat, masks)
+        mean_BT = _rows(log_probs, B, M).logsumexp(dim=1) - math.log(M)
+        return mean_BT, map_state(lambda rows: _rows(rows, B, M), flat)
+
+
+def _rows(flat: Tensor, *shape: int) -> Tensor:
+    return flat.view(*shape, *flat.shape[1:])

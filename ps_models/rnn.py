@@ -1,0 +1,116 @@
+"""Simple recurrent networks: Elman's as Mikolov used it, and the deep one of Pascanu et al.
+
+Elman (Mikolov 2012):                       h' = f(W x + U h + b),                     p = softmax(V h')
+DOT(S)-RNN (Pascanu et al. 2013,            z  = f(W x + U h + b)                      deep transition
+arXiv 1312.6026), section 3:                h' = f(A z + S h + d)                      S: shortcut
+                                            p  = softmax(V f(D h' + e))                deep output
+"""
+
+# Shapes: B = batch, T = time, H = hidden.
+# ruff: noqa: N803, N806, N815 - names end in their shapes
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.dropout import dropout_mask, masked
+from ps_models.language_model import detach
+from ps_models.lstm import scored_and_advance
+from ps_models.softmax import Softmax, wide
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNConfig:
+    """Sizes of a simple recurrent network; the defaults are Elman's, at Mikolov's size."""
+
+    vocab_size: int
+    hidden_size: int = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
+    deep: bool = False  # deep transition with a shortcut, and deep output
+    dropout: float = 0.0  # of the output, anew at each step
+    softmax_bias: bool = True
+    init: float = 0.1  # weights are uniform in [-init, init]
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
+class RNNState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    h_BH: Tensor
+
+
+class RNN(nn.Module):
+    """Embedding, one recurrent layer of sigmoid units, softmax."""
+
+    def __init__(self, config: RNNConfig) -> None:
+        super().__init__()
+        self.config = config
+        V, H = config.vocab_size, config.hidden_size
+        self.embedding = nn.Embedding(V, H)  # W: one column a word
+        self.recurrent = nn.Linear(H, H)
+        self.transition = nn.Linear(H, H) if config.deep else None
+        self.shortcut = nn.Linear(H, H, bias=False) if config.deep else None
+        self.deep_output = nn.Linear(H, H) if config.deep else None
+        self.softmax = Softmax(nn.Parameter(torch.empty(V, H)), bias=config.softmax_bias)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -config.init, config.init)
+
+    def initial_state(self, batch_size: int) -> RNNState:
+        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        like = self.embedding.weight
+        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
+        return RNNState(token_B, wide(like.new_zeros(batch_size, self.config.hidden_size)))
+
+    def forward(self, tokens: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        return log_probs_BT, state
+
+    def scores_and_hidden(self, tokens: Tensor, state: RNNState) -> tuple[Tensor, Tensor, RNNState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1])
+        return self._score(hidden_BTH, tokens), hidden_BTH, state
+
+    def loss(
+        self, tokens: Tensor, state: RNNState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, RNNState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        hidden_BTH, state = self._run(tokens, state, at=advance)
+        return -self._score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: RNNState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        hidden_BTH, _ = self._run(state.token_B[:, None], state, at=0)
+        return self.softmax.log_probs(hidden_BTH[:, 0])
+
+    def _run(self, tokens_BT: Tensor, state: RNNState, at: int) -> tuple[Tensor, RNNState]:
+        """The outputs that predict each token, and the state after `at` of them."""
+        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        h_BH, steps = state.h_BH, [state.h_BH]
+        for x_BH in self.embedding(read_BT).unbind(dim=1):
+            h_BH = self._step(x_BH, h_BH)
+            steps.append(h_BH)
+        hidden_BTH = torch.stack(steps[1:], dim=1)
+        if self.deep_output is not None:
+            hidden_BTH = torch.sigmoid(wide(self.deep_output(hidden_BTH)))
+        if self.training:
+            mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
+            hidden_BTH = masked(hidden_BTH, mask)
+        token_B = tokens_BT[:, at - 1] if at else state.token_B
+        return hidden_BTH, RNNState(token_B, steps[at])
+
+    def _step(self, x_BH: Tensor, h_BH: Tensor) -> Tensor:
+        new_BH = torch.sigmoid(wide(x_BH + self.recurrent(h_BH)))
+        if self.transition is None or self.shortcut is None:
+            return new_BH
+        return torch.sigmoid(wide(self.transition(new_BH) + self.shortcut(h_BH)))
+
+    def _score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
+        log_probs: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
+        return log_probs.view(tokens_BT.shape)
