@@ -102,6 +102,8 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
             f"{api}: status {reply.status} where 200 was expected: {_glimpse(reply.body)};"
             " check the address and the contact"
         )
+    if not reply.body.strip():
+        raise TryAgainError("an empty answer", wait=wait)
     if rest or (answer is None and reply.body.lstrip().startswith(b"{")):
         what = f"is followed by {rest[:60]!r}" if rest else f"breaks off after {len(reply.body):,} bytes"
         raise TryAgainError(f"the JSON {what}", wait=wait)

@@ -246,7 +246,10 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
     try:
         yield
     finally:
+        in_time = not timer.finished.is_set()
         timer.cancel()
+    if not in_time:  # a head that was cut can look like a whole one
+        raise TimeoutError(f"the head of the answer was not whole after {seconds:g} seconds")
 
 
 def _cause(error: BaseException) -> str:

@@ -92,7 +92,7 @@ class Wikipedia:
         if maxlag is not None:
             self._common["maxlag"] = f"{maxlag:g}"
         self._stopped = threading.Event()
-        self._sleep = sleep or self._stopped.wait  # so that closing ends a long wait
+        self._sleep = self._stopped.wait if sleep is None else sleep  # so that closing ends a long wait
         self._clock, self._now = clock, now
         self._random = randomness or random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._lock = threading.Lock()

@@ -5,7 +5,9 @@ import asyncio
 import socket
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def arguments() -> argparse.Namespace:
@@ -53,7 +55,7 @@ async def answer(
             await asyncio.sleep(len(piece) / options.rate)
 
 
-def connection(options: argparse.Namespace) -> Callable[..., object]:
+def connection(options: argparse.Namespace) -> Serve:
     count = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

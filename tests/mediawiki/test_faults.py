@@ -71,14 +71,22 @@ def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
     assert max(waits) <= max(least, 1.0)
 
 
-def test_a_real_lag_is_waited_for_with_status_200(wiki: Wiki) -> None:
-    # MediaWiki counts any lag as beyond a maxlag of less than nothing, and says so as it does of databases.
+LAG = """$wgHooks['ApiMaxLagInfo'][] = static function ( &$info ) {
+    $info = [ 'host' => 'db1', 'lag' => 9, 'type' => 'db' ];
+};"""
+
+
+def test_a_lag_that_mediawiki_tells_with_status_200_is_waited_for(wiki: Wiki) -> None:
     waits = Waits()
-    with ask(wiki.api, waits, patience=Patience(attempts=2)) as wikipedia:
-        with pytest.raises(BuilderError, match=r"2 attempts \(maxlag: .*run the same command later"):
-            wikipedia.request({**SITE, "maxlag": "-1"})
-        assert wikipedia.request(SITE)
+    wiki.set(LAG)
+    with (
+        ask(wiki.api, waits, patience=Patience(attempts=2), maxlag=5) as wikipedia,
+        pytest.raises(BuilderError, match=r"2 attempts \(maxlag: .*9 seconds.*run the same command later"),
+    ):
+        wikipedia.request(SITE)
     assert min(waits) >= 4.9  # its Retry-After
+    with ask(wiki.api, maxlag=10) as wikipedia:
+        assert wikipedia.request(SITE)
 
 
 def test_maxlag_is_sent_when_it_is_wanted(wiki: Wiki) -> None:
@@ -122,9 +130,9 @@ def test_a_wait_beyond_patience_ends_the_run_and_names_it(wiki: Wiki) -> None:
 
 
 def test_who_is_told_to_wait_waits_with_all_that_it_does(wiki: Wiki) -> None:
-    wiki.fail({"match": "titles=A&|titles=A$", "times": 1, "status": 429, "headers": {"Retry-After": "1"}})
+    wiki.fail({"match": r"titles=A\b", "times": 1, "status": 429, "headers": {"Retry-After": "1"}})
     started: list[float] = []
-    with ask(wiki.api, parallel=2, sleep=time.sleep) as wikipedia:
+    with ask(wiki.api, parallel=2, sleep=time.sleep, clock=time.monotonic) as wikipedia:
         wikipedia.site()
 
         def timed(title: str) -> None:
@@ -165,7 +173,7 @@ def proxy(to: str, *options: str) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     script = Path(__file__).parent / "tcp_faults.py"
-    command = [sys.executable, script, "--listen", str(port), "--to", str(target), *options]
+    command = [sys.executable, str(script), "--listen", str(port), "--to", str(target), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -202,8 +210,8 @@ def test_bodies_that_are_always_cut_end_in_an_error_and_keep_what_came(
 def test_a_slow_drip_is_cut_off(wiki: Wiki, where: str) -> None:
     rate = {"head": "40", "body": "3000"}[where]
     patience = Patience(attempts=2, first_wait=0.01, silence=5.0, request=1.0)
-    parameters = {"head": SITE, "body": {"action": "query", "prop": "revisions", "titles": "Big 01",
-                                         "rvprop": "content", "rvslots": "main"}}[where]  # fmt: skip
+    text = {"prop": "revisions", "titles": "Big 01", "rvprop": "content", "rvslots": "main"}
+    parameters = {"head": SITE, "body": {"action": "query", **text}}[where]
     with proxy(wiki.api, "--rate", rate, "--piece", "40" if where == "head" else "1000") as api:
         begin = time.monotonic()
         with ask(api, patience=patience) as wikipedia, pytest.raises(BuilderError, match="2 attempts"):
@@ -212,8 +220,8 @@ def test_a_slow_drip_is_cut_off(wiki: Wiki, where: str) -> None:
 
 
 def test_a_silent_server_is_given_up(wiki: Wiki) -> None:
-    workers = [int(pid) for pid in subprocess.run(
-        ["pgrep", "-g", str(wiki.pid)], capture_output=True, text=True, check=True).stdout.split()]  # fmt: skip
+    group = subprocess.run(["pgrep", "-g", str(wiki.pid)], capture_output=True, text=True, check=True)
+    workers = [int(pid) for pid in group.stdout.split()]
     patience = Patience(attempts=2, first_wait=0.01, silence=0.5)
     with ask(wiki.api, patience=patience) as wikipedia:
         wikipedia.site()
@@ -250,7 +258,7 @@ def test_a_database_that_goes_and_comes_back(prepared: Path, tmp_path: Path) -> 
         with stored(tmp_path) as store:
             whole = lock_text_of(wiki, tmp_path / "whole")
             data.rename(away)
-            with pytest.raises(BuilderError, match=r"5 attempts.*(internal_api_error|status 5)"):
+            with pytest.raises(BuilderError, match="5 attempts"):
                 fetched(wiki.api, store, FEATURED)
             away.rename(data)
             fetched(wiki.api, store, FEATURED)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import requests
 
@@ -40,25 +41,40 @@ class Wiki:
         part.write_text(json.dumps(numbered))
         part.rename(self.folder / "faults.json")
 
+    def set(self, settings: str) -> None:
+        """Add settings in PHP, which count from the next request on."""
+        part = self.folder / "settings.d.php.part"
+        part.write_text(f"<?php\n{settings}\n")
+        part.rename(self.folder / "settings.d.php")
+
     def heal(self) -> None:
         """Fail no more."""
         (self.folder / "faults.json").unlink(missing_ok=True)
+        (self.folder / "settings.d.php").unlink(missing_ok=True)
 
     def stop(self) -> None:
         """Stop the server."""
         subprocess.run([LAB / "mediawiki-down", self.folder], check=True, capture_output=True)
 
 
-def start(folder: Path, *, dumps: list[Path] | None = None, front: str = "php", settings: str = "") -> Wiki:
+def start(folder: Path, *, dumps: list[Path] | None = None, front: str = "php") -> Wiki:
     """Start the wiki of a folder, making it first where it is not there; it listens on a free port."""
     folder.mkdir(parents=True, exist_ok=True)
     imports = [argument for dump in dumps or () for argument in ("--dump", str(dump))]
-    command = [LAB / "mediawiki-up", folder, "--port", "0", "--workers", "3", "--front", front, *imports]
+    command = [
+        str(LAB / "mediawiki-up"),
+        str(folder),
+        "--port",
+        "0",
+        "--workers",
+        "3",
+        "--front",
+        front,
+        *imports,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MW_LAB_SERVER": ""})
     if done.returncode:
         raise RuntimeError(f"the MediaWiki did not start: {done.stderr[-3000:]}")
-    if settings:
-        (folder / "settings.d.php").write_text(f"<?php\n{settings}\n")
     facts = dict(line.split("=", 1) for line in done.stdout.splitlines())
     return Wiki(folder=folder, api=facts["api"])
 
@@ -91,9 +107,9 @@ class Administrator:
         logged_in = self.post(action="login", lgname="Admin", lgpassword=password, lgtoken=token)
         assert logged_in["login"]["result"] == "Success"
 
-    def post(self, **parameters: str) -> dict:
+    def post(self, **parameters: str) -> dict[str, Any]:
         """One action."""
-        answer = self.session.post(
+        answer: dict[str, Any] = self.session.post(
             self.api, data={"format": "json", "formatversion": "2", **parameters}
         ).json()
         assert "error" not in answer, answer
@@ -101,7 +117,8 @@ class Administrator:
 
     def token(self, kind: str) -> str:
         """A token of a kind."""
-        return self.post(action="query", meta="tokens", type=kind)["query"]["tokens"][f"{kind}token"]
+        answer = self.post(action="query", meta="tokens", type=kind)
+        return str(answer["query"]["tokens"][f"{kind}token"])
 
     def delete(self, title: str) -> None:
         """Delete a page."""

@@ -1,0 +1,242 @@
+"""Servers that are no MediaWiki, or an odd one: each gets a clear error, none a hanging run."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.mediawiki.asking import ask, fetched, stored, titles
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.selection import Category
+from wikitext_builder.transport import Patience
+
+Answer = Callable[[BaseHTTPRequestHandler, dict[str, str]], None]
+
+GENERAL = {
+    "generator": "MediaWiki 1.39",
+    "wikiid": "wiki",
+    "lang": "en",
+    "server": "",
+    "case": "first-letter",
+}
+SITE = {"query": {"general": GENERAL, "namespaces": {}, "namespacealiases": []}}
+
+
+@contextmanager
+def server(answer: Answer) -> Iterator[str]:
+    """A server on loopback that answers as the function does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            query = parse_qs(urlsplit(self.path).query)
+            with suppress(ConnectionError):  # the client has had enough, as it should
+                answer(self, {name: values[-1] for name, values in query.items()})
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        http.daemon_threads = True
+        threading.Thread(target=http.serve_forever, args=[0.02], daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}/w/api.php"
+        finally:
+            http.shutdown()
+
+
+def send(
+    handler: BaseHTTPRequestHandler, body: object, *, status: int = 200, headers: dict[str, str] | None = None
+) -> None:
+    data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    handler.send_response(status)
+    for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+def always(body: object, **options: object) -> Answer:
+    return lambda handler, _: send(handler, body, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("<!DOCTYPE html><title>Log in to the hotel</title>", "no JSON of a MediaWiki but '<!DOCTYPE html>"),
+        ("[1, 2]", "no JSON of a MediaWiki"),
+        ("null", "no JSON of a MediaWiki"),
+        ("[" * 100_000, "no JSON of a MediaWiki"),
+        ("{}", "not as MediaWiki does"),
+        ({"query": {}}, "not as MediaWiki does"),
+        ({"query": {**SITE["query"], "general": {**GENERAL, "generator": "Wiki 2"}}}, "Wiki 2"),
+        ({"query": []}, "not as MediaWiki does"),
+        ({"errors": "no"}, "not as MediaWiki does"),
+        ({"errors": [{"code": "readapidenied", "text": "You need read permission"}]}, "read permission"),
+    ],
+)  # fmt: skip
+def test_who_is_no_mediawiki_is_found_out_at_once(body: object, words: str) -> None:
+    with server(always(body)) as api, ask(api) as wikipedia:
+        with pytest.raises(BuilderError, match=words):
+            wikipedia.site()
+        assert wikipedia.requests == 1
+
+
+def test_redirects_are_not_followed(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def elsewhere(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        seen.append(handler.path)
+        send(handler, SITE)
+
+    with server(elsewhere) as other:
+        for target in (other, other.replace("127.0.0.1", "localhost"), "https://example.org/w/api.php"):
+            redirect = always("", status=302, headers={"Location": target})
+            with (
+                server(redirect) as api,
+                ask(api) as wikipedia,
+                pytest.raises(BuilderError, match="redirects to"),
+            ):
+                wikipedia.site()
+    assert seen == []
+
+
+def test_an_endless_body_is_cut_off_at_once() -> None:
+    sent = 0
+
+    def endless(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        nonlocal sent
+        handler.send_response(200)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b'{"query": "' + b"x" * 100_000)
+            sent += 100_000
+
+    with server(endless) as api, ask(api, patience=Patience(answer_bytes=5_000_000)) as wikipedia:
+        with pytest.raises(BuilderError, match="more than 5,000,000 bytes"):
+            wikipedia.site()
+        assert wikipedia.requests == 1
+    assert sent < 20_000_000
+
+
+def test_a_body_that_unpacks_without_end_is_cut_off() -> None:
+    import zlib
+
+    def bomb(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip")
+        handler.end_headers()
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        for _n in range(300):
+            handler.wfile.write(packer.compress(bytes(1_000_000)))
+
+    patience = Patience(answer_bytes=5_000_000)
+    with (
+        server(bomb) as api,
+        ask(api, patience=patience) as wikipedia,
+        pytest.raises(BuilderError, match="than 5,000,000"),
+    ):
+        wikipedia.site()
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
+    def drip(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        if where == "body":
+            handler.send_response(200)
+            handler.end_headers()
+        else:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        for _n in range(200):
+            handler.wfile.write(b"{")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    patience = Patience(attempts=2, first_wait=0.01, silence=5.0, request=0.6)
+    with server(drip) as api, ask(api, patience=patience) as wikipedia:
+        begin = time.monotonic()
+        with pytest.raises(BuilderError, match=r"2 attempts \(.*not whole"):
+            wikipedia.site()
+        assert time.monotonic() - begin < 3
+
+
+def test_a_listing_that_does_not_advance_is_an_error(tmp_path: Path) -> None:
+    def same(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        listing = {"continue": {"cmcontinue": "x", "continue": "-||"}, "query": {"categorymembers": []}}
+        send(handler, SITE if "meta" in query else listing)
+
+    with (
+        server(same) as api,
+        stored(tmp_path) as store,
+        pytest.raises(BuilderError, match="does not advance"),
+    ):
+        fetched(api, store, Category(name="Good articles"))
+
+
+PAGES = [
+    {"pageid": 1, "ns": 0, "title": "Good", "text": "An article."},
+    {"pageid": 2, "ns": 0, "title": "Surrogate", "text": "A lone \ud800 half."},
+    {"pageid": 3, "ns": 0, "title": "Cut", "text": "Half a te", "sha1": "0" * 40},
+    {"pageid": 4, "ns": 0, "title": "Lost", "text": None},
+    {"pageid": 5, "ns": 0, "title": "Bare"},
+]
+
+
+def answer_pages(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+    pages = []
+    for page in PAGES:
+        slot = {"contentmodel": "wikitext", "contentformat": "text/x-wiki"}
+        if page.get("text") is not None:
+            slot["content"] = str(page["text"])
+        if "sha1" in page:
+            slot["sha1"] = str(page["sha1"])
+        revision = {"revid": page["pageid"], "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
+        pages.append({**page, **({"revisions": [revision]} if "text" in page else {})})
+    answers = {"query": {"pages": pages}, "batchcomplete": True}
+    send(handler, SITE if "meta" in query else answers)
+
+
+def test_odd_texts_are_rejected_and_the_others_kept(tmp_path: Path) -> None:
+    names = [str(page["title"]) for page in PAGES]
+    with server(answer_pages) as api, stored(tmp_path) as store:
+        report = fetched(api, store, titles(tmp_path, *names, "Never spoken of"))
+        assert {one.title: one.reason for one in store.rejected("en")} == {
+            "Surrogate": "not-unicode",
+            "Cut": "sha1-mismatch",
+            "Lost": "no-text",
+            "Bare": "no-revision",
+            "Never spoken of": "unanswered",
+        }
+        assert report.fetched == 1
+
+
+def test_a_title_of_half_a_character_is_an_error(tmp_path: Path) -> None:
+    def odd(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        members = {"query": {"categorymembers": [{"ns": 0, "title": "\ud800"}]}}
+        send(handler, SITE if "meta" in query else members)
+
+    with (
+        server(odd) as api,
+        stored(tmp_path) as store,
+        pytest.raises(BuilderError, match="not as MediaWiki does"),
+    ):
+        fetched(api, store, Category(name="Good articles"))
+
+
+def test_what_the_server_is_told_of_us() -> None:
+    seen: dict[str, str] = {}
+
+    def note(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        seen.update(handler.headers.items())
+        send(handler, SITE)
+
+    with server(note) as api, ask(api, contact="jane@example.org") as wikipedia:
+        wikipedia.site()
+    assert seen["User-Agent"].startswith("WikiTextBuilder/")
+    assert "(jane@example.org) requests/" in seen["User-Agent"]
+    assert seen["Accept-Encoding"] == "gzip"

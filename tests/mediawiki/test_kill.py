@@ -1,0 +1,87 @@
+"""A fetch that is killed at any moment goes on where it stopped, and two at once do not hurt each other."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, child, fetched, lock_text, stored, wait_for
+from tests.mediawiki.wiki import Wiki
+from wikitext_builder.fetch import fetch
+from wikitext_builder.store import Store
+
+
+@pytest.fixture(scope="module")
+def whole(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The lock files of fetches that nothing disturbed: of the newest revisions and as of a date."""
+    texts = {}
+    for as_of in ("", DATE):
+        with stored(tmp_path_factory.mktemp("whole")) as store:
+            fetched(running.api, store, GOOD, FEATURED, as_of=as_of)
+            texts[as_of] = lock_text(store)
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("stage", "least", "as_of", "parallel"),
+    [
+        ("listing-Good-articles", 1, "", 1),
+        ("fetching", 50, "", 1),
+        ("fetching", 200, "", 3),
+        ("fetching", 120, DATE, 1),
+        ("fetching", 120, DATE, 3),
+    ],
+)
+def test_kill_minus_nine_loses_nothing_and_repeats_at_most_what_was_under_way(
+    wiki: Wiki, tmp_path: Path, whole: dict[str, str], stage: str, least: int, as_of: str, parallel: int
+) -> None:
+    wiki.fail(
+        {"match": "rvprop=|list=", "delay_ms": 150 if not as_of else 5}
+    )  # so that the kill comes in time
+    process = child(wiki.api, tmp_path / "a.store", as_of=as_of, parallel=parallel)
+    wait_for(process, stage, least)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    wiki.heal()
+    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+        before = len(store.revisions("en"))
+        settled = store.wanted_count("en") - len(store.missing("en"))
+        assert settled >= (least if stage == "fetching" else 0)
+        assert settled == before + len(store.rejected("en"))
+        report = fetch(store, wikipedia, [GOOD, FEATURED], as_of=as_of)
+        assert lock_text(store) == whole[as_of]
+        assert report.present == settled
+        assert report.fetched == len(store.revisions("en")) - before
+        assert 0 < settled < report.selected or stage != "fetching"
+
+
+def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, whole: dict[str, str]) -> None:
+    wiki.fail({"match": "rvprop=", "times": 2, "delay_ms": 1}, {"match": "rvprop=", "status": 503})
+    process = child(wiki.api, tmp_path / "a.store", parallel=3)
+    wait_for(process, "fetching", 50)
+    time.sleep(0.5)  # now it waits for a busy server
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in complaint
+    wiki.heal()
+    with stored(tmp_path) as store:
+        assert 50 <= len(store.revisions("en")) < 200
+        fetched(wiki.api, store, GOOD, FEATURED)
+        assert lock_text(store) == whole[""]
+
+
+def test_two_fetches_at_once_on_one_store_bring_each_page_once(
+    wiki: Wiki, tmp_path: Path, whole: dict[str, str]
+) -> None:
+    path = tmp_path / "a.store"
+    both = [child(wiki.api, path), child(wiki.api, path)]
+    for process in both:
+        _, complaint = process.communicate(timeout=120)
+        assert process.returncode == 0, complaint
+    with Store.open(path) as store:
+        assert lock_text(store) == whole[""]
+        assert store.missing("en") == []
