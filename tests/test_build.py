@@ -17,13 +17,15 @@ import pytest
 
 from tests.conftest import WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
-from wikitext_builder.build import BuildReport, Plan, build
+from wikitext_builder.build import BuildReport, build
 from wikitext_builder.corpus import read_articles
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extract import extract
+from wikitext_builder.plan import Plan
 from wikitext_builder.recipes import RECIPES, Recipe
 from wikitext_builder.store import Store
 from wikitext_builder.verify import verify
+from wikitext_builder.workers import Processes
 
 RECIPE = Recipe(name="tiny", train_articles=None, valid_articles=3, test_articles=3)
 WORDS = [
@@ -66,9 +68,10 @@ def store_of(path: Path, pages: list[Page]) -> Path:
     return path
 
 
-def plan_of(store: Path, out: Path, *, recipe: Recipe = RECIPE, workers: int = 1) -> Plan:
+def plan_of(store: Path, out: Path, *, recipe: Recipe = RECIPE, work_url: str = "") -> Plan:
     with Store.open(store) as opened:
-        return Plan(recipe=recipe, store=store, out=out, revisions=opened.revisions("en"), workers=workers)
+        revisions = opened.revisions("en")
+    return Plan(recipe=recipe, store=store, out=out, revisions=revisions, work_url=work_url)
 
 
 def digests(directory: Path) -> dict[str, str]:
@@ -102,7 +105,8 @@ def test_a_dataset_is_what_it_says(built: tuple[Path, Path, BuildReport]) -> Non
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_number_of_workers_does_not_matter(built, tmp_path: Path, workers: int) -> None:
     store, out, _ = built
-    build(plan_of(store, tmp_path / "out", workers=workers))
+    with Processes(workers) as runner:
+        build(plan_of(store, tmp_path / "out"), runner=runner)
     assert digests(tmp_path / "out") == digests(out)
 
 
@@ -134,10 +138,13 @@ import sys
 from pathlib import Path
 from tests.test_build import plan_of
 from wikitext_builder.build import build
+from wikitext_builder.workers import Processes, Serial
 if __name__ == "__main__":
     def progress(stage, done, total, note=""):
         print(stage, done, flush=True)
-    build(plan_of(Path(sys.argv[1]), Path(sys.argv[2]), workers=int(sys.argv[3])), progress)
+    workers = int(sys.argv[3])
+    runner = Processes(workers) if workers > 1 else Serial()
+    build(plan_of(Path(sys.argv[1]), Path(sys.argv[2])), progress, runner=runner)
 """
 
 
@@ -157,7 +164,7 @@ def started_build(
     )
 
 
-@pytest.mark.parametrize("lines", [1, 3, 5, 60, 105])
+@pytest.mark.parametrize("lines", [1, 3, 5, 6, 7, 10, 15, 21])  # of 22: in each of the stages
 def test_a_killed_build_leaves_no_dataset_and_the_next_one_finishes_it(
     built, tmp_path: Path, lines: int
 ) -> None:

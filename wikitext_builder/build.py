@@ -1,60 +1,47 @@
-"""The stages of a build in order: extract and tokenize, count, write, export, describe."""
+"""The stages of a build in order: extract, count, render, join, export, describe."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import heapq
-import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from unicodedata import unidata_version
 
-from wikitext_builder import __version__, card
-from wikitext_builder.article import Article
-from wikitext_builder.corpus import (
-    Manifest,
-    SplitCounts,
-    digest_of,
-    entry_of,
-    file_line,
-    read_manifest,
-    write_manifest,
+from wikitext_builder import blobs, card
+from wikitext_builder.corpus import Manifest, SplitCounts, digest_of, entry_of, write_manifest
+from wikitext_builder.exports import Entries, JoinTask, ParquetTask, ZipTask, export, join_pieces
+from wikitext_builder.groups import (
+    PAGES_A_GROUP,
+    AddTask,
+    CountTask,
+    Group,
+    Rendered,
+    RenderTask,
+    add_up,
+    added,
+    count_words,
+    pack_vocabulary,
+    render,
 )
-from wikitext_builder.errors import BuilderError
-from wikitext_builder.exports import ParquetTask, ZipTask, write_parquet, write_zip
+from wikitext_builder.plan import (
+    Identity,
+    Plan,
+    built_already,
+    disk_errors,
+    identity_of,
+    sync,
+    working_folder,
+)
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.recipes import Recipe
-from wikitext_builder.shards import PAGES_A_SHARD, CountTask, ShardTask, count_tokens, make_shard, read_shard
+from wikitext_builder.shards import PAGES_A_SHARD, ShardTask, make_shard, pack_pages
 from wikitext_builder.split import SPLITS, Split, choose, rank
-from wikitext_builder.store import Rejected, Revision, Store
-from wikitext_builder.vocabulary import UNK, Vocabulary
-from wikitext_builder.workers import run
+from wikitext_builder.store import Rejected
+from wikitext_builder.vocabulary import Vocabulary
+from wikitext_builder.workers import Runner, Serial
 
-IDENTITY = "identity.txt"  # in the working folder: what is being built there
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What to build, of what, into which folder."""
-
-    recipe: Recipe
-    store: Path
-    out: Path
-    revisions: Sequence[Revision]  # to choose from, one a page
-    given_valid: frozenset[int] = frozenset()  # page ids that make up valid, instead of a choice
-    given_test: frozenset[int] = frozenset()
-    workers: int = 1
-
-    @property
-    def work(self) -> Path:
-        """Where the dataset grows until it is whole."""
-        return self.out.with_name(f".{self.out.name}.partial")
+PAGES_A_PARTITION = 50_000  # so many bring about a million types, which a worker's memory holds easily
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,51 +58,54 @@ class BuildReport:
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
 
 
-@dataclass(frozen=True, slots=True)
-class _Extracted:
-    split: Split
-    rounds: tuple[tuple[Path, ...], ...]  # shards, each round in the order of ranks
-    pages: int
-    wikitext_bytes: int
-
-
-def build(plan: Plan, progress: Progress = no_progress) -> BuildReport:
+def build(
+    plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None, here: Runner | None = None
+) -> BuildReport:
     """Make a dataset.
 
     It grows in `.NAME.partial` beside `plan.out` and is renamed when whole; the same call goes on with a
-    build that was killed.
+    build that was killed. Its bytes do not depend on the runners.
+
+    Args:
+        plan: What to build.
+        progress: Hears how far it is.
+        runner: Runs the stages that may run on other machines.
+        here: Runs the stages that write the dataset's own files, on this machine.
 
     Raises:
         BuilderError: Nothing can be built of this, or `plan.out` holds something else.
     """
-    identity = _identity(plan)
-    if built := _built_already(plan.out, identity):
+    runner, here = runner or Serial(), here or runner or Serial()
+    identity = identity_of(plan)
+    if built := built_already(plan.out, identity):
         return BuildReport(manifest=built, already_built=True)
-    with _disk_errors(plan.out), _working_folder(plan, identity) as found:
+    with disk_errors(plan.out), working_folder(plan, identity) as location:
+        found = blobs.count_files(f"{location}/shards")
         clock = _StageClock()
-        extracted = _extract(plan, progress)
+        extracted = _extract(plan, location, runner, progress)
+        groups = _groups(plan, extracted, location)
         clock.stage("extract")
-        counts = _count(plan, extracted, progress)
-        vocabulary = Vocabulary.of_counts(counts["train"], min_count=plan.recipe.min_count)
+        vocabulary, types = _count(plan, groups, runner, progress)
         clock.stage("count")
+        rendered = _render(plan, groups, vocabulary, location, runner, progress)
+        clock.stage("render")
         dataset = plan.work / "dataset"
-        shutil.rmtree(dataset, ignore_errors=True)
-        dataset.mkdir()
-        summary = _write(plan, extracted, vocabulary, counts, dataset, progress)
-        clock.stage("write")
-        _export(plan.recipe, summary.splits, dataset, plan.workers, progress)
+        entries = _join(rendered, dataset, here, progress)
+        clock.stage("join")
+        splits = {name: added((one.counts[name] for one in rendered), types[name]) for name in SPLITS}
+        entries |= _export(plan, splits, dataset, here, progress)
         clock.stage("export")
-        manifest = _describe(plan, identity, len(vocabulary), summary, dataset)
+        left_out = sum((Counter(one.left_out) for one in rendered), Counter[str]())
+        _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
+        manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
-        _sync(dataset)
-        dataset.rename(plan.out)
     return BuildReport(
         manifest=manifest,
         shards_found=found,
         pages=extracted.pages,
         wikitext_bytes=extracted.wikitext_bytes,
-        rejected=Counter(one.reason for one in summary.rejected),
-        left_out=summary.left_out,
+        rejected=Counter(one.reason for one in extracted.rejected),
+        left_out=left_out,
         seconds=clock.seconds,
     )
 
@@ -130,263 +120,222 @@ class _StageClock:
         self.seconds[name], self._last = now - self._last, now
 
 
-# --- what is being built
+# --- extract
 
 
 @dataclass(frozen=True, slots=True)
-class _Identity:
-    recipe: Recipe
-    source: str
-    versions: dict[str, str]
-
-    def digest(self) -> str:
-        return digest_of([str(sorted(asdict(self).items()))])
-
-
-def _identity(plan: Plan) -> _Identity:
-    """All that decides the dataset's bytes."""
-    if not plan.revisions:
-        raise BuilderError(
-            f"{plan.store}: no pages of {plan.recipe.language!r} to build from;"
-            " `wikitext-builder status` says what is there"
-        )
-    with Store.open(plan.store) as store:
-        expansions = store.expansions_digest(plan.recipe.language)
-    rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
-    given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
-    packages = ("mwparserfromhell", "pyarrow", "regex", "sacremoses")
-    versions = {name: version(name) for name in packages}
-    versions |= {"wikitext-builder": __version__, "unicode": unidata_version}
-    source = digest_of([*rows, *given, expansions])
-    return _Identity(plan.recipe, source, versions)
+class _Extracted:
+    split: Split
+    shards: dict[int, str]  # page id: location of its shard
+    rejected: list[Rejected]
+    pages: int
+    wikitext_bytes: int
 
 
-def _built_already(out: Path, identity: _Identity) -> Manifest | None:
-    if not out.exists():
-        return None
-    manifest = read_manifest(out) if out.is_dir() else None
-    if manifest and _Identity(manifest.recipe, manifest.source, manifest.versions) == identity:
-        return manifest
-    found = "another dataset" if manifest else "something that is no dataset of ours"
-    raise BuilderError(f"{out}: holds {found}; name another folder or remove this one")
-
-
-@contextlib.contextmanager
-def _working_folder(plan: Plan, identity: _Identity) -> Iterator[int]:
-    """Make or find the working folder, hold it alone, and clear it away after success.
-
-    Yields:
-        How many shards an interrupted build of the very same dataset has left in it.
-    """
-    plan.work.mkdir(parents=True, exist_ok=True)
-    with (plan.work / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BuilderError(f"{plan.work}: another build is at work there; wait for it") from error
-        note, shards = plan.work / IDENTITY, plan.work / "shards"
-        if not note.exists() or note.read_text() != identity.digest():
-            shutil.rmtree(shards, ignore_errors=True)
-            note.write_text(identity.digest())
-        shards.mkdir(exist_ok=True)
-        for part in shards.glob("*.part"):
-            part.unlink()
-        yield sum(1 for _ in shards.iterdir())
-        shutil.rmtree(plan.work)
-
-
-@contextlib.contextmanager
-def _disk_errors(out: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BuilderError(
-            f"{error.filename or out}: {error.strerror or error}; see to the disk (space, rights), then run"
-            " the same command again: it goes on where it stopped"
-        ) from error
-
-
-def _sync(folder: Path) -> None:
-    """Bring all to the disk before the rename that says it is there."""
-    for path in [*folder.rglob("*"), folder]:
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
-
-
-# --- stages
-
-
-def _extract(plan: Plan, progress: Progress) -> _Extracted:
+def _extract(plan: Plan, location: str, runner: Runner, progress: Progress) -> _Extracted:
     """Extract the pages that the split needs, in rounds: a rejected page is replaced by the next one."""
-    recipe = plan.recipe
     revision_ids = {revision.page_id: revision.revision_id for revision in plan.revisions}
-    usable, done, rounds, size = set(revision_ids), set[int](), list[tuple[Path, ...]](), 0
+    shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
     while True:
-        split = choose(
-            usable,
-            train=recipe.train_articles,
-            valid=recipe.valid_articles,
-            test=recipe.test_articles,
-            seed=recipe.seed,
-            given_valid=plan.given_valid & usable,
-            given_test=plan.given_test & usable,
-        )
-        todo = [page_id for page_id in split.roles() if page_id not in done]
+        split = _choose(plan, set(revision_ids) - {one.page_id for one in rejected})
+        todo = [page_id for page_id in split.roles() if page_id not in shards]
         if not todo:
-            return _Extracted(split, tuple(rounds), len(done), size)
-        todo.sort(key=lambda page_id: rank(page_id, recipe.seed))
-        tasks = [
-            _shard_task(plan, [revision_ids[page_id] for page_id in todo[start : start + PAGES_A_SHARD]])
-            for start in range(0, len(todo), PAGES_A_SHARD)
-        ]
-        rounds.append(tuple(task.path for task in tasks))
-        total, before = len(done) + len(todo), len(done)
-        for result in run(make_shard, tasks, workers=plan.workers):
-            before += len(result.task.revision_ids)
-            usable.difference_update(result.rejected)
+            return _Extracted(split, shards, rejected, done, size)
+        todo.sort(key=lambda page_id: rank(page_id, plan.recipe.seed))
+        tasks = []
+        for start in range(0, len(todo), PAGES_A_SHARD):
+            page_ids = todo[start : start + PAGES_A_SHARD]
+            tasks.append(_shard_task(plan, location, [revision_ids[page_id] for page_id in page_ids]))
+            shards.update(dict.fromkeys(page_ids, tasks[-1].location))
+        for result in runner.map(make_shard, tasks):
+            done += result.pages
             size += result.wikitext_bytes
-            rejected = len(revision_ids) - len(usable)
-            progress("extract", before, total, f"{rejected} rejected" if rejected else "")
-        done.update(todo)
+            rejected += result.rejected
+            progress("extract", done, len(shards), f"{len(rejected)} rejected" if rejected else "")
 
 
-def _shard_task(plan: Plan, revision_ids: list[int]) -> ShardTask:
-    name = digest_of(map(str, revision_ids))[:24]
-    return ShardTask(
-        store=plan.store,
-        language=plan.recipe.language,
-        sections=plan.recipe.sections,
-        revision_ids=tuple(revision_ids),
-        path=plan.work / "shards" / f"{name}.jsonl.zst",
+def _choose(plan: Plan, usable: set[int]) -> Split:
+    recipe = plan.recipe
+    return choose(
+        usable,
+        train=recipe.train_articles,
+        valid=recipe.valid_articles,
+        test=recipe.test_articles,
+        seed=recipe.seed,
+        given_valid=plan.given_valid & usable,
+        given_test=plan.given_test & usable,
     )
 
 
-def _count(plan: Plan, extracted: _Extracted, progress: Progress) -> dict[str, Counter[str]]:
-    """How often each token occurs in each part."""
+def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask:
+    name = digest_of(map(str, revision_ids))[:24]
+    task = ShardTask(
+        store=str(plan.store.resolve()),
+        language=plan.recipe.language,
+        sections=plan.recipe.sections,
+        revision_ids=tuple(revision_ids),
+        location=f"{location}/shards/{name}.jsonl.zst",
+    )
+    if not blobs.is_url(location):
+        return task
+    pages = f"{location}/pages/{name}.jsonl.zst"
+    pack_pages(task, pages)
+    return ShardTask(
+        store=pages,
+        language=task.language,
+        sections=task.sections,
+        revision_ids=task.revision_ids,
+        location=task.location,
+    )
+
+
+def _groups(plan: Plan, extracted: _Extracted, location: str) -> list[Group]:
+    """All articles in the order in which they are written, some hundred at a time."""
     roles = extracted.split.roles()
-    tasks = [CountTask(path=path, roles=roles) for shards in extracted.rounds for path in shards]
-    counts: dict[str, Counter[str]] = {name: Counter() for name in SPLITS}
-    for done, result in enumerate(run(count_tokens, tasks, workers=plan.workers), start=1):
-        for name, counter in result.items():
-            counts[name].update(counter)
-        progress("count", done, len(tasks))
-    return counts
+    order = sorted(roles, key=lambda page_id: (rank(page_id, plan.recipe.seed), page_id))
+    groups = []
+    for start in range(0, len(order), PAGES_A_GROUP):
+        page_ids = order[start : start + PAGES_A_GROUP]
+        splits = [roles[page_id] for page_id in page_ids]
+        name = digest_of([f"{page_id} {split}" for page_id, split in zip(page_ids, splits, strict=True)])[:24]
+        shards = dict.fromkeys(extracted.shards[page_id] for page_id in page_ids)
+        groups.append(
+            Group(
+                shards=tuple(shards),
+                page_ids=tuple(page_ids),
+                splits=tuple(splits),
+                location=f"{location}/groups/{name}",
+            )
+        )
+    return groups
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    splits: dict[str, SplitCounts]
-    rejected: list[Rejected]
-    left_out: Counter[str]
+# --- count and render
 
 
-def _write(
+def _count(
+    plan: Plan, groups: list[Group], runner: Runner, progress: Progress
+) -> tuple[Vocabulary, dict[str, int]]:
+    """The vocabulary, and how many types each split has."""
+    partitions = 1 + sum(len(group.page_ids) for group in groups) // PAGES_A_PARTITION
+    tasks = [CountTask(group=group, partitions=partitions) for group in groups]
+    counts = []
+    for result in runner.map(count_words, tasks):
+        counts.append(result)
+        progress("count", len(counts), len(tasks) + partitions)
+    additions = [
+        AddTask(counts=tuple(counts), partition=index, min_count=plan.recipe.min_count)
+        for index in range(partitions)
+    ]
+    types = {name: len(set().union(*(one.types[name] for one in counts))) for name in ("valid", "test")}
+    types["train"], frequent = 0, dict[str, int]()
+    for done, total in enumerate(runner.map(add_up, additions), start=len(tasks) + 1):
+        types["train"] += total.types
+        frequent |= total.frequent
+        progress("count", done, len(tasks) + partitions)
+    return Vocabulary.of_counts(frequent, min_count=plan.recipe.min_count), types
+
+
+def _render(
     plan: Plan,
-    extracted: _Extracted,
+    groups: list[Group],
     vocabulary: Vocabulary,
-    counts: dict[str, Counter[str]],
-    dataset: Path,
+    location: str,
+    runner: Runner,
     progress: Progress,
-) -> _Written:
-    """Write the raw files, those with rare words replaced, and who wrote the articles, in one pass."""
-    roles = extracted.split.roles()
-    rejected: list[Rejected] = []
-    left_out: Counter[str] = Counter()
-    articles, lines, unknown = Counter[str](), Counter[str](), Counter[str]()
-    with contextlib.ExitStack() as stack:
-        raw, tokens = (
-            {
-                name: stack.enter_context(
-                    (dataset / f"wiki.{name}.{kind}").open("w", encoding="utf-8", newline="\n")
-                )
-                for name in SPLITS
-            }
-            for kind in ("raw", "tokens")
-        )
-        attribution = stack.enter_context(
-            (dataset / card.ATTRIBUTION).open("w", encoding="utf-8", newline="\n")
-        )
-        attribution.write(card.attribution_head())
-        for record in _records(extracted, plan.recipe.seed):
-            if isinstance(record, Rejected):
-                rejected.append(record)
-                continue
-            name = roles.get(record.page_id)
-            if name is None:  # extracted in an earlier round, and no longer chosen
-                continue
-            known = [vocabulary.without_rare(line) for line in record.lines]
-            raw[name].writelines(map(file_line, record.lines))
-            tokens[name].writelines(map(file_line, known))
-            attribution.write(card.attribution_line(record, name, plan.recipe.language))
-            left_out.update(map(card.template_name, record.left_out))
-            articles[name] += 1
-            lines[name] += len(known)
-            unknown[name] += sum(line.split().count(UNK) for line in known)
-            progress("write", articles.total(), len(roles))
-    splits = {
-        name: SplitCounts(
-            articles=articles[name],
-            lines=lines[name],
-            tokens=counts[name].total() + lines[name],
-            unknown=unknown[name],
-            types=len(counts[name]),
-        )
-        for name in SPLITS
-    }
-    return _Written(splits, rejected, left_out)
+) -> list[Rendered]:
+    """Write each group's pieces of the files; the results are in the order of the groups."""
+    where = f"{location}/vocabulary.txt"
+    pack_vocabulary(vocabulary, where)
+    tasks = [RenderTask(group=group, vocabulary=where, language=plan.recipe.language) for group in groups]
+    rendered: dict[str, Rendered] = {}
+    for result in runner.map(render, tasks):
+        rendered[result.location] = result
+        progress("render", len(rendered), len(tasks))
+    return [rendered[group.location] for group in groups]
 
 
-def _records(extracted: _Extracted, seed: str) -> Iterator[Article | Rejected]:
-    """All that was extracted, in the order of ranks, whichever round it is of."""
+# --- the dataset's own files
 
-    def one_round(shards: Sequence[Path]) -> Iterator[Article | Rejected]:
-        for path in shards:
-            yield from read_shard(path)
 
-    return heapq.merge(*map(one_round, extracted.rounds), key=lambda record: rank(record.page_id, seed))
+def _join(rendered: list[Rendered], dataset: Path, here: Runner, progress: Progress) -> Entries:
+    """Put the text files together from their pieces."""
+    shutil.rmtree(dataset, ignore_errors=True)
+    dataset.mkdir()
+    heads = {f"wiki.{split}.{kind}": "" for split in SPLITS for kind in ("raw", "tokens")}
+    heads[card.ATTRIBUTION] = card.attribution_head()
+    tasks = []
+    for name, head in heads.items():
+        pieces = tuple(one.pieces[name] for one in rendered if name in one.pieces)
+        tasks.append(JoinTask(head=head, pieces=pieces, path=dataset / name))
+    return _written(here.map(join_pieces, tasks), len(tasks), "join", progress)
 
 
 def _export(
-    recipe: Recipe, splits: dict[str, SplitCounts], dataset: Path, workers: int, progress: Progress
-) -> None:
-    """Write the archives and the parquet shards from the text files."""
+    plan: Plan, splits: dict[str, SplitCounts], dataset: Path, here: Runner, progress: Progress
+) -> Entries:
+    """Write the archives and the parquet shards from the text files, the largest first."""
+    parquets = []
+    for kind in ("tokens", "raw"):
+        folder = dataset / "parquet" / kind
+        folder.mkdir(parents=True)
+        for name in SPLITS:
+            source = dataset / f"wiki.{name}.{kind}"
+            parquets.append(ParquetTask(source=source, split=name, lines=splits[name].lines, folder=folder))
+    parquets.sort(key=lambda task: -task.lines)
     zips = [
         ZipTask(
             sources=tuple(dataset / f"wiki.{name}.{kind}" for name in SPLITS),
-            folder=f"{recipe.name}{suffix}",
-            path=dataset / f"{recipe.name}{suffix}-v1.zip",
+            folder=f"{plan.recipe.name}{suffix}",
+            path=dataset / f"{plan.recipe.name}{suffix}-v1.zip",
         )
         for kind, suffix in (("tokens", ""), ("raw", "-raw"))
     ]
-    parquets = []
-    for kind in ("tokens", "raw"):
-        (dataset / "parquet" / kind).mkdir(parents=True)
-        for name in SPLITS:
-            source, folder = dataset / f"wiki.{name}.{kind}", dataset / "parquet" / kind
-            parquets.append(ParquetTask(source=source, split=name, lines=splits[name].lines, folder=folder))
-    total = len(zips) + len(parquets)
-    # What is small is done here: starting processes would take longer.
-    workers = workers if sum(counts.tokens for counts in splits.values()) > 5_000_000 else 1
-    for done, _ in enumerate(run(write_zip, zips, workers=workers), start=1):
-        progress("export", done, total)
-    for done, _ in enumerate(run(write_parquet, parquets, workers=workers), start=len(zips) + 1):
-        progress("export", done, total)
+    tasks: list[ZipTask | ParquetTask] = [*parquets, *zips]
+    return _written(here.map(export, tasks), len(tasks), "export", progress)
 
 
-def _describe(plan: Plan, identity: _Identity, types: int, written: _Written, dataset: Path) -> Manifest:
-    """Write what was rejected and left out, the card, and the manifest last."""
-    card.write_rejected(dataset, written.rejected)
-    card.write_left_out(dataset, written.left_out)
-    card.write_card(dataset, plan.recipe, written.splits, types)
+def _written(results: Iterator[Entries], total: int, stage: str, progress: Progress) -> Entries:
+    entries: Entries = {}
+    for done, written in enumerate(results, start=1):
+        entries |= written
+        progress(stage, done, total)
+    return entries
+
+
+def _describe(
+    plan: Plan,
+    splits: dict[str, SplitCounts],
+    types: int,
+    rejected: list[Rejected],
+    left_out: Counter[str],
+    dataset: Path,
+) -> None:
+    """Write what was rejected and left out, and the card."""
+    card.write_rejected(dataset, rejected)
+    card.write_left_out(dataset, left_out)
+    card.write_card(dataset, plan.recipe, splits, types)
+
+
+def _finish(
+    plan: Plan,
+    identity: Identity,
+    splits: dict[str, SplitCounts],
+    types: int,
+    entries: Entries,
+    dataset: Path,
+) -> Manifest:
+    """Write the manifest last, bring all to the disk, and give the dataset its name."""
     paths = sorted(path for path in dataset.rglob("*") if path.is_file())
     manifest = Manifest(
         recipe=identity.recipe,
         source=identity.source,
         versions=identity.versions,
         vocabulary=types,
-        splits=written.splits,
-        files={path.relative_to(dataset).as_posix(): entry_of(path) for path in paths},
+        splits=splits,
+        files={path.relative_to(dataset).as_posix(): entries.get(path) or entry_of(path) for path in paths},
     )
     write_manifest(dataset, manifest)
+    sync(dataset)
+    dataset.rename(plan.out)
     return manifest

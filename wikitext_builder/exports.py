@@ -1,21 +1,41 @@
-"""The other forms of a dataset's files: zip archives in the original layout, and parquet."""
+"""The files of a dataset: put together from pieces, as zip archives in the original layout, as parquet."""
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from wikitext_builder.corpus import file_line, read_lines
+from wikitext_builder import blobs
+from wikitext_builder.corpus import FileEntry, entry_of, file_line, read_lines
 
 ROWS_A_PARQUET = 500_000  # WikiText-103's train, 1.8 million lines, becomes four shards
 ROWS_A_GROUP = 10_000
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can hold: the same bytes whenever it is made
+
+Entries = dict[Path, FileEntry]  # what a task has written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinTask:
+    """Pieces that make up a file, one after the other."""
+
+    head: str
+    pieces: tuple[str, ...]  # locations
+    path: Path
+
+
+def join_pieces(task: JoinTask) -> Entries:
+    """Put a file together."""
+    digest, size = hashlib.sha256(), 0
+    with task.path.open("wb") as file:
+        for data in (task.head.encode(), *map(blobs.read, task.pieces)):
+            size += file.write(data)
+            digest.update(data)
+    return {task.path: FileEntry(sha256=digest.hexdigest(), bytes=size)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +45,22 @@ class ZipTask:
     sources: tuple[Path, ...]
     folder: str
     path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetTask:
+    """A file of lines that becomes parquet shards in a folder."""
+
+    source: Path
+    split: str
+    lines: int
+    folder: Path
+
+
+def export(task: ZipTask | ParquetTask) -> Entries:
+    """Write an archive or parquet shards."""
+    paths = write_zip(task) if isinstance(task, ZipTask) else write_parquet(task)
+    return {path: entry_of(path) for path in paths}
 
 
 def write_zip(task: ZipTask) -> list[Path]:
@@ -39,21 +75,14 @@ def write_zip(task: ZipTask) -> list[Path]:
     return [task.path]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParquetTask:
-    """A file of lines that becomes parquet shards in a folder."""
-
-    source: Path
-    split: str
-    lines: int
-    folder: Path
-
-
 def write_parquet(task: ParquetTask) -> list[Path]:
     r"""Write a line a row into the column `text`: `' tokens \n'`, and `''` for a blank line.
 
     So are the rows of the WikiText that the `datasets` library's users know.
     """
+    import pyarrow as pa  # here, since it takes long
+    import pyarrow.parquet as pq
+
     lines = read_lines(task.source)
     shards = max(1, -(-task.lines // ROWS_A_PARQUET))
     paths = []
@@ -61,12 +90,12 @@ def write_parquet(task: ParquetTask) -> list[Path]:
         path = task.folder / f"{task.split}-{index:05}-of-{shards:05}.parquet"
         schema = pa.schema([("text", pa.string())])
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for rows in _groups(islice(lines, ROWS_A_PARQUET)):
+            for rows in _row_groups(islice(lines, ROWS_A_PARQUET)):
                 writer.write_table(pa.table({"text": pa.array(rows, pa.string())}, schema=schema))
         paths.append(path)
     return paths
 
 
-def _groups(lines: Iterator[str]) -> Iterator[list[str]]:
+def _row_groups(lines: Iterator[str]) -> Iterator[list[str]]:
     while rows := [file_line(line) if line else "" for line in islice(lines, ROWS_A_GROUP)]:
         yield rows

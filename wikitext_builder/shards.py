@@ -1,10 +1,8 @@
-"""Shards: pages of the store as tokenized articles, in one file that is there whole or not at all."""
+"""Shards: pages of the store as tokenized articles, in one file each."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import zstandard
 
+from wikitext_builder import blobs
 from wikitext_builder.article import Article, Page, heading_level
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extract import extract
@@ -20,107 +19,100 @@ from wikitext_builder.tokenizer import tokenize
 from wikitext_builder.workers import time_limit
 
 PAGES_A_SHARD = 32  # about 2 MB of wikitext: seconds of work, and little is lost when a worker dies
-SECONDS_A_PAGE = (
-    10.0  # the last resort; extraction itself refuses by structure, which no machine's speed moves
-)
+# The last resort; extraction itself refuses by structure, which does not depend on a machine's speed.
+SECONDS_A_PAGE = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardTask:
     """Which pages become which file, and how."""
 
-    store: Path
+    store: str  # path of the store; or, where workers do not reach that, location of `pack_pages`' result
     language: str
     sections: str
     revision_ids: tuple[int, ...]
-    path: Path
+    location: str  # of the shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardResult:
     """What became of a shard's pages."""
 
-    task: ShardTask
-    rejected: tuple[int, ...]  # page ids
-    wikitext_bytes: int  # 0 where the file was there already
+    pages: int
+    rejected: tuple[Rejected, ...]
+    wikitext_bytes: int  # 0 where the shard was there already
 
 
 def make_shard(task: ShardTask) -> ShardResult:
     """Extract and tokenize the pages of a task into its file, unless that is there already."""
     size = 0
-    if not task.path.exists():
-        part = task.path.with_suffix(f".{os.getpid()}.part")
-        with part.open("wb") as raw, zstandard.ZstdCompressor(level=3).stream_writer(raw) as file:
-            with Store.open(task.store) as store:
-                for page in store.pages(task.language, task.revision_ids):
-                    size += len(page.wikitext.encode())
-                    expansions = store.expansions(task.language, page.revision_id)
-                    record = _record(page, task, expansions)
-                    file.write((json.dumps(record, ensure_ascii=False) + "\n").encode())
-            file.flush(zstandard.FLUSH_FRAME)
-            os.fsync(raw.fileno())
-        part.replace(task.path)
-    rejected = tuple(one.page_id for one in read_shard(task.path) if isinstance(one, Rejected))
-    return ShardResult(task=task, rejected=rejected, wikitext_bytes=size)
+    if not blobs.exists(task.location):
+        lines = []
+        for page, expansions in _pages(task):
+            size += len(page.wikitext.encode())
+            record = asdict(_use(page, task, expansions))
+            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        blobs.write(task.location, zstandard.compress("".join(lines).encode(), level=3))
+    rejected = tuple(one for one in read_shard(task.location) if isinstance(one, Rejected))
+    return ShardResult(pages=len(task.revision_ids), rejected=rejected, wikitext_bytes=size)
 
 
-def _record(page: Page, task: ShardTask, expansions: dict[str, str]) -> dict[str, Any]:
+def _pages(task: ShardTask) -> Iterator[tuple[Page, dict[str, str]]]:
+    if blobs.is_url(task.store):
+        for line in zstandard.decompress(blobs.read(task.store)).decode().splitlines():
+            page, expansions = json.loads(line)
+            yield Page(**page), expansions
+        return
+    with Store.open(Path(task.store)) as store:
+        for page in store.pages(task.language, task.revision_ids):
+            yield page, store.expansions(task.language, page.revision_id)
+
+
+def pack_pages(task: ShardTask, location: str) -> None:
+    """Copy the pages of a task out of the store to where workers without the store's disk reach them."""
+    if not blobs.exists(location):
+        lines = [json.dumps([asdict(page), expansions]) for page, expansions in _pages(task)]
+        blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
+
+
+def _use(page: Page, task: ShardTask, expansions: dict[str, str]) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
     try:
         with time_limit(SECONDS_A_PAGE):
             article = extract(page, language=task.language, sections=task.sections, expansions=expansions)
             article = tokenize(article, language=task.language)
         if any(line and not heading_level(line) for line in article.lines):
-            return asdict(article)
+            return article
         reason, detail = "no-text", "nothing but headings is left of it"
     except RejectedError as error:
         reason, detail = error.reason, error.detail
+    except BuilderError:  # of all pages alike
+        raise
     except Exception as error:  # whatever it is, it is written out with the page's name
         reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
-    return asdict(
-        Rejected(
-            title=page.title,
-            page_id=page.page_id,
-            revision_id=page.revision_id,
-            reason=reason,
-            detail=detail,
-        )
+    return Rejected(
+        title=page.title, page_id=page.page_id, revision_id=page.revision_id, reason=reason, detail=detail
     )
 
 
-def read_shard(path: Path) -> Iterator[Article | Rejected]:
+def read_shard(location: str) -> Iterator[Article | Rejected]:
     """What a shard holds, in order.
 
     Raises:
         BuilderError: The file is damaged.
     """
     try:
-        with zstandard.open(path, "rt", encoding="utf-8", newline="\n") as file:
-            for line in file:
-                record = json.loads(line)
-                if "reason" in record:
-                    yield Rejected(**record)
-                else:
-                    record["lines"], record["left_out"] = tuple(record["lines"]), tuple(record["left_out"])
-                    yield Article(**record)
+        lines = zstandard.decompress(blobs.read(location)).decode().split("\n")[:-1]
+        yield from (_parse(json.loads(line)) for line in lines)
     except (zstandard.ZstdError, ValueError, TypeError, KeyError) as error:
-        raise BuilderError(f"{path}: damaged ({error}); remove it and run the same command again") from error
+        raise BuilderError(
+            f"{location}: damaged ({error}); remove it and run the same command again"
+        ) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountTask:
-    """A shard, and the part of each of its pages that is used."""
-
-    path: Path
-    roles: dict[int, str]
-
-
-def count_tokens(task: CountTask) -> dict[str, Counter[str]]:
-    """How often each token occurs in a shard's articles, by part, without `<eos>`."""
-    counts: dict[str, Counter[str]] = {}
-    for article in read_shard(task.path):
-        if isinstance(article, Article) and article.page_id in task.roles:
-            counter = counts.setdefault(task.roles[article.page_id], Counter())
-            for line in article.lines:
-                counter.update(line.split())
-    return counts
+def _parse(record: dict[str, Any]) -> Article | Rejected:
+    if "reason" in record:
+        return Rejected(**record)
+    return Article(
+        **{**record, "lines": tuple(record["lines"]), "left_out": tuple(record["left_out"])},
+    )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from types import FrameType
-from typing import TypeVar
+from multiprocessing.connection import wait as wait_for_sentinel
+from types import FrameType, TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 from wikitext_builder.errors import BuilderError, RejectedError
 
@@ -21,56 +23,108 @@ MAX_BROKEN_POOLS = 5  # a worker that dies so often dies of its task, not of cha
 AHEAD = 2  # tasks handed out a worker: enough to keep it busy, few enough to lose little
 
 
-def run(function: Callable[[Task], Result], tasks: Sequence[Task], *, workers: int) -> Iterator[Result]:
-    """Yield the results of a function over tasks, in any order.
+class Runner(Protocol):
+    """Something that runs functions over tasks; the stages of a build know nothing else of it."""
+
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Yield the result of each task, in any order.
+
+        Args:
+            function: Top-level, and pure but for files that it writes whole: a task that is done twice does
+                no harm.
+            tasks: Values that can be pickled.
+
+        Raises:
+            BuilderError: A task cannot be done, or workers died again and again.
+        """
+        ...
+
+
+class Serial:
+    """Runs all in this process."""
+
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Yield the results, see `Runner`."""
+        return map(function, tasks)
+
+
+class Processes:
+    """Runs tasks in processes of this machine.
 
     A worker that dies (killed, out of memory) breaks its pool; what is missing is done again in a new one.
-
-    Args:
-        function: Top-level and pure but for files that it writes whole; doing a task twice does no harm.
-        tasks: Values that can be pickled.
-        workers: Processes; 1 runs all in this one.
-
-    Raises:
-        BuilderError: Workers died again and again.
     """
-    if workers <= 1 or len(tasks) <= 1:
-        yield from map(function, tasks)
-        return
-    left = dict(enumerate(tasks))
-    for _ in range(MAX_BROKEN_POOLS):
-        try:
-            for index, result in _in_processes(function, left, min(workers, len(left))):
-                del left[index]
-                yield result
-        except BrokenProcessPool:
-            continue
-        return
-    raise BuilderError(
-        f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are missing;"
-        " memory may be short: try fewer --workers, then run the same command again: it goes on"
-    )
 
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._pool: ProcessPoolExecutor | None = None
 
-def _in_processes(
-    function: Callable[[Task], Result], tasks: dict[int, Task], workers: int
-) -> Iterator[tuple[int, Result]]:
-    queue = iter(list(tasks.items()))
-    # spawn: a forked child inherits locks of threads that it does not have.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Yield the results, see `Runner`."""
+        left = dict(enumerate(tasks))
+        for _ in range(MAX_BROKEN_POOLS):
+            try:
+                for index, result in self._results(function, left):
+                    del left[index]
+                    yield result
+            except BrokenProcessPool:
+                self._close()
+                continue
+            return
+        raise BuilderError(
+            f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are missing;"
+            " memory may be short: try fewer --workers, then run the same command again: it goes on"
+        )
+
+    def _results(
+        self, function: Callable[[Task], Result], tasks: dict[int, Task]
+    ) -> Iterator[tuple[int, Result]]:
+        pool = self._open()
+        queue = iter(list(tasks.items()))
         running: dict[Future[Result], int] = {}
         try:
             while True:
-                for index, task in queue:
-                    running[pool.submit(function, task)] = index
-                    if len(running) >= AHEAD * workers:
-                        break
+                while len(running) < AHEAD * self._workers and (item := next(queue, None)):
+                    running[pool.submit(function, item[1])] = item[0]
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     yield running.pop(future), future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for future in running:
+                future.cancel()
+
+    def _open(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # spawn: a forked child inherits locks of threads that it does not have.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin_worker)
+        return self._pool
+
+    def _close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent has ended, however that was."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait_for_sentinel([sentinel])
+    os._exit(1)
 
 
 @contextmanager
@@ -87,7 +141,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     def cut_off(_signal: int, _frame: FrameType | None) -> None:
         raise RejectedError("too-slow", f"took longer than {seconds:g} s; expected a fraction of a second")
 
-    before = signal.signal(signal.SIGALRM, cut_off)
+    before: Any = signal.signal(signal.SIGALRM, cut_off)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield

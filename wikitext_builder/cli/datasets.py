@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from wikitext_builder.progress import shown_progress
 from wikitext_builder.recipes import RECIPES, Recipe
 from wikitext_builder.split import SPLITS
 from wikitext_builder.store import Revision, Store
+from wikitext_builder.workers import Processes, Runner, Serial
+
+SMALL = 64  # pages: one process is through with them before others have started
 
 
 @click.command()
@@ -71,6 +74,10 @@ def _bad_encoding(name: str) -> Iterator[None]:
     show_default="one a core",
     help="Processes.",
 )
+@click.option("--scheduler", help="Address of a Dask scheduler whose workers do the work: tcp://host:8786.")
+@click.option(
+    "--work", "work_url", default="", help="URL for intermediate results of workers without your disk."
+)
 @json_option
 def build(
     recipe: str,
@@ -82,6 +89,8 @@ def build(
     valid_titles: Path | None,
     test_titles: Path | None,
     workers: int,
+    scheduler: str | None,
+    work_url: str,
     as_json: bool,
     **changes: int | str | None,
 ) -> None:
@@ -89,8 +98,8 @@ def build(
 
     WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each and are the same.
     """
-    from wikitext_builder.build import Plan
     from wikitext_builder.build import build as build_dataset
+    from wikitext_builder.plan import Plan
     from wikitext_builder.tokenizer import tokenizer
 
     tokenizer(language)  # a language without Moses' rules is refused before the work, not at each page
@@ -108,12 +117,12 @@ def build(
         revisions=revisions,
         given_valid=given_valid,
         given_test=given_test,
-        workers=workers,
+        work_url=work_url,
     )
     if plan.work.exists() and not as_json:
         click.echo(f"{plan.work}: an earlier build was interrupted; going on with what it made", err=True)
-    with shown_progress() as progress:
-        report = build_dataset(plan, progress)
+    with _runner(len(revisions), workers, scheduler) as (runner, here), shown_progress() as progress:
+        report = build_dataset(plan, progress, runner=runner, here=here)
     _warn_of_small_parts(plan.recipe, report.manifest.splits)
     if as_json:
         counters = {"rejected": dict(report.rejected), "left_out": dict(report.left_out)}
@@ -128,6 +137,21 @@ def build(
         _print_report(report.pages, report.wikitext_bytes, report.seconds)
         click.echo(f"  rejected   {listed(report.rejected)}")
         click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
+
+
+@contextmanager
+def _runner(pages: int, workers: int, scheduler: str | None) -> Iterator[tuple[Runner, Runner]]:
+    """What does the heavy work and what writes the files: a cluster, processes, or this process alone."""
+    with ExitStack() as stack:
+        here: Runner = Serial()
+        if workers > 1 and pages > SMALL:
+            here = stack.enter_context(Processes(workers))
+        if scheduler is None:
+            yield here, here
+            return
+        from wikitext_builder.cluster import Cluster
+
+        yield stack.enter_context(Cluster(scheduler)), here
 
 
 def _warn_of_small_parts(recipe: Recipe, splits: Mapping[str, SplitCounts]) -> None:
@@ -249,7 +273,9 @@ def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
 @plot.command("window")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=FILE, required=True, help="File to be made: .png or .svg.")
-@click.option("--split", type=click.Choice(["train", "valid", "test"]), default="train")
+@click.option(
+    "--split", type=click.Choice(["train", "valid", "test"]), default="train", help="Which file to read."
+)
 @click.option("--longest", type=click.IntRange(min=1), default=500, help="The greatest L, in words.")
 def plot_window(directories: tuple[Path, ...], out: Path, split: str, longest: int) -> None:
     """Draw how often a word is among the last L words: the paper's way to choose the window."""

@@ -1,0 +1,94 @@
+"""Intermediate results as files that are there whole or not at all, on a disk or where fsspec reaches.
+
+A location is a path, or a URL such as `s3://bucket/folder` where the machines of a cluster share no disk;
+then the package fsspec and its part for that kind of URL are needed (extra `cluster`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from wikitext_builder.errors import BuilderError
+
+
+def is_url(location: str) -> bool:
+    """Whether a location is behind fsspec, not on a disk."""
+    return "://" in location
+
+
+def exists(location: str) -> bool:
+    """Whether something is there."""
+    if is_url(location):
+        filesystem, path = _filesystem(location)
+        return bool(filesystem.exists(path))
+    return Path(location).exists()
+
+
+def write(location: str, data: bytes) -> None:
+    """Put data there in one step: who looks sees all of it or nothing. Its folder is made."""
+    mark = f".{secrets.token_hex(8)}.part"
+    if is_url(location):
+        filesystem, target = _filesystem(location)
+        filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
+        filesystem.pipe_file(target + mark, data)
+        filesystem.mv(target + mark, target)
+        return
+    path = Path(location)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + mark)
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def read(location: str, start: int = 0, end: int | None = None) -> bytes:
+    """The bytes there, or some of them: from `start` up to before `end`."""
+    if is_url(location):
+        filesystem, path = _filesystem(location)
+        data: bytes = filesystem.cat_file(path, start=start, end=end)
+        return data
+    with Path(location).open("rb") as file:
+        file.seek(start)
+        return file.read(-1 if end is None else end - start)
+
+
+def remove_folder(location: str) -> None:
+    """Remove a folder with all that is in it, if it is there."""
+    if is_url(location):
+        filesystem, path = _filesystem(location)
+        if filesystem.exists(path):
+            filesystem.rm(path, recursive=True)
+        return
+    shutil.rmtree(location, ignore_errors=True)
+
+
+def count_files(location: str) -> int:
+    """How many whole files are in a folder, itself only; 0 where there is none."""
+    if is_url(location):
+        filesystem, path = _filesystem(location)
+        names = filesystem.ls(path, detail=False) if filesystem.exists(path) else []
+    else:
+        names = [path.name for path in Path(location).iterdir()] if Path(location).is_dir() else []
+    return sum(not name.endswith(".part") for name in names)
+
+
+def _filesystem(location: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise BuilderError(f"{location}: needs fsspec; pip install 'wikitext-builder[cluster]'") from error
+    try:
+        filesystem, path = fsspec.core.url_to_fs(location)
+    except (ImportError, ValueError) as error:
+        raise BuilderError(f"{location}: {error}; install fsspec's part for this kind of URL") from error
+    return filesystem, str(path)
