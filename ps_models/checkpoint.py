@@ -94,10 +94,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
         "facts": json.dumps(checkpoint.facts, sort_keys=True),
         "vocabulary_sha256": vocabulary_hash(checkpoint.vocabulary),
         "digest": digest,
-        "rest_sha256": _digest(
-            {name: tensors[name] for name in ("training", "vocabulary") if name in tensors}
-        ),
     }
+    header["check"] = _check(header, tensors)
     part = path.with_name(f".{path.name}.part")
     save_file(tensors, part, header)
     with part.open("rb+") as file:
@@ -149,17 +147,16 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         raise BuilderError(f"{path}: format {found!r}, expected {FORMAT!r}: not a checkpoint of ps-models")
     ours = {name: tensor for name, tensor in tensors.items() if name.startswith(WEIGHTS)}
     weights = {name.removeprefix(WEIGHTS): tensor for name, tensor in ours.items()}
-    rest = {name: tensor for name, tensor in tensors.items() if not name.startswith(WEIGHTS)}
-    if _digest(weights) != header.get("digest") or _digest(rest) != header.get("rest_sha256"):
+    if _digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
         raise _damaged(path, "its sha256 is not the one that it states")
     try:
         return Checkpoint(
             model=header["model"],
             config=json.loads(header["config"]),
             weights=weights,
-            vocabulary=Vocabulary(tuple(rest["vocabulary"].numpy().tobytes().decode().split("\n"))),
+            vocabulary=Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n"))),
             facts=json.loads(header["facts"]),
-            training=_training(path, rest) if training else None,
+            training=_training(path, tensors) if training else None,
             digest=header["digest"],
         )
     except (KeyError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
@@ -183,10 +180,10 @@ def _described(vocabulary: Vocabulary) -> str:
     return f"{len(vocabulary)} words, sha256 {vocabulary_hash(vocabulary)[:12]}"
 
 
-def _training(path: Path, rest: Mapping[str, Tensor]) -> dict[str, Any]:
-    if "training" not in rest:
+def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    if "training" not in tensors:
         raise BuilderError(f"{path}: holds weights only and cannot be gone on from; use {LAST}")
-    buffer = io.BytesIO(rest["training"].numpy().tobytes())
+    buffer = io.BytesIO(tensors["training"].numpy().tobytes())
     loaded: dict[str, Any] = torch.load(buffer, weights_only=True, map_location="cpu")
     return loaded
 
@@ -198,6 +195,13 @@ def _digest(tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _check(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """sha256 over all but the weights, which have their own."""
+    fields = sorted((key, value) for key, value in header.items() if key != "check")
+    rest = {name: tensor for name, tensor in tensors.items() if not name.startswith(WEIGHTS)}
+    return hashlib.sha256(f"{json.dumps(fields)} {_digest(rest)}".encode()).hexdigest()
 
 
 def _bytes_tensor(content: bytes) -> Tensor:

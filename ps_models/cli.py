@@ -101,8 +101,9 @@ def train(*, model: str, data: Path, out: Path, save_minutes: float, **options: 
             **options,
         )
     if processes.rank == 0:
+        best = position.best_perplexity
         click.echo(
-            f"{out}: {position.epoch} epochs, {position.update} updates, {position.best_perplexity:.2f} on valid"
+            f"{out}: {position.epoch} epochs, {position.update} updates, perplexity {best:.2f} on valid"
         )
 
 
@@ -126,9 +127,8 @@ def evaluate(*, checkpoint: Path, data: Path, as_json: bool, **options: Any) -> 
         fields = {"perplexity": score.perplexity, **asdict(score), "signature": str(found.signature)}
         click.echo(json.dumps({**fields, "articles": articles}))
         return
-    click.echo(
-        f"perplexity {score.perplexity:.2f}  ({score.nats:.1f} nats, {score.tokens} tokens, {len(found.scores)} texts)"
-    )
+    counts = f"{score.nats:.1f} nats, {score.tokens} tokens, {len(found.scores)} texts"
+    click.echo(f"perplexity {score.perplexity:.2f} ({counts})")
     click.echo(found.signature)
 
 
