@@ -28,9 +28,9 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """The headings and paragraphs of a text, in order.
+    r"""The headings and paragraphs of a text, in order.
 
-    >>> [(block.level, block.text) for block in blocks("a\\nb\\n\\n== ''C'' ==\\n* d\\n;e: f")]
+    >>> [(block.level, block.text) for block in blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
     [(0, 'a b'), (2, 'C'), (0, 'd'), (0, 'e'), (0, 'f')]
     """
     if "__" in text:

@@ -1,9 +1,9 @@
 """Templates and links worked out from the inside to the outside, in one pass with a stack.
 
-The matching of braces and brackets is MediaWiki's own (its preprocessor closes only what is on top of the stack, and
-what is never closed is text), so that a page comes apart here where it does there. Each closed pair is replaced by its
-text at once: no tree is built, nothing recurses, and unclosed openers by the hundred thousand cost no more than other
-text.
+The matching of braces and brackets is MediaWiki's own (its preprocessor closes only what is on top of the
+stack, and what is never closed is text), so that a page comes apart here where it does there. Each closed
+pair is replaced by its text at once: no tree is built, nothing recurses, and unclosed openers by the hundred
+thousand cost no more than other text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOKEN = re.compile(
 LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "})
 
 ReadTemplate = Callable[[list["Part"], str], str]
-ReadLink = Callable[[list[str], str], str]
+ReadLink = Callable[[list[str]], str]
 
 
 class Expanded(str):
@@ -106,15 +106,15 @@ class Expander:
 
     def read(self, match: re.Match[str]) -> int:
         """Acts on one token; returns where to read on."""
-        token = match[0]
-        if token == "|":
+        marks = match[0]
+        if marks == "|":
             return self.bar(match.end())
-        if token[0] in "{[":
-            self.stack.append(Frame(token[0], len(token), match.start()))
+        if marks[0] in "{[":
+            self.stack.append(Frame(marks[0], len(marks), match.start()))
             return match.end()
-        if token[0] == "<":
+        if marks[0] == "<":
             return self.opaque(match)
-        return self.close(token, match.start())
+        return self.close(marks, match.start())
 
     def bar(self, end: int) -> int:
         """A bar begins a new part of the innermost call or link."""
@@ -134,13 +134,13 @@ class Expander:
         self.top().pieces.append(Expanded(opaque_text(name, content)))
         return end
 
-    def close(self, token: str, start: int) -> int:
-        """Closes the innermost opener if the token fits it; else the token is text."""
+    def close(self, marks: str, start: int) -> int:
+        """Closes the innermost opener if the marks fit it; else they are text."""
         frame = self.stack[-1] if self.stack else None
-        width = min(len(token), frame.count, 2 if token[0] == "]" else 3) if frame else 0
-        if frame is None or (frame.opener == "{") != (token[0] == "}") or width < 2:
-            self.top().pieces.append(token)
-            return start + len(token)
+        width = min(len(marks), frame.count, 2 if marks[0] == "]" else 3) if frame else 0
+        if frame is None or (frame.opener == "{") != (marks[0] == "}") or width < 2:
+            self.top().pieces.append(marks)
+            return start + len(marks)
         self.stack.pop()
         end = start + width
         frame.count -= width
@@ -160,7 +160,7 @@ class Expander:
                 "too-deep", f"templates or links nested over {MAX_DEPTH} deep at {source[:40]!r}"
             )
         if frame.opener == "[":
-            return self.read_link([part.text() for part in frame.parts], source)
+            return self.read_link([part.text() for part in frame.parts])
         if width == 3:  # a template's own parameter, which has no value in an article: its default
             return frame.parts[1].text() if len(frame.parts) > 1 else ""
         result = self.read_template(frame.parts, source)

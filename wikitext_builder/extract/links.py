@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.markers import GONE
 from wikitext_builder.languages import LANGUAGES, Language
 
@@ -11,19 +12,28 @@ PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh
 EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]*[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
 PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
 
-# Codes of the Wikipedias that a link without a leading colon leads to, in the margin of the page; those with a
-# hundred thousand articles or more and others that old articles link to, from the list of Wikipedias as known in 2016.
+# Codes of the Wikipedias that a link without a leading colon leads to, in the margin of the page; those
+# with a hundred thousand articles or more and others that old articles link to, from the list of Wikipedias
+# as known in 2016.
 INTERLANGUAGE = frozenset(
-    "aa ab ace af ak als am an ang ar arc arz as ast av ay az azb ba bar bat-smg bcl be be-tarask be-x-old bg bh bi "
-    "bjn bm bn bo bpy br bs bug bxr ca cbk-zam cdo ce ceb ch cho chr chy ckb co cr crh cs csb cu cv cy da de diq dsb "
-    "dv dz ee el eml en eo es et eu ext fa ff fi fiu-vro fj fo fr frp frr fur fy ga gag gan gd gl glk gn gom got gu gv "
-    "ha hak haw he hi hif ho hr hsb ht hu hy hz ia id ie ig ii ik ilo io is it iu ja jbo jv ka kaa kab kbd kg ki kj kk "
-    "kl km kn ko koi kr krc ks ksh ku kv kw ky la lad lb lbe lez lg li lij lmo ln lo lrc lt ltg lv mai map-bms mdf mg "
-    "mh mhr mi min mk ml mn mo mr mrj ms mt mus mwl my myv mzn na nah nap nds nds-nl ne new ng nl nn no nov nrm nso nv "
-    "ny oc olo om or os pa pag pam pap pcd pdc pfl pi pih pl pms pnb pnt ps pt qu rm rmy rn ro roa-rup roa-tara ru rue "
-    "rw sa sah sc scn sco sd se sg sh si simple sk sl sm sn so sq sr srn ss st stq su sv sw szl ta te tet tg th ti tk "
-    "tl tn to tpi tr ts tt tum tw ty tyv udm ug uk ur uz ve vec vep vi vls vo wa war wo wuu xal xh xmf yi yo za zea zh "
-    "zh-classical zh-min-nan zh-yue zu".split()
+    listed(
+        """
+aa; ab; ace; af; ak; als; am; an; ang; ar; arc; arz; as; ast; av; ay; az; azb; ba; bar; bat-smg;
+bcl; be; be-tarask; be-x-old; bg; bh; bi; bjn; bm; bn; bo; bpy; br; bs; bug; bxr; ca; cbk-zam;
+cdo; ce; ceb; ch; cho; chr; chy; ckb; co; cr; crh; cs; csb; cu; cv; cy; da; de; diq; dsb; dv; dz;
+ee; el; eml; en; eo; es; et; eu; ext; fa; ff; fi; fiu-vro; fj; fo; fr; frp; frr; fur; fy; ga; gag;
+gan; gd; gl; glk; gn; gom; got; gu; gv; ha; hak; haw; he; hi; hif; ho; hr; hsb; ht; hu; hy; hz;
+ia; id; ie; ig; ii; ik; ilo; io; is; it; iu; ja; jbo; jv; ka; kaa; kab; kbd; kg; ki; kj; kk; kl;
+km; kn; ko; koi; kr; krc; ks; ksh; ku; kv; kw; ky; la; lad; lb; lbe; lez; lg; li; lij; lmo; ln;
+lo; lrc; lt; ltg; lv; mai; map-bms; mdf; mg; mh; mhr; mi; min; mk; ml; mn; mo; mr; mrj; ms; mt;
+mus; mwl; my; myv; mzn; na; nah; nap; nds; nds-nl; ne; new; ng; nl; nn; no; nov; nrm; nso; nv; ny;
+oc; olo; om; or; os; pa; pag; pam; pap; pcd; pdc; pfl; pi; pih; pl; pms; pnb; pnt; ps; pt; qu; rm;
+rmy; rn; ro; roa-rup; roa-tara; ru; rue; rw; sa; sah; sc; scn; sco; sd; se; sg; sh; si; simple;
+sk; sl; sm; sn; so; sq; sr; srn; ss; st; stq; su; sv; sw; szl; ta; te; tet; tg; th; ti; tk; tl;
+tn; to; tpi; tr; ts; tt; tum; tw; ty; tyv; udm; ug; uk; ur; uz; ve; vec; vep; vi; vls; vo; wa;
+war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yue; zu
+"""
+    )
 )
 
 
@@ -35,13 +45,13 @@ class LinkReader:
         self.files = _prefixes(language.file_namespaces + english.file_namespaces)
         self.categories = _prefixes(language.category_namespaces + english.category_namespaces)
 
-    def __call__(self, parts: list[str], source: str) -> str:
+    def __call__(self, parts: list[str]) -> str:
         """What a reader sees of a link in its sentence.
 
         >>> read = LinkReader(LANGUAGES["en"])
-        >>> read(["Tokyo", "the city"], ""), read(["Mercury (planet)", ""], ""), read([":Category:Cities"], "")
+        >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
         ('the city', 'Mercury', 'Category:Cities')
-        >>> read(["File:a.jpg", "thumb", "A caption"], "") == GONE, read(["de:Tokio"], "") == ""
+        >>> read(["File:a.jpg", "thumb", "A caption"]) == GONE, read(["de:Tokio"]) == ""
         (True, True)
         """
         if len(parts) == 1 and "|" in parts[0]:  # a bar that {{!}} gave

@@ -13,7 +13,7 @@ ALONE = re.compile(f"(?:{UNKNOWN.pattern}|\\s)+")
 
 
 class LeftOut:
-    """The template calls of one page that nobody knew, each under the number that marks its place in the text."""
+    """The template calls of one page that nobody knew, each under the number that marks its place."""
 
     def __init__(self) -> None:
         self.sources: list[str] = []

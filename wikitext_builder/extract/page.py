@@ -1,9 +1,9 @@
 """extract: one page of wikitext becomes one article of lines.
 
-The way is straight: `trim` cuts comments and references, `expand` works templates and links out from the inside to
-the outside, `tags` and `tables` take HTML and tables away, `blocks` finds headings and paragraphs, `sections`
-removes those that primarily featured lists, and `polish` makes each line fit for a corpus. Every step is one
-pass over the text, in time that grows with its length and with nothing else.
+The way is straight: `trim` cuts comments and references, `expand` works templates and links out from the
+inside to the outside, `tags` and `tables` take HTML and tables away, `blocks` finds headings and paragraphs,
+`sections` removes those that primarily featured lists, and `polish` makes each line fit for a corpus. Every
+step is one pass over the text, in time that grows with its length and with nothing else.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def extract(
 ) -> Article:
     """The article that a reader of the page sees, headings and paragraphs one a line.
 
-    `sections` is `official` (a removed section takes its heading and its own text along, as the official files
-    have it) or `clean` (its sub-sections too, and headings without text). `expansions` maps the wikitext of a
+    `sections` is `official` (a removed section takes its heading and its own text along, as in the official
+    files) or `clean` (its sub-sections too, and headings without text). `expansions` maps the wikitext of a
     template call, as `Article.left_out` gave it, to what the API's `expandtemplates` gave for it.
 
     Raises:
@@ -46,7 +46,7 @@ def extract(
         BuilderError: the language or the kind of sections is not known.
 
     >>> wikitext = "'''Tokyo''' is {{convert|10|km}} away.<ref>Map</ref>"
-    >>> page = Page(title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15:34Z", wikitext=wikitext)
+    >>> page = Page(title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15Z", wikitext=wikitext)
     >>> extract(page).lines
     ('', '= Tokyo =', '', 'Tokyo is 10 kilometres (6.2 mi) away.', '')
     """
@@ -82,7 +82,7 @@ def language_of(code: str) -> Language:
 def layout(
     title: str, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool
 ) -> tuple[list[str], list[str]]:
-    """The lines of an article, a blank one around each heading and at the end, and what is missing from them."""
+    """The lines of an article, blank ones around headings and at its end, and what is missing from them."""
     lines = ["", f"= {polish_heading(title)} =", ""]
     unknown: list[str] = []
     for block in found:

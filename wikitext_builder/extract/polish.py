@@ -11,8 +11,8 @@ import regex
 from wikitext_builder.extract.markers import FORMULA, GONE, UNKNOWN
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
-# No such character stands in the official files: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
-# private use and unassigned ones.
+# No such character stands in the official files: formats (ZWSP, soft hyphen, bidi marks), controls,
+# surrogates, private use and unassigned ones.
 UNPRINTABLE = regex.compile(r"[\p{Cf}\p{Cc}\p{Cs}\p{Co}\p{Cn}]+")
 SPACES = re.compile(r"\s+")
 UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
@@ -31,11 +31,11 @@ FORMULA_LINE = re.compile(r" ?(<formula>(?: ?[.,;:!?]+(?= |$))?) ?")
 
 
 def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
-    """The lines of one paragraph: one, or none, or several where formulas stand on lines of their own.
+    r"""The lines of one paragraph: one, or none, or several where formulas stand on lines of their own.
 
-    >>> polish("Caf\\u00e9&nbsp;( \\x02, \\x02 ) is [[open"), polish("= x ="), polish("\\x02")
+    >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
     (['Café is open'], ['= x'], [])
-    >>> polish("where \\x01 is", own_line_formulas=True)
+    >>> polish("where \x01 is", own_line_formulas=True)
     ['where', '<formula>', 'is']
     """
     line = characters(mend(UNKNOWN.sub(GONE, text)))

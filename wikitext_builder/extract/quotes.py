@@ -10,8 +10,8 @@ RUN = re.compile(r"'{2,}")
 def without_quotes(line: str) -> str:
     """The line without its marks of italics and bold.
 
-    Two apostrophes are italics, three bold, five both; a fourth one, and those over five, are text. Where bold and
-    italics are both unbalanced, one run of three was an apostrophe followed by italics (`L'''étoile''`).
+    Two apostrophes are italics, three bold, five both; a fourth one, and those over five, are text. Where
+    bold and italics are both unbalanced, one run of three was an apostrophe before italics (`L'''étoile''`).
 
     >>> without_quotes("'''Tokyo''' is ''big''"), without_quotes("l'''étoile''"), without_quotes("''''s''''")
     ('Tokyo is big', "l'étoile", "'s'")
@@ -35,7 +35,7 @@ def without_quotes(line: str) -> str:
 
 
 def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | None:
-    """Which run of three holds the apostrophe: after a one-letter word, else after a longer one, else after a space."""
+    """Which run of three holds the apostrophe: after a one-letter word, a longer one, or a space."""
     candidates = [index for index, run in enumerate(runs) if len(run[0]) in {3, 4}]
 
     def rank(index: int) -> int:

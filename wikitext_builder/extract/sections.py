@@ -13,10 +13,11 @@ SECTION_MODES = ("official", "clean")
 def select(found: Sequence[Block], *, removed: Sequence[str], mode: str) -> list[Block]:
     """The blocks that stay in the article.
 
-    `official`: a removed section takes its heading and its own text along; its sub-sections stay, orphans, and a
-    heading stays when its text was all tables. `clean`: the whole sub-tree goes, and headings without text too.
+    `official`: a removed section takes its heading and its own text along; its sub-sections stay, orphans,
+    and a heading stays when its text was all tables. `clean`: the whole sub-tree goes, empty headings too.
 
-    >>> found = [Block(text="Notes", level=2), Block(text="a"), Block(text="Sources A", level=3), Block(text="b")]
+    >>> found = [Block(text="Notes", level=2), Block(text="a")]
+    >>> found += [Block(text="Sources A", level=3), Block(text="b")]
     >>> [block.text for block in select(found, removed=["Notes"], mode="official")]
     ['Sources A', 'b']
     >>> select(found, removed=["Notes"], mode="clean")

@@ -9,17 +9,18 @@ END = re.compile(r"[ \t]*\|\}")
 HEADING = re.compile(r"={2,6}[^=].*=[ \t]*$")
 # A row whose table a template began: nothing but a table has these at the start of a line.
 STRAY_ROW = re.compile(
-    r"[ \t]*(?:\|-|[|!] ?(?:align|style|rowspan|colspan|width|scope|class|bgcolor|valign|nowrap)\b|![^!].*!!|\|.*\|\|)"
+    r"[ \t]*(?:\|-|[|!] ?(?:align|style|rowspan|colspan|width|scope|class|bgcolor|valign|nowrap)\b|"
+    r"![^!].*!!|\|.*\|\|)"
 )
 
 
 def without_tables(text: str) -> str:
-    """The text without its tables, those included whose beginning a template gave.
+    r"""The text without its tables, those included whose beginning a template gave.
 
-    A table that nothing closes ends before the next heading, so that a slip of an editor costs a section at most.
+    A table that nothing closes ends before the next heading: a slip of an editor costs a section at most.
 
-    >>> without_tables("a\\n{| class=x\\n|-\\n| b\\n{|\\n| c\\n|}\\n|} d\\ne")
-    'a\\n\\n d\\ne'
+    >>> without_tables("a\n{| class=x\n|-\n| b\n{|\n| c\n|}\n|} d\ne")
+    'a\n\n d\ne'
     """
     if "|" not in text:
         return text

@@ -1,10 +1,11 @@
-"""HTML in wikitext: what is hidden or no running text goes, blocks break lines, all other tags leave their content."""
+"""HTML in wikitext: what is hidden or no running text goes, the rest leaves its content."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.markers import BREAK
 
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>]*)>")
@@ -18,22 +19,33 @@ REMOVED_ATTRIBUTES = re.compile(
     re.IGNORECASE,
 )
 BLOCKS = frozenset(
-    "address article aside blockquote caption center dd details div dl dt fieldset figcaption figure footer form "
-    "h1 h2 h3 h4 h5 h6 header hr legend li main nav ol p poem pre section summary table tbody td tfoot th thead tr ul".split()
+    listed(
+        """
+address; article; aside; blockquote; caption; center; dd; details; div; dl; dt; fieldset;
+figcaption; figure; footer; form; h1; h2; h3; h4; h5; h6; header; hr; legend; li; main; nav; ol;
+p; poem; pre; section; summary; table; tbody; td; tfoot; th; thead; tr; ul
+"""
+    )
 )
 INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em embed font i img ins kbd mark nobr onlyinclude noinclude "
-    "includeonly q rb rp rt rtc ruby s samp small span strike strong sub sup time tt u var wbr nowiki ref references "
-    "math chem ce source syntaxhighlight gallery timeline score templatestyles section noexpand input label o "
-    "imagemap graph hiero indicator inputbox mapframe maplink categorytree charinsert style script".split()
+    listed(
+        """
+a; abbr; acronym; b; bdi; bdo; big; cite; code; data; del; dfn; em; embed; font; i; img; ins; kbd;
+mark; nobr; onlyinclude; noinclude; includeonly; q; rb; rp; rt; rtc; ruby; s; samp; small; span;
+strike; strong; sub; sup; time; tt; u; var; wbr; nowiki; ref; references; math; chem; ce; source;
+syntaxhighlight; gallery; timeline; score; templatestyles; section; noexpand; input; label; o;
+imagemap; graph; hiero; indicator; inputbox; mapframe; maplink; categorytree; charinsert; style;
+script
+"""
+    )
 )
 
 
 def flatten_tags(text: str) -> str:
-    """The text without HTML tags, and without the content of those that hold no running text.
+    r"""The text without HTML tags, and without the content of those that hold no running text.
 
     >>> flatten_tags("H<sub>2</sub>O<span style='display:none'>key</span> <john> a<hr>b")
-    'H2O <john> a\\n\\nb'
+    'H2O <john> a\n\nb'
     """
     if "<" not in text:
         return text

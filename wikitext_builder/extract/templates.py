@@ -15,7 +15,7 @@ from wikitext_builder.extract.trim import trim
 
 
 class TemplateReader:
-    """Reads the template calls of one page: called with the parts between the bars and the call's wikitext."""
+    """Reads the template calls of one page: called with the parts between the bars and the whole call."""
 
     def __init__(
         self, *, page: Page, expansions: Mapping[str, str], left_out: LeftOut, read_link: LinkReader
@@ -34,7 +34,7 @@ class TemplateReader:
         function = PARSER_FUNCTIONS.get(head.strip().lower()) if colon or len(parts) == 1 else None
         if function is not None:
             call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
-            return function(call)
+            return function(call) or ""
         return self.template(template_name(name), parts, source)
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
@@ -65,7 +65,7 @@ def template_name(name: str) -> str:
 
 
 def _arguments(parts: list[Part]) -> dict[str, str]:
-    """The arguments by name or number; a later one of the same name wins, and those with a name are trimmed."""
+    """The arguments by name or number; of two with the same name the later wins; named ones are trimmed."""
     arguments: dict[str, str] = {}
     number = 0
     for part in parts[1:]:

@@ -1,20 +1,25 @@
-"""What never reaches the text, cut in one pass before anything is read: comments, references, galleries, controls."""
+"""What never reaches the text, cut in one pass before anything is read: comments, references, galleries."""
 
 from __future__ import annotations
 
 import re
 
 from wikitext_builder.errors import RejectedError
+from wikitext_builder.extract.listing import listed
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
 # Extension tags whose content is not running text.
 REMOVED_TAGS = frozenset(
-    "categorytree charinsert gallery graph hiero imagemap includeonly indicator inputbox mapframe maplink "
-    "ref references score section templatedata templatestyles timeline".split()
+    listed(
+        """
+categorytree; charinsert; gallery; graph; hiero; imagemap; includeonly; indicator; inputbox;
+mapframe; maplink; ref; references; score; section; templatedata; templatestyles; timeline
+"""
+    )
 )
 # Extension tags whose content is no wikitext: nothing inside them may be taken for markup.
-OPAQUE_TAGS = frozenset("ce chem math nowiki pre source syntaxhighlight".split())
+OPAQUE_TAGS = frozenset(listed("ce; chem; math; nowiki; pre; source; syntaxhighlight"))
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 POINTS = frozenset(".,;:!?)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, around, first, text
 from wikitext_builder.extract.macros.wrappers import second_or_first
 
@@ -45,7 +46,11 @@ def name_and_sort_key(call: Call) -> str | None:
 
 ABBREVIATIONS: dict[str, Macro] = {
     **dict.fromkeys(
-        "Abbr;Abbrv;Define;Initialism;Acronym;Abbreviation;Acr;Abbrlink;Define abbr;Abbr link".split(";"),
+        listed(
+            """
+Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define abbr; Abbr link
+"""
+        ),
         first,
     ),
     "C.": lambda call: f"c. {call.get('1')}".strip(),

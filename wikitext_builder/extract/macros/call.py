@@ -25,7 +25,7 @@ class Call:
 
     def positional(self) -> list[str]:
         """The arguments 1, 2, … up to the first that is missing, without outer spaces."""
-        values = []
+        values: list[str] = []
         while (value := self.arguments.get(str(len(values) + 1))) is not None:
             values.append(value.strip())
         return values

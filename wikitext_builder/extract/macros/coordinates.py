@@ -15,8 +15,8 @@ MARKS = ("°", "′", "″")
 def coordinates(call: Call) -> str | None:
     """`57°53′N 11°32′E`; nothing where they stand beside the title only.
 
-    >>> page = None
-    >>> coordinates(Call(name="Coord", arguments={"1": "57", "2": "53", "3": "N", "4": "11", "5": "32", "6": "E"}, page=page))
+    >>> arguments = {"1": "57", "2": "53", "3": "N", "4": "11", "5": "32", "6": "E"}
+    >>> coordinates(Call(name="Coord", arguments=arguments, page=None))
     '57°53′N 11°32′E'
     """
     display = call.get("display").replace(" ", "")
@@ -28,13 +28,13 @@ def coordinates(call: Call) -> str | None:
     letters = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}]
     if len(letters) >= 2:
         latitude, longitude = values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]
-        return _with_format(call, latitude, longitude)
+        return _with_marks(latitude, longitude)
     if len(values) >= 2 and NUMBER.fullmatch(values[0]) and NUMBER.fullmatch(values[1]):
         return _decimal(values[0], "NS", call) + " " + _decimal(values[1], "EW", call)
     return None
 
 
-def _with_format(call: Call, latitude: list[str], longitude: list[str]) -> str | None:
+def _with_marks(latitude: list[str], longitude: list[str]) -> str | None:
     if not all(NUMBER.fullmatch(value) for value in (*latitude[:-1], *longitude[:-1])):
         return None
     return f"{_marked(latitude)} {_marked(longitude)}"

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from datetime import date
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, around, first
 
-MONTHS = "January;February;March;April;May;June;July;August;September;October;November;December".split(";")
+MONTHS = listed(
+    """
+January; February; March; April; May; June; July; August; September; October; November; December
+"""
+)
 NUMBERED = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 
 
@@ -203,22 +208,40 @@ def _page_year(call: Call) -> str | None:
 
 DATES: dict[str, Macro] = {
     **dict.fromkeys(
-        "Start date;End date;Birth date;Death date;Dob;Film date;Date of birth;Bda-;Start Date;Birth year;Birthdate;Launch date;"
-        "Death year;Startdate".split(";"),
+        listed(
+            """
+Start date; End date; Birth date; Death date; Dob; Film date; Date of birth; Start Date; Birth
+year; Birthdate; Launch date; Death year; Startdate
+"""
+        ),
         single_date,
     ),
-    **dict.fromkeys("Start-date;End-date;Birth-date;Death-date;Date;Nowrap date".split(";"), free_date),
-    **dict.fromkeys("Birth date and age;Bda;Birth date and age2;Bdma;Dob and age".split(";"), birth_and_age),
-    **dict.fromkeys("Death date and age;Dda;Death date and given age-".split(";"), death_and_age),
+    **dict.fromkeys(
+        listed(
+            """
+Start-date; End-date; Birth-date; Death-date; Date; Nowrap date
+"""
+        ),
+        free_date,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
+"""
+        ),
+        birth_and_age,
+    ),
+    **dict.fromkeys(listed("Death date and age; Dda"), death_and_age),
     "Start date and age": start_and_age,
     "Age": age,
     "Age in years": age,
-    **dict.fromkeys("As of;Asof;AsOf;As Of;Since-".split(";"), as_of),
+    **dict.fromkeys(listed("As of; Asof; AsOf; As Of"), as_of),
     "Updated": around("(as of ", ")"),
-    **dict.fromkeys("Circa;Ca.;Ca;Approx;C.;C".split(";"), circa),
+    **dict.fromkeys(listed("Circa; Ca.; Ca; Approx; C.; C"), circa),
     "Approx": around("approximately ", ""),
-    **dict.fromkeys("Floruit;Fl.;Fl;Flourished".split(";"), floruit),
-    **dict.fromkeys("Reign;R.;Reigned;Ruled".split(";"), reigned),
+    **dict.fromkeys(listed("Floruit; Fl.; Fl; Flourished"), floruit),
+    **dict.fromkeys(listed("Reign; R.; Reigned; Ruled"), reigned),
     "Born": around("b. ", ""),
     "B.": around("b. ", ""),
     "Died": around("d. ", ""),
@@ -233,6 +256,10 @@ DATES: dict[str, Macro] = {
     "Ma": millions_of_years,
     "Mya": millions_of_years,
     "Annum": around("", " Ma"),
+    "NBA Year": first,
+    "World Series Year": first,
+    "Nbafy": first,
+    "Nasg": first,
     "Duration": duration,
     "Time-": first,
     "CURRENTYEAR": _page_year,

@@ -31,8 +31,9 @@ OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     "^": (8, operator.pow),
 }
 FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "abs": abs, "sqrt": math.sqrt, "not": lambda a: float(not a),
-    "ln": math.log, "exp": math.exp, "sin": math.sin, "cos": math.cos, "tan": math.tan,
+    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "abs": abs, "sqrt": math.sqrt,
+    "not": lambda a: float(not a), "ln": math.log, "exp": math.exp, "sin": math.sin, "cos": math.cos,
+    "tan": math.tan,
 }  # fmt: skip
 
 
@@ -65,18 +66,18 @@ def _operation(tokens: list[str], position: int, strength: int) -> tuple[float, 
 
 
 def _operand(tokens: list[str], position: int) -> tuple[float, int]:
-    token = tokens[position]
-    if token in {"-", "+"}:
+    word = tokens[position]
+    if word in {"-", "+"}:
         value, after = _operand(tokens, position + 1)
-        return (-value if token == "-" else value), after
-    if token == "(":
+        return (-value if word == "-" else value), after
+    if word == "(":
         value, after = _operation(tokens, position + 1, 0)
         if tokens[after] != ")":
             raise ValueError(f"expected a closing bracket, found {tokens[after]!r}")
         return value, after + 1
-    if token in FUNCTIONS:
+    if word in FUNCTIONS:
         value, after = _operand(tokens, position + 1)
-        return float(FUNCTIONS[token](value)), after
-    if token == "pi":
+        return float(FUNCTIONS[word](value)), after
+    if word == "pi":
         return math.pi, position + 1
-    return float(token), position + 1
+    return float(word), position + 1

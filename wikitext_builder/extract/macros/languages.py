@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, argument, first, text
 from wikitext_builder.extract.macros.language_names import LANGUAGE_NAMES
 
@@ -36,11 +37,7 @@ def lang_code_template(call: Call) -> str | None:
     if result is None:
         return None
     if second and not call.get("translit"):
-        result += (
-            f", {second}"
-            if code in {"el", "ru", "ar", "fa", "he", "hi", "ja", "ko", "th", "uk", "bg"}
-            else f", {second}"
-        )
+        result += f", {second}"
     return f"{result}, {third}" if third else result
 
 
@@ -85,9 +82,9 @@ def nihongo_bare(call: Call) -> str | None:
 
 # Parameters of {{zh}} in the order it shows them, with their labels.
 ZH_LABELS = {
-    "c": "Chinese", "t": "traditional Chinese", "s": "simplified Chinese", "hp": "Hanyu Pinyin", "p": "pinyin", "tp": "Tongyong Pinyin",
-    "w": "Wade–Giles", "j": "Jyutping", "cy": "Cantonese Yale", "sl": "Sidney Lau", "poj": "Pe̍h-ōe-jī", "tl": "Tâi-lô",
-    "zhu": "Zhuyin Fuhao", "l": "literally",
+    "c": "Chinese", "t": "traditional Chinese", "s": "simplified Chinese", "hp": "Hanyu Pinyin",
+    "p": "pinyin", "tp": "Tongyong Pinyin", "w": "Wade–Giles", "j": "Jyutping", "cy": "Cantonese Yale",
+    "sl": "Sidney Lau", "poj": "Pe̍h-ōe-jī", "tl": "Tâi-lô", "zhu": "Zhuyin Fuhao", "l": "literally",
 }  # fmt: skip
 
 
@@ -140,8 +137,8 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Lang-rus": lambda call: _russian(call),
     "Lang-mn": lang_code_template,
     **{f"Lang-{code}": lang_code_template for code in LANGUAGE_NAMES},
-    **dict.fromkeys("Transl;Transliteration;Tlit;Xlit;Translit;Rom-".split(";"), transliteration),
-    **dict.fromkeys("Nihongo;Nihongo2-;Nihongo foot-;Nihongo core".split(";"), nihongo),
+    **dict.fromkeys(listed("Transl; Transliteration; Tlit; Xlit; Translit"), transliteration),
+    **dict.fromkeys(listed("Nihongo; Nihongo core"), nihongo),
     "Nihongo2": first,
     "Nihongo3": nihongo_romaji_first,
     "Nihongo4": nihongo_bare,
@@ -156,7 +153,7 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Korean": korean,
     "Korean/auto": korean,
     "Ko-hhrm": korean,
-    **dict.fromkeys("Literal translation;Lit;Literal;Lit.;Literally".split(";"), literally),
+    **dict.fromkeys(listed("Literal translation; Lit; Literal; Lit.; Literally"), literally),
     "Native name": native_name,
     "Native phrase": native_name,
     "Gloss": lambda call: f"'{call.get('1')}'",
@@ -167,11 +164,14 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Lang-en-GB": lambda call: named_language("British English", call.get("1"), call),
     "Lang-en-US": lambda call: named_language("American English", call.get("1"), call),
     **dict.fromkeys(
-        "IAST;IAST3;ISO 15919;Sans;ArabDIN;DIN;ALA-LC;Script/Arabic;Script/Hebrew;Script/Nastaliq;Script/Greek;Script/Cyrillic;"
-        "Script/Cuneiform-;Hebrew;Hebr;Semxlit;Aleph;Nastaliq;Urdu;Script/Coptic;Script/Armenian;Coptic;Script/Slavonic;Unicode fonts;"
-        "Cuneiform;Phnx;Runic;GreekUnicode;Greek;Asiantitle;Sanskrit;Big-;Arabic;Ar;Ivrit;Music-;Ethi;Armn;Tamil;ISOtranslit;"
-        "Egyptian;UniMongol;Mongolian;ManchuSibeUnicode;MongolUnicode;PersianText;Script/Slavonic-;Bold Persian".split(
-            ";"
+        listed(
+            """
+IAST; IAST3; ISO 15919; Sans; ArabDIN; DIN; ALA-LC; Script/Arabic; Script/Hebrew; Script/Nastaliq;
+Script/Greek; Script/Cyrillic; Hebrew; Hebr; Semxlit; Aleph; Nastaliq; Urdu; Script/Coptic;
+Script/Armenian; Coptic; Script/Slavonic; Unicode fonts; Cuneiform; Phnx; Runic; GreekUnicode;
+Greek; Asiantitle; Sanskrit; Arabic; Ar; Ivrit; Ethi; Armn; Tamil; ISOtranslit; Egyptian;
+UniMongol; Mongolian; ManchuSibeUnicode; MongolUnicode; PersianText; Bold Persian
+"""
         ),
         first,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro
 
 ITEM = re.compile(r"\n[*#:]+\s*")
@@ -45,26 +46,36 @@ def collapsible(call: Call) -> str | None:
 
 LISTS: dict[str, Macro] = {
     **dict.fromkeys(
-        "Plainlist;Plain list;Unbulleted list;Ubl;Ublist;Ubt;Unbullet;Vunblist;Bulleted list;Blist;Bulletlist;Ordered list;Olist;Unordered list;"
-        "Numbered list;Bulleted;Nblist;Ubil;Flowlist-;Indented plainlist;Ubli;Columns-list;Colist;Cmn;Div col content;Glossary;Tree list-".split(
-            ";"
+        listed(
+            """
+Plainlist; Plain list; Unbulleted list; Ubl; Ublist; Ubt; Unbullet; Vunblist; Bulleted list;
+Blist; Bulletlist; Ordered list; Olist; Unordered list; Numbered list; Bulleted; Nblist; Ubil;
+Indented plainlist; Ubli; Columns-list; Colist; Cmn; Div col content; Glossary
+"""
         ),
         one_a_line,
     ),
     **dict.fromkeys(
-        "Hlist;Flatlist;Flat list;Flowlist;Hlist-;Horizontal list;Inline block list-".split(";"),
+        listed("Hlist; Flatlist; Flat list; Flowlist; Horizontal list"),
         on_one_line(" · "),
     ),
     **dict.fromkeys(
-        "Comma separated entries;Cslist;Comma-separated list;Comma separated list;Csv;Comma list".split(";"),
+        listed(
+            """
+Comma separated entries; Cslist; Comma-separated list; Comma separated list; Csv; Comma list
+"""
+        ),
         on_one_line(", "),
     ),
-    **dict.fromkeys("Br separated entries;Unbulleted list-;Brlist".split(";"), on_one_line("<br>")),
+    **dict.fromkeys(listed("Br separated entries; Brlist"), on_one_line("<br>")),
     "Enum": words,
     "Collapsible list": collapsible,
     **dict.fromkeys(
-        "Endplainlist;End plainlist;Endflatlist;End flatlist;Startplainlist;Startflatlist;Glossary end;End hlist".split(
-            ";"
+        listed(
+            """
+Endplainlist; End plainlist; Endflatlist; End flatlist; Startplainlist; Startflatlist; Glossary
+end; End hlist
+"""
         ),
         lambda _call: "\n",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, around, first
 
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
@@ -132,15 +133,26 @@ def indian_rupees(call: Call) -> str | None:
     return f"₹{grouped(call.get('1'))}{size}"
 
 
+CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "C$", "": "$"}
+
+
+def currency(call: Call) -> str | None:
+    """`£1,500` of an amount and a currency's code."""
+    code = call.get("2")
+    return CURRENCY_SIGNS.get(code, f"{code} ") + grouped(call.get("1"))
+
+
 NUMBERS: dict[str, Macro] = {
-    **dict.fromkeys("Frac;Fraction;Sfrac;Fract;Ifrac;Xfrac-;Dfrac;Tfrac;Sfrac/".split(";"), fraction),
+    **dict.fromkeys(listed("Frac; Fraction; Sfrac; Fract; Ifrac; Dfrac; Tfrac"), fraction),
     "Frac2-": fraction,
     "Val": value_with_uncertainty,
-    **dict.fromkeys("E;Esp;Exp10".split(";"), power_of_ten),
+    **dict.fromkeys(listed("E; Esp; Exp10"), power_of_ten),
     "Gaps": scientific,
     **dict.fromkeys(
-        "Nts;Formatnum;Format number;Number table sorting;Nts2;Digits;Commas;Comma;Formatnum:;Sigfig-".split(
-            ";"
+        listed(
+            """
+Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma; Formatnum:
+"""
         ),
         lambda call: grouped(call.get("1")),
     ),
@@ -154,15 +166,15 @@ NUMBERS: dict[str, Macro] = {
     "Ord": ordinal,
     "Formatprice": billions,
     "Format price": billions,
-    **dict.fromkeys("US$;USD;US dollar;US dollars;USdol".split(";"), money("US$")),
-    **dict.fromkeys("A$;AUD;AU$".split(";"), money("A$")),
-    **dict.fromkeys("C$;CAD;CA$;CAN$".split(";"), money("C$")),
-    **dict.fromkeys("NZ$;NZD".split(";"), money("NZ$")),
+    **dict.fromkeys(listed("US$; USD; US dollar; US dollars; USdol"), money("US$")),
+    **dict.fromkeys(listed("A$; AUD; AU$"), money("A$")),
+    **dict.fromkeys(listed("C$; CAD; CA$; CAN$"), money("C$")),
+    **dict.fromkeys(listed("NZ$; NZD"), money("NZ$")),
     "HK$": money("HK$"),
     "HKD": money("HK$"),
-    **dict.fromkeys("£;GBP;Pound sterling;Pound;Gbp;£sd-".split(";"), money("£")),
-    **dict.fromkeys("€;EUR;Euro;Eur".split(";"), money("€")),
-    **dict.fromkeys("¥;JPY;Yen;CNY-".split(";"), money("¥")),
+    **dict.fromkeys(listed("£; GBP; Pound sterling; Pound; Gbp"), money("£")),
+    **dict.fromkeys(listed("€; EUR; Euro; Eur"), money("€")),
+    **dict.fromkeys(listed("¥; JPY; Yen"), money("¥")),
     "CNY": money("CN¥"),
     "₹": money("₹"),
     "INR": money("₹"),
@@ -180,13 +192,14 @@ NUMBERS: dict[str, Macro] = {
     "ILS": money("₪"),
     "Swiss franc": money("CHF "),
     "CHF": money("CHF "),
-    "Currency": lambda call: (
-        f"{ {'USD': 'US$', 'GBP': '£', 'EUR': '€', 'AUD': 'A$', 'CAD': 'C$', '': '$'}.get(call.get('2'), call.get('2') + ' ') }{grouped(call.get('1'))}"
-    ),
+    "Currency": currency,
     "Formatnum-": first,
     "Roman-": first,
     "£sd": lambda call: _pounds(call),
     "Inflation": lambda _call: None,
+    "1/2": lambda _call: "1⁄2",
+    "1/4": lambda _call: "1⁄4",
+    "3/4": lambda _call: "3⁄4",
     "°C": around("", " °C"),
     "°F": around("", " °F"),
 }

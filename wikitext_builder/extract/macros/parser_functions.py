@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, first, text
 from wikitext_builder.extract.macros.dates import MONTHS, today
 from wikitext_builder.extract.macros.expressions import evaluate
@@ -153,10 +154,14 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "currentday": _of_day("{day.day}"),
     "currentday2": _of_day("{day.day:02d}"),
     **dict.fromkeys(
-        "defaultsort;defaultsortkey;defaultcategorysort;displaytitle;#invoke;#section;#lst;#lsth;#coordinates;#related;fullurl;localurl;canonicalurl;"
-        "filepath;#property;#statements;#babel;noexternallanglinks;#seo;#titleparts;#language;int;ns;pagesincategory;pagesincat;"
-        "numberofarticles;numberofusers;#widget;#vardefine;#assessment;#target;#ev;#categorytree;#mapframe;#parserfunction;revisionyear".split(
-            ";"
+        listed(
+            """
+defaultsort; defaultsortkey; defaultcategorysort; displaytitle; #invoke; #section; #lst; #lsth;
+#coordinates; #related; fullurl; localurl; canonicalurl; filepath; #property; #statements; #babel;
+noexternallanglinks; #seo; #titleparts; #language; int; ns; pagesincategory; pagesincat;
+numberofarticles; numberofusers; #widget; #vardefine; #assessment; #target; #ev; #categorytree;
+#mapframe; #parserfunction; revisionyear
+"""
         ),
         _NOTHING,
     ),

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, around
 from wikitext_builder.extract.macros.language_names import LANGUAGE_NAMES
+from wikitext_builder.extract.markers import GONE
 
 # What {{IPAc-en}} shows for its arguments that are not sounds, from Module:IPAc-en/pronunciation of 2015.
 LABELS = {
-    "lang": "English", "pron": "pronounced", "local": "locally", "uk": "UK", "us": "US", "usalso": "US also", "usuk": "US and UK",
-    "alsouk": "also UK", "alsous": "also US", "uklang": "UK English", "uslang": "US English", "also": "also", "dc": "District of Columbia",
+    "lang": "English", "pron": "pronounced", "local": "locally", "uk": "UK", "us": "US",
+    "usalso": "US also", "usuk": "US and UK", "alsouk": "also UK", "alsous": "also US",
+    "uklang": "UK English", "uslang": "US English", "also": "also", "dc": "District of Columbia",
     "audio": "", "small": "", "i": "", "icon": "", "wpn": "",
 }  # fmt: skip
 # Letters that it takes for sounds, from Module:IPAc-en/phonemes: only those whose sound is written otherwise.
 SOUNDS = {
-    "'": "ˈ", ",": "ˌ", "-": "", ".": ".", "_": " ", " ": " ", "g": "ɡ", "r": "r", "y": "j", "sh": "ʃ", "zh": "ʒ", "ch": "tʃ", "tS": "tʃ",
-    "dZ": "dʒ", "j\\": "ʝ", "th": "θ", "dh": "ð", "ng": "ŋ", "N": "ŋ", "S": "ʃ", "Z": "ʒ", "T": "θ", "D": "ð", "@": "ə", "V": "ʌ", "I": "ɪ",
-    "E": "ɛ", "U": "ʊ", "{": "æ", "Q": "ɒ", "A:": "ɑː", "O:": "ɔː", "i:": "iː", "u:": "uː", "3:": "ɜːr", "er": "ər", "ai": "aɪ", "au": "aʊ",
-    "oi": "ɔɪ", "ei": "eɪ", "oU": "oʊ", "ou": "oʊ", "ae": "æ", "tʃ": "tʃ", "dʒ": "dʒ",
-    "alpha": "ɑː", "ar": "ɑːr", "or": "ɔːr", "ee": "iː", "oo": "uː", "ʧ": "tʃ", "ʤ": "dʒ", "hw": "hw", "O": "ɒ", "3r": "ɜːr", "eir": "ɛər",
-    "ir": "ɪər", "ur": "ʊər", "aɪər": "aɪər", "aʊər": "aʊər",
+    "'": "ˈ", ",": "ˌ", "-": "", ".": ".", "_": " ", " ": " ", "g": "ɡ", "r": "r", "y": "j", "sh": "ʃ",
+    "zh": "ʒ", "ch": "tʃ", "tS": "tʃ", "dZ": "dʒ", "j\\": "ʝ", "th": "θ", "dh": "ð", "ng": "ŋ", "N": "ŋ",
+    "S": "ʃ", "Z": "ʒ", "T": "θ", "D": "ð", "@": "ə", "V": "ʌ", "I": "ɪ", "E": "ɛ", "U": "ʊ", "{": "æ",
+    "Q": "ɒ", "A:": "ɑː", "O:": "ɔː", "i:": "iː", "u:": "uː", "3:": "ɜːr", "er": "ər", "ai": "aɪ",
+    "au": "aʊ", "oi": "ɔɪ", "ei": "eɪ", "oU": "oʊ", "ou": "oʊ", "ae": "æ", "tʃ": "tʃ", "dʒ": "dʒ",
+    "alpha": "ɑː", "ar": "ɑːr", "or": "ɔːr", "ee": "iː", "oo": "uː", "ʧ": "tʃ", "ʤ": "dʒ", "hw": "hw",
+    "O": "ɒ", "3r": "ɜːr", "eir": "ɛər", "ir": "ɪər", "ur": "ʊər", "aɪər": "aɪər", "aʊər": "aʊər",
 }  # fmt: skip
 
 
@@ -76,13 +80,17 @@ def respelled(call: Call) -> str | None:
     return "-".join(value for value in call.positional() if value).replace("-_-", " ").replace("_", " ")
 
 
+def audio(call: Call) -> str | None:
+    """The word that the sound is of; nothing where the link says only that one can listen."""
+    label = call.get("2")
+    return GONE if label.lower() in {"", "listen", "pronunciation", "pronounced", "play", "audio"} else label
+
+
 PHONETICS: dict[str, Macro] = {
-    **dict.fromkeys("IPA;IPA all-;IPA-all;IPA text;IPAlink-;IPA2;IPA3;IPAtext".split(";"), ipa),
-    **dict.fromkeys(
-        "IPA link;IPAlink;IPA-link;IPAslink-;IPA-alink".split(";"), lambda call: call.get("2", "1")
-    ),
-    **dict.fromkeys("IPAblink;IPA-blink;IPA blink".split(";"), around("&#91;", "&#93;", "2", "1")),
-    **dict.fromkeys("IPAslink;IPA slink".split(";"), around("/", "/", "2", "1")),
+    **dict.fromkeys(listed("IPA; IPA-all; IPA text; IPA2; IPA3; IPAtext"), ipa),
+    **dict.fromkeys(listed("IPA link; IPAlink; IPA-link; IPA-alink"), lambda call: call.get("2", "1")),
+    **dict.fromkeys(listed("IPAblink; IPA-blink; IPA blink"), around("&#91;", "&#93;", "2", "1")),
+    **dict.fromkeys(listed("IPAslink; IPA slink"), around("/", "/", "2", "1")),
     "IPAc-en": ipa_english,
     "IPA-en": ipa,
     "IPA-eng": ipa,
@@ -95,10 +103,11 @@ PHONETICS: dict[str, Macro] = {
     "IPA-hns": lambda call: f"Hindustani pronunciation: &#91;{call.get('1')}&#93;",
     "IPA-sh": lambda call: f"Serbo-Croatian pronunciation: &#91;{call.get('1')}&#93;",
     "IPAc-cmn": lambda _call: None,
-    **dict.fromkeys("Respell;Pronunciation respelling;Usen-;Pron respell".split(";"), respelled),
+    **dict.fromkeys(listed("Respell; Pronunciation respelling; Pron respell"), respelled),
     "USdict": respelled,
     "Pronunciation-": respelled,
     "Audio-IPA": lambda call: call.get("2"),
+    "Audio": audio,
     "AudioIPA": lambda call: call.get("2"),
     "IPA audio link": lambda call: call.get("2"),
 }

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extract.markers import FORMULA
 
 ELEMENTS = dict(
     pair.split("=")
-    for pair in (
-        "hydrogen=H;helium=He;lithium=Li;beryllium=Be;boron=B;carbon=C;nitrogen=N;oxygen=O;fluorine=F;neon=Ne;sodium=Na;magnesium=Mg;"
-        "aluminium=Al;silicon=Si;phosphorus=P;sulfur=S;chlorine=Cl;argon=Ar;potassium=K;calcium=Ca;scandium=Sc;titanium=Ti;vanadium=V;"
-        "chromium=Cr;manganese=Mn;iron=Fe;cobalt=Co;nickel=Ni;copper=Cu;zinc=Zn;gallium=Ga;germanium=Ge;arsenic=As;selenium=Se;bromine=Br;"
-        "krypton=Kr;rubidium=Rb;strontium=Sr;yttrium=Y;zirconium=Zr;niobium=Nb;molybdenum=Mo;technetium=Tc;ruthenium=Ru;rhodium=Rh;"
-        "palladium=Pd;silver=Ag;cadmium=Cd;indium=In;tin=Sn;antimony=Sb;tellurium=Te;iodine=I;xenon=Xe;caesium=Cs;barium=Ba;lanthanum=La;"
-        "cerium=Ce;gold=Au;mercury=Hg;thallium=Tl;lead=Pb;bismuth=Bi;polonium=Po;astatine=At;radon=Rn;francium=Fr;radium=Ra;actinium=Ac;"
-        "thorium=Th;protactinium=Pa;uranium=U;neptunium=Np;plutonium=Pu;americium=Am;curium=Cm;berkelium=Bk;californium=Cf;tungsten=W;"
-        "platinum=Pt;iridium=Ir;osmium=Os;rhenium=Re;tantalum=Ta;hafnium=Hf"
-    ).split(";")
+    for pair in listed(
+        """
+hydrogen=H; helium=He; lithium=Li; beryllium=Be; boron=B; carbon=C; nitrogen=N; oxygen=O;
+fluorine=F; neon=Ne; sodium=Na; magnesium=Mg; aluminium=Al; silicon=Si; phosphorus=P; sulfur=S;
+chlorine=Cl; argon=Ar; potassium=K; calcium=Ca; scandium=Sc; titanium=Ti; vanadium=V; chromium=Cr;
+manganese=Mn; iron=Fe; cobalt=Co; nickel=Ni; copper=Cu; zinc=Zn; gallium=Ga; germanium=Ge;
+arsenic=As; selenium=Se; bromine=Br; krypton=Kr; rubidium=Rb; strontium=Sr; yttrium=Y;
+zirconium=Zr; niobium=Nb; molybdenum=Mo; technetium=Tc; ruthenium=Ru; rhodium=Rh; palladium=Pd;
+silver=Ag; cadmium=Cd; indium=In; tin=Sn; antimony=Sb; tellurium=Te; iodine=I; xenon=Xe;
+caesium=Cs; barium=Ba; lanthanum=La; cerium=Ce; gold=Au; mercury=Hg; thallium=Tl; lead=Pb;
+bismuth=Bi; polonium=Po; astatine=At; radon=Rn; francium=Fr; radium=Ra; actinium=Ac; thorium=Th;
+protactinium=Pa; uranium=U; neptunium=Np; plutonium=Pu; americium=Am; curium=Cm; berkelium=Bk;
+californium=Cf; tungsten=W; platinum=Pt; iridium=Ir; osmium=Os; rhenium=Re; tantalum=Ta;
+hafnium=Hf
+"""
+    )
 )
 
 
@@ -52,20 +59,22 @@ def mathematics(call: Call) -> str | None:
 def particle(call: Call) -> str | None:
     """The sign of a particle: only the common ones."""
     return {
-        "electron": "e−", "positron": "e+", "proton": "p", "proton+": "p+", "neutron": "n", "neutron0": "n0", "photon": "γ", "gamma": "γ",
-        "muon": "μ−", "neutrino": "ν", "electron neutrino": "νe", "electron antineutrino": "νe", "antiproton": "p", "alpha": "α",
-        "pion": "π", "pion+": "π+", "pion-": "π−", "w boson": "W", "w boson+": "W+", "w boson-": "W−", "z boson": "Z", "quark": "q",
-        "up quark": "u", "down quark": "d", "strange quark": "s", "charm quark": "c", "bottom quark": "b", "top quark": "t",
+        "electron": "e−", "positron": "e+", "proton": "p", "proton+": "p+", "neutron": "n",
+        "neutron0": "n0", "photon": "γ", "gamma": "γ", "muon": "μ−", "neutrino": "ν",
+        "electron neutrino": "νe", "electron antineutrino": "νe", "antiproton": "p", "alpha": "α",
+        "pion": "π", "pion+": "π+", "pion-": "π−", "w boson": "W", "w boson+": "W+", "w boson-": "W−",
+        "z boson": "Z", "quark": "q", "up quark": "u", "down quark": "d", "strange quark": "s",
+        "charm quark": "c", "bottom quark": "b", "top quark": "t",
     }.get(call.get("1").lower())  # fmt: skip
 
 
 def music_symbol(call: Call) -> str | None:
     """`♭` and the other signs that stand in sentences."""
     signs = {
-        "flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "n": "♮", "doubleflat": "𝄫", "double flat": "𝄫", "bb": "𝄫",
-        "doublesharp": "𝄪", "double sharp": "𝄪", "##": "𝄪", "x": "𝄪", "trebleclef": "𝄞", "bassclef": "𝄢",
-        "eighth note": "♪", "quarter note": "♩", "quarter": "♩", "eighth": "♪", "dim": "o", "diminished": "o", "half-dim": "ø",
-        "ø": "ø", "maj7": "Δ", "aug": "+",
+        "flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "n": "♮", "doubleflat": "𝄫",
+        "double flat": "𝄫", "bb": "𝄫", "doublesharp": "𝄪", "double sharp": "𝄪", "##": "𝄪", "x": "𝄪",
+        "trebleclef": "𝄞", "bassclef": "𝄢", "eighth note": "♪", "quarter note": "♩", "quarter": "♩",
+        "eighth": "♪", "dim": "o", "diminished": "o", "half-dim": "ø", "ø": "ø", "maj7": "Δ", "aug": "+",
     }  # fmt: skip
     values = call.positional()
     shown = [signs.get(value.lower(), value) for value in values]
@@ -88,16 +97,19 @@ def fossil_range(call: Call) -> str | None:
 
 
 SCIENCE: dict[str, Macro] = {
-    **dict.fromkeys("Chem;Chem2;Chem/;Ce-;Formula".split(";"), chemical),
+    **dict.fromkeys(listed("Chem; Chem2; Formula"), chemical),
     "Chemical formula": chemical_formula,
     "Chem name": first,
     **dict.fromkeys(
-        "Nuclide;SimpleNuclide;SimpleNuclide2;Nuclide2;Simple nuclide;SimpleNuclideL;NuclideLink;ComplexNuclide;Isotope".split(
-            ";"
+        listed(
+            """
+Nuclide; SimpleNuclide; SimpleNuclide2; Nuclide2; Simple nuclide; SimpleNuclideL; NuclideLink;
+ComplexNuclide; Isotope
+"""
         ),
         nuclide,
     ),
-    **dict.fromkeys("Math;Bigmath;Bmath;Tmath".split(";"), mathematics),
+    **dict.fromkeys(listed("Math; Bigmath; Bmath; Tmath"), mathematics),
     "Mvar": first,
     "Mathcal": first,
     "Radic": lambda call: f"√{call.get('1')}",
@@ -134,7 +146,7 @@ SCIENCE: dict[str, Macro] = {
     ),
     "Mpl": lambda call: f"{call.get('1')} {call.get('2')}".strip(),
     "Mp": lambda call: f"{call.get('1')}{call.get('2')}",
-    **dict.fromkeys("Music;Musical note;Music symbol".split(";"), music_symbol),
+    **dict.fromkeys(listed("Music; Musical note; Music symbol"), music_symbol),
     "Sharp": text("♯"),
     "Flat": text("♭"),
     "Natural": text("♮"),

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro
 
-PREFIXES = (
-    "USS;HMS;HMAS;HMCS;HMNZS;HMT;HMIS;INS;USNS;USCGC;USAT;USAV;RMS;SS;MS;MV;RFA;SMS;JDS;JS;ROKS;ARA;BAP;ORP;HNLMS;HNoMS;HDMS;HSwMS;"
-    "KD;TCG;PNS;RN;PS;TSS;TS;SMU;GTS;MY;SY;ST;RV;RRS;NOAAS;RSS;KRI;USRC;CSS;BRP;FGS;SAS;HTMS;HHMS;SLNS;HMHS;HMY;HMSAS;USC&GS;NRP;KNM"
-).split(";")
+PREFIXES = listed(
+    """
+USS; HMS; HMAS; HMCS; HMNZS; HMT; HMIS; INS; USNS; USCGC; USAT; USAV; RMS; SS; MS; MV; RFA; SMS;
+JDS; JS; ROKS; ARA; BAP; ORP; HNLMS; HNoMS; HDMS; HSwMS; KD; TCG; PNS; RN; PS; TSS; TS; SMU; GTS;
+MY; SY; ST; RV; RRS; NOAAS; RSS; KRI; USRC; CSS; BRP; FGS; SAS; HTMS; HHMS; SLNS; HMHS; HMY;
+HMSAS; USC&GS; NRP; KNM
+"""
+)
 
 
 def prefixed(call: Call) -> str | None:
     """`USS Enterprise (CVN-65)`: the third argument says how much of it is shown."""
-    name, number, form = call.get("1"), call.get("2"), call.get("3")
-    prefix = call.name.replace("HNLMS", "HNLMS")
-    shape = form or ("" if number else "")
-    if shape == "2":
-        return name
-    if shape == "3":
-        return f"{prefix} {name}"
-    if shape == "1":
-        return number
-    if shape in {"4", "5"}:
-        return f"{name} ({number})" if shape == "5" else number
-    if shape == "6":
-        return name
-    return f"{prefix} {name} ({number})" if number else f"{prefix} {name}"
+    name, number, shape = call.get("1"), call.get("2"), call.get("3")
+    full = f"{call.name} {name} ({number})" if number else f"{call.name} {name}"
+    short = f"{call.name} {name}"
+    shapes = {"1": number, "2": name, "3": short, "4": number, "5": f"{name} ({number})", "6": name}
+    return shapes.get(shape, full)
 
 
 def ship(call: Call) -> str | None:
@@ -42,7 +38,8 @@ def ship(call: Call) -> str | None:
 def ship_class(call: Call) -> str | None:
     """`Nimitz-class aircraft carrier`; the third argument says how much is shown."""
     name, kind, form = call.get("1"), call.get("2"), call.get("3")
-    # Template:Sclass: 0 the name alone, 1 with "class", 2 with "-class", 3 the kind, 4 "-class" and kind, 5 "class".
+    # Template:Sclass: 0 the name alone, 1 with "class", 2 with "-class", 3 the kind, 4 "-class" and kind, 5
+    # "class".
     shapes = {
         "0": name,
         "1": f"{name} class",
@@ -58,13 +55,17 @@ def ship_class(call: Call) -> str | None:
 def rail_gauge(call: Call) -> str | None:
     """`1,435 mm (4 ft 8 1⁄2 in)`: the gauges that articles name most."""
     gauges = {
-        "1435mm": "1,435 mm (4 ft 8 1⁄2 in)", "sg": "1,435 mm (4 ft 8 1⁄2 in)", "ussg": "4 ft 8 1⁄2 in (1,435 mm)", "4ft8.5in": "4 ft 8 1⁄2 in (1,435 mm)",
-        "1000mm": "1,000 mm (3 ft 3 3⁄8 in)", "metre": "1,000 mm (3 ft 3 3⁄8 in)", "1067mm": "1,067 mm (3 ft 6 in)", "3ft6in": "3 ft 6 in (1,067 mm)",
-        "1520mm": "1,520 mm (4 ft 11 27⁄32 in)", "1524mm": "1,524 mm (5 ft)", "5ft": "5 ft (1,524 mm)", "1600mm": "1,600 mm (5 ft 3 in)",
-        "5ft3in": "5 ft 3 in (1,600 mm)", "1668mm": "1,668 mm (5 ft 5 21⁄32 in)", "1676mm": "1,676 mm (5 ft 6 in)", "5ft6in": "5 ft 6 in (1,676 mm)",
-        "3ft": "3 ft (914 mm)", "914mm": "914 mm (3 ft)", "2ft": "2 ft (610 mm)", "610mm": "610 mm (2 ft)", "750mm": "750 mm (2 ft 5 1⁄2 in)",
-        "760mm": "760 mm (2 ft 5 15⁄16 in)", "2ft6in": "2 ft 6 in (762 mm)", "762mm": "762 mm (2 ft 6 in)", "600mm": "600 mm (1 ft 11 5⁄8 in)",
-        "7ft": "7 ft (2,134 mm)", "7ft0.25in": "7 ft 1⁄4 in (2,140 mm)",
+        "1435mm": "1,435 mm (4 ft 8 1⁄2 in)", "sg": "1,435 mm (4 ft 8 1⁄2 in)",
+        "ussg": "4 ft 8 1⁄2 in (1,435 mm)", "4ft8.5in": "4 ft 8 1⁄2 in (1,435 mm)",
+        "1000mm": "1,000 mm (3 ft 3 3⁄8 in)", "metre": "1,000 mm (3 ft 3 3⁄8 in)",
+        "1067mm": "1,067 mm (3 ft 6 in)", "3ft6in": "3 ft 6 in (1,067 mm)",
+        "1520mm": "1,520 mm (4 ft 11 27⁄32 in)", "1524mm": "1,524 mm (5 ft)", "5ft": "5 ft (1,524 mm)",
+        "1600mm": "1,600 mm (5 ft 3 in)", "5ft3in": "5 ft 3 in (1,600 mm)",
+        "1668mm": "1,668 mm (5 ft 5 21⁄32 in)", "1676mm": "1,676 mm (5 ft 6 in)",
+        "5ft6in": "5 ft 6 in (1,676 mm)", "3ft": "3 ft (914 mm)", "914mm": "914 mm (3 ft)",
+        "2ft": "2 ft (610 mm)", "610mm": "610 mm (2 ft)", "750mm": "750 mm (2 ft 5 1⁄2 in)",
+        "760mm": "760 mm (2 ft 5 15⁄16 in)", "2ft6in": "2 ft 6 in (762 mm)", "762mm": "762 mm (2 ft 6 in)",
+        "600mm": "600 mm (1 ft 11 5⁄8 in)", "7ft": "7 ft (2,134 mm)", "7ft0.25in": "7 ft 1⁄4 in (2,140 mm)",
     }  # fmt: skip
     return gauges.get(call.get("1").replace(" ", "").lower())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wikitext_builder.extract.macros.call import Call, Macro, first
+from wikitext_builder.extract.macros.call import Call, Macro, argument, first
 
 
 def winning_percentage(call: Call) -> str | None:
@@ -15,22 +15,16 @@ def winning_percentage(call: Call) -> str | None:
     return f"{(int(wins) + int(ties) / 2) / (int(wins) + int(losses) + int(ties)):.3f}".lstrip("0") or ".000"
 
 
-def season(league: str) -> Macro:
-    """`1999 Arizona Cardinals season`-like links show the year, or what they are told to."""
-    del league
-    return lambda call: call.get("2", "1")
-
-
 SPORTS: dict[str, Macro] = {
     "Winning percentage": winning_percentage,
     "Winpct": winning_percentage,
     "AFL AH": first,
     "AthAbbr": first,
-    "Cardinals NFL season": season("NFL"),
+    "Cardinals NFL season": argument("2", "1"),
     "NFL playoff year": first,
     "Retired number": first,
-    "Penshootout": lambda call: "",
-    "Pso": lambda call: "",
+    "Penshootout": lambda _call: "",
+    "Pso": lambda _call: "",
     "Aet": lambda _call: "(a.e.t.)",
     "Score": lambda call: "–".join(call.positional()[:2]),
     "Sky": lambda _call: "",

@@ -1,9 +1,11 @@
-"""The units of `{{convert}}`: symbol, names, what they measure, how large they are, what they are converted to."""
+"""The units of `{{convert}}`: symbols and names, what they measure, their size, what they become."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from wikitext_builder.extract.listing import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,9 @@ def _american(name: str) -> str:
     return name
 
 
-# code | symbol | name | plural ("" adds an s) | kind | scale | default. Sizes and names are those of the definitions;
-# defaults and marks (N: by name, S: by symbol) are those of the English Wikipedia's Module:Convert/data of 2014-15.
+# code | symbol | name | plural ("" adds an s) | kind | scale | default. Sizes and names are those of the
+# definitions; defaults and marks (N: by name, S: by symbol) are those of the English Wikipedia's
+# Module:Convert/data of 2014-15.
 _TABLE = """
 ft|ft|foot|feet|length|0.3048|m
 foot|ft|foot|foot|length|0.3048|m
@@ -174,45 +177,56 @@ lb/cuft|lb/cu ft|pound per cubic foot|pounds per cubic foot|mass density|16.0184
 g/cm3|g/cm3|gram per cubic centimetre|grams per cubic centimetre|mass density|1000|lb/cuin
 lb/cuin|lb/cu in|pound per cubic inch|pounds per cubic inch|mass density|27679.904710203122|g/cm3
 C-change|°C|degree Celsius change|degrees Celsius change|temperature change|1|F-change|S
-F-change|°F|degree Fahrenheit change|degrees Fahrenheit change|temperature change|0.55555555555555558|C-change|S
+F-change|°F|degree Fahrenheit change|degrees Fahrenheit change|temperature change|0.555555555555556|C-change|S
 """
 # What prefixes of the International System go before: symbol | name | kind | scale | power | default.
 _BASES = {
     "m": ("m", "metre", "length", 1.0, 1, "ft"), "m2": ("m2", "square metre", "area", 1.0, 2, "sqft"),
     "m3": ("m3", "cubic metre", "volume", 1.0, 3, "cuft"), "g": ("g", "gram", "mass", 0.001, 1, "oz"),
-    "l": ("l", "litre", "volume", 0.001, 1, "impgal USgal"), "L": ("L", "litre", "volume", 0.001, 1, "impgal USgal"),
+    "l": ("l", "litre", "volume", 0.001, 1, "impgal USgal"),
+    "L": ("L", "litre", "volume", 0.001, 1, "impgal USgal"),
     "Pa": ("Pa", "pascal", "pressure", 1.0, 1, "psi"), "N": ("N", "newton", "force", 1.0, 1, "lbf"),
     "W": ("W", "watt", "power", 1.0, 1, "hp"), "J": ("J", "joule", "energy", 1.0, 1, "cal"),
     "Hz": ("Hz", "hertz", "frequency", 1.0, 1, ""), "V": ("V", "volt", "voltage", 1.0, 1, ""),
 }  # fmt: skip
 _PREFIXES = {
-    "": ("", 0), "da": ("deca", 1), "h": ("hecto", 2), "k": ("kilo", 3), "M": ("mega", 6), "G": ("giga", 9), "T": ("tera", 12),
-    "P": ("peta", 15), "E": ("exa", 18), "d": ("deci", -1), "c": ("centi", -2), "m": ("milli", -3), "μ": ("micro", -6),
-    "n": ("nano", -9), "p": ("pico", -12), "f": ("femto", -15), "a": ("atto", -18),
+    "": ("", 0), "da": ("deca", 1), "h": ("hecto", 2), "k": ("kilo", 3), "M": ("mega", 6), "G": ("giga", 9),
+    "T": ("tera", 12), "P": ("peta", 15), "E": ("exa", 18), "d": ("deci", -1), "c": ("centi", -2),
+    "m": ("milli", -3), "μ": ("micro", -6), "n": ("nano", -9), "p": ("pico", -12), "f": ("femto", -15),
+    "a": ("atto", -18),
 }  # fmt: skip
 # Where the default differs from that of the unit without prefix (Module:Convert/data, default_exceptions).
 _DEFAULTS = {
-    "km": "mi", "cm": "in", "mm": "in", "μm": "in", "nm": "in", "dm": "in", "km2": "sqmi", "cm2": "sqin", "mm2": "sqin", "kg": "lb",
-    "cm3": "cuin", "mm3": "cuin", "km3": "cumi", "Mg": "LT ST", "ml": "impoz USoz", "mL": "impoz USoz", "cl": "impoz USoz",
-    "kN": "lbf", "MN": "lbf", "kJ": "BTU", "MJ": "kWh", "MPa": "psi", "kPa": "psi", "hPa": "inHg", "kW": "hp", "MW": "hp", "GW": "hp",
-    "Mm": "mi", "Gm": "mi", "Tm": "mi", "dam": "ft", "hm": "ft",
+    "km": "mi", "cm": "in", "mm": "in", "μm": "in", "nm": "in", "dm": "in", "km2": "sqmi", "cm2": "sqin",
+    "mm2": "sqin", "kg": "lb", "cm3": "cuin", "mm3": "cuin", "km3": "cumi", "Mg": "LT ST",
+    "ml": "impoz USoz", "mL": "impoz USoz", "cl": "impoz USoz", "kN": "lbf", "MN": "lbf", "kJ": "BTU",
+    "MJ": "kWh", "MPa": "psi", "kPa": "psi", "hPa": "inHg", "kW": "hp", "MW": "hp", "GW": "hp", "Mm": "mi",
+    "Gm": "mi", "Tm": "mi", "dam": "ft", "hm": "ft",
 }  # fmt: skip
 _ALIASES = dict(
     pair.split("=")
-    for pair in (
-        "km²=km2;sqkm=km2;m²=m2;sqm=m2;mi2=sqmi;mi²=sqmi;sq mi=sqmi;ft2=sqft;ft²=sqft;sq ft=sqft;yd2=sqyd;in2=sqin;°C=C;°F=F;acres=acre;"
-        "hectares=hectare;lbs=lb;pounds=lb;pound=lb;inch=in;inches=in;feet=ft;yard=yd;yards=yd;mile=mi;miles=mi;metre=m;meter=m;metres=m;"
-        "meters=m;kilometre=km;kilometer=km;kilometres=km;kilometers=km;kph=km/h;kmh=km/h;kmph=km/h;mi/h=mph;knot=kn;knots=kn;tonnes=t;"
-        "long ton=LT;short ton=ST;long tons=LT;short tons=ST;USfloz=USoz;impfloz=impoz;U.S.gal=USgal;usgal=USgal;gal=USgal;gallon=USgal;"
-        "um=μm;µm=μm;stone=st;N.m=Nm;N·m=Nm;lbf.ft=lbfft;lb.ft=lbft;ftlbf=ftlbf;ft.lbf=ftlbf;ft.lb=ftlb;oilbbl/day=oilbbl/d;cid=CID;"
-        "acre ft=acre.ft;acre foot=acre.ft;acre·ft=acre.ft;acre-ft=acre.ft;PD/sqkm=PD/km2;PD/mi2=PD/sqmi;/sqkm=/km2;/mi2=/sqmi;"
-        "cubic foot=cuft;ft3=cuft;ft³=cuft;in3=cuin;mi3=cumi;yd3=cuyd;m³=m3;km³=km3;cm³=cm3;cufoot=cuft;m³/s=m3/s;ft3/s=cuft/s;cuft/sec=cuft/s;"
-        "degC=C;degF=F;celsius=C;grams=g;gram=g;kilogram=kg;kilograms=kg;ounce=oz;ounces=oz;carats=carat;hours=h;fathoms=fathom;"
-        "chains=chain;furlongs=furlong;leagues=league;rod=rd;nautical mile=nmi;MUSgal=e6USgal;Tcuft=e12cuft;Gcuft=e9cuft;Mcuft=e6cuft;"
-        "ton=LT;Mach=Mach;°C-change=C-change;°F-change=F-change;litre=l;liter=l;litres=l;liters=l;square mile=sqmi;square miles=sqmi;"
-        "square kilometre=km2;square metre=m2;hp-metric=PS;g-force=g0;mpgUS=mpgus;mpgU.S.=mpgus;mpg-us=mpgus;mpg-imp=mpgimp;"
-        "L/100 km=L/100km;l/100km=L/100km;l/100 km=L/100km;°R=R;pcm=cm;nm-length=nm;ozf=oz;barrel=oilbbl;bbl=oilbbl"
-    ).split(";")
+    for pair in listed(
+        """
+km²=km2; sqkm=km2; m²=m2; sqm=m2; mi2=sqmi; mi²=sqmi; sq mi=sqmi; ft2=sqft; ft²=sqft; sq ft=sqft;
+yd2=sqyd; in2=sqin; °C=C; °F=F; acres=acre; hectares=hectare; lbs=lb; pounds=lb; pound=lb;
+inch=in; inches=in; feet=ft; yard=yd; yards=yd; mile=mi; miles=mi; metre=m; meter=m; metres=m;
+meters=m; kilometre=km; kilometer=km; kilometres=km; kilometers=km; kph=km/h; kmh=km/h; kmph=km/h;
+mi/h=mph; knot=kn; knots=kn; tonnes=t; long ton=LT; short ton=ST; long tons=LT; short tons=ST;
+USfloz=USoz; impfloz=impoz; U.S.gal=USgal; usgal=USgal; gal=USgal; gallon=USgal; um=μm; µm=μm;
+stone=st; N.m=Nm; N·m=Nm; lbf.ft=lbfft; lb.ft=lbft; ftlbf=ftlbf; ft.lbf=ftlbf; ft.lb=ftlb;
+oilbbl/day=oilbbl/d; cid=CID; acre ft=acre.ft; acre foot=acre.ft; acre·ft=acre.ft;
+acre-ft=acre.ft; PD/sqkm=PD/km2; PD/mi2=PD/sqmi; /sqkm=/km2; /mi2=/sqmi; cubic foot=cuft;
+ft3=cuft; ft³=cuft; in3=cuin; mi3=cumi; yd3=cuyd; m³=m3; km³=km3; cm³=cm3; cufoot=cuft; m³/s=m3/s;
+ft3/s=cuft/s; cuft/sec=cuft/s; degC=C; degF=F; celsius=C; grams=g; gram=g; kilogram=kg;
+kilograms=kg; ounce=oz; ounces=oz; carats=carat; hours=h; fathoms=fathom; chains=chain;
+furlongs=furlong; leagues=league; rod=rd; nautical mile=nmi; MUSgal=e6USgal; Tcuft=e12cuft;
+Gcuft=e9cuft; Mcuft=e6cuft; ton=LT; Mach=Mach; °C-change=C-change; °F-change=F-change; litre=l;
+liter=l; litres=l; liters=l; square mile=sqmi; square miles=sqmi; square kilometre=km2; square
+metre=m2; hp-metric=PS; g-force=g0; mpgUS=mpgus; mpgU.S.=mpgus; mpg-us=mpgus; mpg-imp=mpgimp;
+L/100 km=L/100km; l/100km=L/100km; l/100 km=L/100km; °R=R; pcm=cm; nm-length=nm; ozf=oz;
+barrel=oilbbl; bbl=oilbbl
+"""
+    )
 )
 _AMERICAN_CODES = frozenset(
     {"meter", "meters", "kilometer", "kilometers", "liter", "liters", "U.S.gal", "mpgU.S."}
@@ -225,8 +239,8 @@ def _rows() -> dict[str, Unit]:
     for row in _TABLE.strip().splitlines():
         code, symbol, name, plural, kind, scale, default, *marks = row.split("|")
         units[code] = Unit(
-            symbol=symbol, name=name, plural=plural or name + "s", kind=kind, scale=float(scale), default=default,
-            named="N" in marks, symbolic="S" in marks,
+            symbol=symbol, name=name, plural=plural or name + "s", kind=kind, scale=float(scale),
+            default=default, named="N" in marks, symbolic="S" in marks,
             american_symbol=symbol.replace("US ", "U.S. ") if symbol.startswith("US ") else "",
         )  # fmt: skip
     return units
@@ -344,6 +358,7 @@ def _per(code: str) -> Unit | None:
     if top is None or bottom is None:
         return None
     return Unit(
-        symbol=f"{top.symbol}/{bottom.symbol}", name=f"{top.name} per {bottom.name}", plural=f"{top.plural} per {bottom.name}",
-        kind=f"{top.kind} by {bottom.kind}", scale=top.scale / bottom.scale, default="",
+        symbol=f"{top.symbol}/{bottom.symbol}", name=f"{top.name} per {bottom.name}",
+        plural=f"{top.plural} per {bottom.name}", kind=f"{top.kind} by {bottom.kind}",
+        scale=top.scale / bottom.scale, default="",
     )  # fmt: skip

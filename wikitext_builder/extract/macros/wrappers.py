@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, argument, around, first
+from wikitext_builder.extract.markers import GONE
 
 
 def last(call: Call) -> str | None:
@@ -69,55 +71,94 @@ def marriage(call: Call) -> str | None:
     return f"{spouse} ({dates})" if start else spouse
 
 
+def author_and_year(call: Call, *, year_in_parentheses: bool = True) -> str | None:
+    """`Smith & Jones (1990)`: a citation whose authors are a word of the sentence."""
+    values = [value for value in call.positional() if value]
+    if len(values) < 2:
+        return None
+    *authors, year = values
+    names = " & ".join([", ".join(authors[:-1]), authors[-1]]) if len(authors) > 1 else authors[0]
+    return f"{names} ({year})" if year_in_parentheses else f"{names} {year}"
+
+
+def harvard(call: Call) -> str | None:
+    """`Wanda Szmielew (1955)` where the call asks for text; else a citation, which is gone."""
+    if "txt" not in call.arguments.values() and not call.get("txt"):
+        return GONE
+    return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
+
+
 _QUOTE = block("1", "text", "quote", "Text")
 
 WRAPPERS: dict[str, Macro] = {
     **dict.fromkeys(
-        "Nowrap;Nobr;Nobreak;Nwr;Nw;J;Noitalic;Nobold;Normal;Noitalics;Small;Smaller;Smallsub;Big;Larger;Large;Resize;Huge;"
-        "Smallcaps;Sc;Smallcaps all;Aut;SmallCaps;Strong;Em;Bold;Italics;Italic;Emph;Underline;U;Strike;Del;S;Ins;Overline;"
-        "Underset;Mono;Monospace;Code;Codett;Tt;Kbd;Key press;Keypress;Samp;Var;Mvar;Math variable;Not a typo;Proper name;As written;"
-        "Typo;Chem name;Allow wrap;Center;Centre;Right;Left;Align right;Sup;Sub;Sup sub;Su;Larger font;Bigger;Unicode;"
-        "Unichar-;PIE;Polytonic;Hebrew;Vanchor-;Visible anchor-;Serif;Sans-serif;Sans serif;Highlight;Longitem;"
-        "Spell;Sm;Indent text;Block indent;Blockindent;In5;Script;Ruby-;Wikt-lang-;Vertical text;Trim;Lc;Mbox text;DISPLAYTITLE;"
-        "Citation needed span;Cn span;Fact span;Cnspan;Reference necessary;Clarify span;Disputed span;Dubious span;Weasel span;"
-        "Or span;Update span;Page numbers needed span;Anchored;Background color-;"
-        "Chessgloss;Cuegloss;Gli-;Term;Tdes;Defn;Defn1;Linktext;Wiktlnk;Nihongo nom;Native name-;Wrap;Normalwraplink;"
-        "Nowraplinks;Fake heading-;Fake header;Pslink;Lsjb;Poemquote-;Sharp-;Ruby text;CSS text;Hilite;Stack-;Columns-list;Small caps;Smallcaps2;"
-        "Uc;Nobel-;Gb;Blue;Red;Green;Orange;Grey;Gray;Purple;White;Brown;Silver;Dim;Yellow text;DEC-;Strikethrough;Nodeco".split(
-            ";"
+        listed(
+            """
+Nowrap; Nobr; Nobreak; Nwr; Nw; J; Noitalic; Nobold; Normal; Noitalics; Small; Smaller; Smallsub;
+Big; Larger; Large; Resize; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
+Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Underset; Mono; Monospace;
+Code; Codett; Tt; Kbd; Key press; Keypress; Samp; Var; Mvar; Math variable; Not a typo; Proper
+name; As written; Typo; Chem name; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
+Sup sub; Su; Larger font; Bigger; Unicode; PIE; Polytonic; Hebrew; Serif; Sans-serif; Sans serif;
+Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Script; Vertical
+text; Trim; Lc; Mbox text; DISPLAYTITLE; Citation needed span; Cn span; Fact span; Cnspan;
+Reference necessary; Clarify span; Disputed span; Dubious span; Weasel span; Or span; Update span;
+Page numbers needed span; Anchored; Term; Tdes; Defn; Defn1; Linktext;
+Wiktlnk; Nihongo nom; Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS
+text; Hilite; Columns-list; Small caps; Smallcaps2; Uc; Gb; Blue; Red; Green; Orange; Grey; Gray;
+Purple; White; Brown; Silver; Dim; Yellow text; Strikethrough; Nodeco
+"""
         ),
         first,
     ),
     **dict.fromkeys(
-        "Fontcolor;Font color;Color;Fgcolor;Font;Background color;Bg;Bgcolor;Text color;Colored link;Colour;Font size".split(
-            ";"
+        listed(
+            """
+Fontcolor; Font color; Color; Fgcolor; Font; Background color; Bg; Bgcolor; Text color; Colored
+link; Colour; Font size
+"""
         ),
         last,
     ),
-    **dict.fromkeys("Lang-text;Rtl-para;Font text;Rtl-lang;Script-text;Lang-t;Tq-".split(";"), second),
     **dict.fromkeys(
-        "Chessprobgloss;Wikt;Section link-;Visible anchor;Vanchor;Gli;Section;Glossary link internal;Glossary link;Anglicise rank;"
-        "Cricgloss;Sjmss;Wiktlink;Linkified;Wiktionary link;Slink;Keylink;Commons link;Lpsref;Cue sports gloss;Chess glossary;Music term".split(
-            ";"
+        listed(
+            """
+Lang-text; Rtl-para; Font text; Rtl-lang; Script-text; Lang-t
+"""
+        ),
+        second,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Chessprobgloss; Chessgloss; Cuegloss; Wikt; Visible anchor; Vanchor; Gli; Section; Glossary link internal; Glossary
+link; Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Slink; Keylink;
+Commons link; Lpsref; Cue sports gloss; Chess glossary; Music term
+"""
         ),
         second_or_first,
     ),
     "Vanchor": first,
     "Visible anchor": argument("text", "1"),
     "Slink": lambda call: f"{call.get('1') or call.page.title} § {call.get('2')}",
-    **dict.fromkeys("H:title;Hover title;Hovertitle;Tooltip;Tip;Popup;Abbrlink-".split(";"), hover),
+    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tooltip; Tip; Popup"), hover),
     "Tooltip": first,
     **dict.fromkeys(
-        "Quote;Blockquote;Quotation;Cquote;Bquote;Quote-;Cquotetxt;Centered pull quote;Pull quote;Poemquote;Poem quote;Bq;Block quote;"
-        "Quote block;Verse;Poem;Quotebox2;Long quote;Longquote;Quote frame;Quoted;Rquote-;Imagequote;Quotation2;Quotes;QuoteBlock".split(
-            ";"
+        listed(
+            """
+Quote; Blockquote; Quotation; Cquote; Bquote; Cquotetxt; Centered pull quote; Pull quote;
+Poemquote; Poem quote; Bq; Block quote; Quote block; Verse; Poem; Quotebox2; Long quote;
+Longquote; Quote frame; Quoted; Imagequote; Quotation2; Quotes; QuoteBlock
+"""
         ),
         _QUOTE,
     ),
     **dict.fromkeys(["Verse translation", "Verse transl"], verse),
     **dict.fromkeys(
-        "Interlanguage link multi;Interlanguage link;Ill;Ill2;Illm;Link-interwiki;Red link-;Iw2;Il".split(
-            ";"
+        listed(
+            """
+Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; Iw2; Il
+"""
         ),
         interlanguage,
     ),
@@ -146,11 +187,16 @@ WRAPPERS: dict[str, Macro] = {
     "Brace": around("&#123;", "&#125;"),
     "Interp": around("&#91;", "&#93;"),
     "Sclass": lambda call: f"{call.get('1')}-class {call.get('2')}",
-    "Harvtxt": lambda call: (
-        " and ".join([", ".join(call.positional()[:-2]), call.positional()[-2]]).removeprefix(" and ")
-        + f" ({call.positional()[-1]})"
-        if len(call.positional()) > 1
-        else None
-    ),
-    "Lorem ipsum": lambda _call: None,
+    "Harvtxt": author_and_year,
+    "Harvcoltxt": author_and_year,
+    "Harvnb": lambda call: author_and_year(call, year_in_parentheses=False),
+    "Harvs": harvard,
+    "Italics correction": first,
+    "Pullquote": _QUOTE,
+    "Open-closed": lambda call: f"({call.get('1')}&#93;",
+    "Closed-open": lambda call: f"&#91;{call.get('1')})",
+    "Closed-closed": lambda call: f"&#91;{call.get('1')}&#93;",
+    "Open-open": lambda call: f"({call.get('1')})",
+    "LORD": lambda _call: "LORD",
+    "Lord": lambda _call: "Lord",
 }

@@ -1,0 +1,164 @@
+"""What `{{convert}}` is given: values, words between them, a unit, perhaps a smaller unit's value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Words between two values: (with names, with symbols). From Module:Convert/text of 2014.
+RANGES = {
+    "-": ("–", "–"), "–": ("–", "–"), "&ndash;": ("–", "–"), "to": (" to ", " to "),
+    "and": (" and ", " and "), "&": (" and ", " and "), "or": (" or ", " or "), "to(-)": (" to ", "–"),
+    "to-": (" to ", "–"), "and(-)": (" and ", "–"), "by": (" by ", " by "), "x": (" by ", " × "),
+    "×": (" by ", " × "), "xx": (" × ", " × "), "*": ("×", "×"), "+": (" + ", " + "), ",": (", ", ", "),
+    ", and": (", and ", ", and "), ", or": (", or ", ", or "), "+/-": (" ± ", " ± "), "±": (" ± ", " ± "),
+    "to about": (" to about ", " to about "),
+}  # fmt: skip
+# Units below others in one measure: (code, how many make the one above, default output).
+SUBUNITS = {
+    "ft": {"in": (12, "m")}, "foot": {"in": (12, "m")}, "yd": {"ft": (3, "m")},
+    "mi": {"ft": (5280, "km"), "yd": (1760, "km"), "chain": (80, "km")}, "lb": {"oz": (16, "kg")},
+    "st": {"lb": (14, "kg lb")}, "LT": {"Lcwt": (20, "t")}, "ST": {"Scwt": (20, "t")},
+    "chain": {"ft": (66, "m"), "yd": (22, "m")},
+}  # fmt: skip
+VALUE = re.compile(r"(?P<sign>[-−+]?)(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)(?P<exponent>[eE][-+]?\d{1,2})?")
+FRACTION = re.compile(
+    r"(?P<sign>[-−]?)(?:(?P<whole>\d+)(?:[ +-]|&nbsp;))?(?P<over>\d+)(?:/|⁄|//)(?P<under>\d+)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A number as it is shown, as it counts, and how it was written."""
+
+    shown: str
+    number: float
+    digits: str  # as written, without sign and commas: it says how exact the value is
+    denominator: int = 0
+    singular: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What is to be converted: values with words between them, a unit, and perhaps a smaller unit's value."""
+
+    values: tuple[Value, ...]
+    words: tuple[str, ...]
+    code: str
+    below: tuple[Value, str] | None
+    rest: tuple[str, ...]
+
+
+def measure(arguments: list[str]) -> Measure | None:
+    """Values and words in turn, then the unit, then what is left."""
+    values: list[Value] = []
+    words: list[str] = []
+    position = 0
+    while position < len(arguments):
+        value = value_of(arguments[position])
+        if value is None:
+            value_pair = _range_in_one(arguments[position])
+            if value_pair is None:
+                return None
+            values += value_pair
+            words.append("-")
+        else:
+            values.append(value)
+        position += 1
+        if (
+            position < len(arguments)
+            and arguments[position] in RANGES
+            and position + 1 < len(arguments)
+            and len(words) < 6
+        ):
+            words.append(arguments[position])
+            position += 1
+        else:
+            break
+    if position >= len(arguments) or len(values) != len(words) + 1:
+        return None
+    code, rest = arguments[position], arguments[position + 1 :]
+    below = _below(code, rest)
+    if below:
+        rest = rest[2:]
+    return Measure(values=tuple(values), words=tuple(words), code=code, below=below, rest=tuple(rest))
+
+
+def _range_in_one(argument: str) -> list[Value] | None:
+    """`94-104` or `94 to 104` in one argument."""
+    match = re.fullmatch(r"([\d.,]+) ?(?:-|–|&ndash;) ?([\d.,]+)", argument)
+    pair = [value_of(match[1]), value_of(match[2])] if match else []
+    return [value for value in pair if value is not None] if len(pair) == 2 and None not in pair else None
+
+
+def _below(code: str, rest: list[str]) -> tuple[Value, str] | None:
+    """The `|2|in` of `|6|ft|2|in`."""
+    known = {
+        "feet": "ft",
+        "stone": "st",
+        "pound": "lb",
+        "inch": "in",
+        "inches": "in",
+        "miles": "mi",
+        "lbs": "lb",
+    }
+    above = known.get(code, code)
+    if len(rest) < 2:
+        return None
+    smaller = known.get(rest[1], rest[1])
+    value = value_of(rest[0])
+    return (value, smaller) if value and smaller in SUBUNITS.get(above, {}) else None
+
+
+def value_of(text: str) -> Value | None:
+    """A number as it is written: with commas, a sign, an exponent or a fraction."""
+    text = text.replace("&minus;", "-").strip()
+    if match := FRACTION.fullmatch(text):
+        return _fraction_value(match)
+    match = VALUE.fullmatch(text)
+    if match is None:
+        return None
+    digits = match["number"].replace(",", "")
+    number = float(digits + (match["exponent"] or ""))
+    whole, point, decimals = digits.partition(".")
+    shown = f"{int(whole):,}{point}{decimals}" if 0 < len(whole) < 300 else digits
+    if match["exponent"]:
+        shown += "×10" + str(int(match["exponent"][1:])).replace("-", "−")
+    negative = match["sign"] in {"-", "−"}
+    return Value(
+        shown=match["sign"].replace("-", "−") + shown, number=-number if negative else number,
+        digits=digits + (match["exponent"] or ""), singular=number == 1 and not negative,
+    )  # fmt: skip
+
+
+def _fraction_value(match: re.Match[str]) -> Value | None:
+    whole, over, under = match["whole"] or "", int(match["over"]), int(match["under"])
+    if not under or len(match[0]) > 40:
+        return None
+    number = float(whole or 0) + over / under
+    sign = "−" if match["sign"] else ""
+    shown = f"{sign}{f'{int(whole):,} ' if whole else ''}{over}⁄{under}"
+    return Value(
+        shown=shown,
+        number=-number if sign else number,
+        digits=whole or "0",
+        denominator=under,
+        singular=0 < number <= 1,
+    )
+
+
+def plain(code: str) -> str:
+    """The code of a unit that is called by another name in a measure of two units."""
+    return {"feet": "ft", "stone": "st", "pound": "lb", "miles": "mi", "lbs": "lb"}.get(code, code)
+
+
+def total(value: Value, measure: Measure) -> float:
+    """The number in the larger unit, the smaller unit's part included."""
+    if measure.below is None:
+        return value.number
+    return value.number + measure.below[0].number / parts(measure)
+
+
+def parts(measure: Measure) -> int:
+    """How many of the smaller unit make the larger one; 1 where there is no smaller one."""
+    return SUBUNITS[plain(measure.code)][measure.below[1]][0] if measure.below else 1
