@@ -63,6 +63,8 @@ class Cluster:
         futures = self._client.map(partial(run_in_child, function), tasks, pure=False, retries=RETRIES)
         try:
             for _, result in self._as_completed(futures, loop=self._client.loop, with_results=True):
+                if isinstance(result, BaseException):  # of a future that was cancelled; others are raised
+                    raise result
                 yield result
         except KilledWorker as error:
             raise BuilderError(
