@@ -9,9 +9,12 @@ from wikitext_builder.extract.expand import Part, expand
 from wikitext_builder.extract.links import LinkReader
 from wikitext_builder.extract.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extract.macros.call import Call
+from wikitext_builder.extract.macros.lists import LISTS
 from wikitext_builder.extract.macros.removed import is_removed
 from wikitext_builder.extract.markers import GONE, LeftOut
 from wikitext_builder.extract.trim import trim
+
+LIST_MARKS = frozenset("*#:;")
 
 
 class TemplateReader:
@@ -45,7 +48,11 @@ class TemplateReader:
         if macro is None:
             return self.left_out.mark(source)
         result = macro(Call(name=name, arguments=_arguments(parts), page=self.page))
-        return self.left_out.mark(source) if result is None else result
+        if result is None:
+            return self.left_out.mark(source)
+        # Most templates put their text in a span: an asterisk at its start makes no list item.
+        in_span = result[:1] in LIST_MARKS and name not in LISTS and "\n" not in source
+        return f"&#{ord(result[0])};{result[1:]}" if in_span else result
 
 
 def _no_template(_parts: list[Part], _source: str) -> str:

@@ -65,10 +65,8 @@ def ipa_english(call: Call) -> str | None:
         elif value:
             sounds.append(SOUNDS.get(value, value))
     label = " ".join(word for word in labels if word)
-    prefix = {"English": "English: "}.get(
-        label, f"{label}: " if label in {"UK", "US", "UK English", "US English"} else f"{label} "
-    )
-    return f"{prefix if label else ''}/{''.join(sounds)}/" if sounds else None
+    prefix = f"{label} " if label else ""
+    return f"{prefix}/{''.join(sounds)}/" if sounds else None
 
 
 def _all_positional(call: Call) -> list[str]:

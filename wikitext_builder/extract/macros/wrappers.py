@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, argument, around, first
 from wikitext_builder.extract.markers import GONE
+
+YEAR = re.compile(r"\b\d{4}\b")
+ENDS_OF_MARRIAGES = {
+    "div": "div.",
+    "d": "d.",
+    "wid": "wid.",
+    "sep": "sep.",
+    "ann": "ann.",
+    "his": "d.",
+    "her": "d.",
+}
 
 
 def last(call: Call) -> str | None:
@@ -61,14 +74,25 @@ def verse(call: Call) -> str | None:
 
 
 def marriage(call: Call) -> str | None:
-    """`Jane Doe (m. 1990–2000)`: only where the dates are plain."""
-    spouse, start, end = call.get("1"), call.get("2"), call.get("3")
-    dates = f"m. {start}" + (
-        f"; div. {end}" if call.get("end", "reason", "()").startswith("div") and end else ""
-    )
-    if end and ";" not in dates:
-        dates = f"m. {start}–{end}"
-    return f"{spouse} ({dates})" if start else spouse
+    """`Jane Doe (m. 1990; div. 2000)`: the years of the dates."""
+    spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
+    reason = call.get("end", "reason").lower()
+    if not start or not end:
+        return f"{spouse} (m. {start})" if start else spouse
+    ended = next((short for word, short in ENDS_OF_MARRIAGES.items() if reason.startswith(word)), "")
+    return f"{spouse} (m. {start}; {ended} {end})" if ended else f"{spouse} (m. {start}–{end})"
+
+
+def _year(value: str) -> str:
+    years = YEAR.findall(value)
+    return years[-1] if years else value
+
+
+def sic(call: Call) -> str | None:
+    """The slip as it was written, and `[sic]` unless that is to be hidden."""
+    words = "".join(call.arguments.get(number, "") for number in ("1", "2", "3")).strip()
+    hidden = call.get("hide") in {"y", "yes", "1", "on"}
+    return words if hidden else f"{words} &#91;sic&#93;".strip()
 
 
 def author_and_year(call: Call, *, year_in_parentheses: bool = True) -> str | None:
@@ -103,10 +127,10 @@ Sup sub; Su; Larger font; Bigger; Unicode; PIE; Polytonic; Hebrew; Serif; Sans-s
 Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Script; Vertical
 text; Trim; Lc; Mbox text; DISPLAYTITLE; Citation needed span; Cn span; Fact span; Cnspan;
 Reference necessary; Clarify span; Disputed span; Dubious span; Weasel span; Or span; Update span;
-Page numbers needed span; Anchored; Term; Tdes; Defn; Defn1; Linktext;
-Wiktlnk; Nihongo nom; Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS
-text; Hilite; Columns-list; Small caps; Smallcaps2; Uc; Gb; Blue; Red; Green; Orange; Grey; Gray;
-Purple; White; Brown; Silver; Dim; Yellow text; Strikethrough; Nodeco
+Page numbers needed span; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom; Wrap;
+Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite; Columns-list;
+Small caps; Smallcaps2; Uc; Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
+Silver; Dim; Yellow text; Strikethrough; Nodeco
 """
         ),
         first,
@@ -131,9 +155,9 @@ Lang-text; Rtl-para; Font text; Rtl-lang; Script-text; Lang-t
     **dict.fromkeys(
         listed(
             """
-Chessprobgloss; Chessgloss; Cuegloss; Wikt; Visible anchor; Vanchor; Gli; Section; Glossary link internal; Glossary
-link; Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Slink; Keylink;
-Commons link; Lpsref; Cue sports gloss; Chess glossary; Music term
+Chessprobgloss; Chessgloss; Cuegloss; Wikt; Gli; Section; Glossary link internal; Glossary link;
+Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Slink; Keylink; Commons
+link; Lpsref; Cue sports gloss; Chess glossary; Music term
 """
         ),
         second_or_first,
@@ -164,13 +188,7 @@ Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; I
     ),
     "Marriage": marriage,
     "Married": marriage,
-    "Sic": lambda call: (
-        call.get("1")
-        + call.get("2")
-        + ("" if call.get("hide", "nolink", "expected") in {"y", "yes", "1"} else " [sic]")
-        if call.get("1")
-        else "[sic]"
-    ),
+    "Sic": sic,
     "Tq": first,
     "Qq": around("“", "”"),
     "Q": first,
