@@ -35,11 +35,12 @@ from wikitext_builder.wikipedia import Wikipedia
 def told(stage, done, total, note=""):
     print(stage.replace(" ", "-"), done, flush=True)
 
-api, path, as_of, parallel = sys.argv[1:]
+api, path, as_of, limit, parallel = sys.argv[1:]
+options = {"as_of": as_of, "limit": int(limit) or None}
 with Store.create(Path(path)) as store:
     with Wikipedia(api, language=LANGUAGES["en"], parallel=int(parallel)) as wikipedia:
         names = ("Good articles", "Featured articles")
-        fetch(store, wikipedia, [Category(name=name) for name in names], as_of=as_of, progress=told)
+        fetch(store, wikipedia, [Category(name=name) for name in names], progress=told, **options)
 print("ended", 0, flush=True)
 """
 
@@ -94,9 +95,11 @@ def lock_text(store: Store) -> str:
     return file.getvalue()
 
 
-def child(api: str, path: Path, *, as_of: str = "", parallel: int = 1) -> subprocess.Popen[str]:
+def child(
+    api: str, path: Path, *, as_of: str = "", limit: int = 0, parallel: int = 1
+) -> subprocess.Popen[str]:
     """Start a fetch of the Good and Featured articles in a process of its own."""
-    command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(parallel)]
+    command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(limit), str(parallel)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

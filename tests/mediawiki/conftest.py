@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mediawiki import exports
-from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, lacking, start
+from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, lacking, start, unavailable
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,12 +41,6 @@ def prepared() -> Path:
                 unavailable(str(error))
             folder.with_suffix(".part").rename(folder)
     return folder
-
-
-def unavailable(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def prepare(folder: Path) -> None:

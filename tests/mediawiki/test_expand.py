@@ -24,7 +24,7 @@ FAILURES = {
     "{{#expr:1/0}}": "error",
     "{{wrapped|" + "x" * MAX_CALL_BYTES + "}}": "too-large",
 }
-EATER = "{{wrapped|<nowiki>}}"  # takes all marks after it, so that each call must go alone
+EATER = "{{wrapped|<!-- }}"  # takes all marks after it, so that each call must go alone
 PAGE = Page(title="東京", page_id=1, revision_id=1, timestamp="2020-01-01T00:00:00Z", wikitext="")
 
 

@@ -1,0 +1,130 @@
+"""Real pages of April 2016 in a real MediaWiki: fetched and built, they are what their dump gives."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command import done, kill, start
+from tests.conftest import data
+from tests.mediawiki.wiki import Wiki, lacking, unavailable
+from tests.mediawiki.wiki import start as start_wiki
+from tests.test_build import digests
+from tests.test_end_to_end import articles
+from wikitext_builder.dump import read_pages
+
+pytestmark = pytest.mark.slow
+
+FOLDER = "pages"
+LATER = "2030-01-01"  # of no page another revision than the newest, but each page is a request of its own
+
+
+@pytest.fixture(scope="module")
+def april() -> Path:
+    """The dump of 62 pages of WikiText's own time."""
+    return data(f"{FOLDER}/pages-2016-04.xml.bz2")
+
+
+@pytest.fixture(scope="module")
+def wiki_of_april(april: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A wiki that has these pages, and the templates of their time before."""
+    if missing := lacking():
+        unavailable(f"no MediaWiki here: {missing} not found")
+    try:
+        dumps = [april.with_name("templates.xml.bz2"), april]
+        wiki = start_wiki(tmp_path_factory.mktemp("april") / "wiki", dumps=dumps)
+    except RuntimeError as error:
+        unavailable(str(error))
+    yield wiki
+    wiki.stop()
+
+
+@pytest.fixture(scope="module")
+def fetched(
+    wiki_of_april: Wiki, april: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[str]]:
+    """The store of a fetch without expansion, and the arguments of that fetch but for its store."""
+    folder = tmp_path_factory.mktemp("fetched")
+    titles = "".join(f"{page.content.title}\n" for page in read_pages(april))
+    (folder / "titles.txt").write_text(titles, encoding="utf-8")
+    given = ["fetch", "--api", wiki_of_april.api, "--select", f"titles:{folder / 'titles.txt'}"]
+    report = json.loads(done(*given, "--no-expand", "--json", "--store", folder / "pages.store"))["fetch"]
+    assert (report["fetched"], report["rejected"]) == (56, {"disambiguation": 4, "list": 2})
+    return folder / "pages.store", given
+
+
+def built(store: Path, out: Path, *options: object) -> Path:
+    done("build", "demo", "--store", store, "--out", out, "--workers", 1, *options)
+    return out
+
+
+def left_out(dataset: Path) -> Counter[str]:
+    rows = [line.split("\t") for line in (dataset / "left_out.tsv").read_text("utf-8").splitlines()[1:]]
+    return Counter({name: int(count) for count, name in rows})
+
+
+def test_the_wiki_and_the_dump_give_the_same_lines(
+    fetched: tuple[Path, list[str]], april: Path, tmp_path: Path
+) -> None:
+    store, _ = fetched
+    done("import", "--all", april, "--store", tmp_path / "imported.store")
+    by_fetch = articles(built(store, tmp_path / "by fetch"))
+    by_import = articles(built(tmp_path / "imported.store", tmp_path / "by import"))
+    assert by_fetch.keys() == by_import.keys()
+    assert len(by_fetch) == 56
+    assert [title for title in by_fetch if by_fetch[title] != by_import[title]] == []
+
+
+def test_a_fetch_that_was_killed_goes_on_to_the_same_dataset(
+    fetched: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    store, given = fetched
+    again = [*given, "--no-expand", "--as-of", LATER, "--store", tmp_path / "killed.store"]
+    process = start(*again)
+    killed_at = 0
+    while killed_at < 15:
+        assert process.poll() is None, "it ended before it could be killed"
+        if (tmp_path / "killed.store").exists():
+            status = json.loads(done("status", "--store", tmp_path / "killed.store", "--json"))
+            killed_at = status[0]["pages"] if status else 0
+    kill(process)
+    report = json.loads(done(*again, "--json"))["fetch"]
+    assert report["present"] >= killed_at
+    assert 0 < report["fetched"] <= 56 - killed_at
+    lock = done("lock", "--store", tmp_path / "killed.store")
+    assert lock == done("lock", "--store", store)
+    whole = digests(built(store, tmp_path / "whole"))
+    assert digests(built(tmp_path / "killed.store", tmp_path / "killed")) == whole
+
+
+def test_a_lock_brings_the_same_bytes_from_the_wiki(fetched: tuple[Path, list[str]], tmp_path: Path) -> None:
+    store, given = fetched
+    whole = digests(built(store, tmp_path / "whole"))
+    lock = tmp_path / "titles.lock"
+    lines = done("lock", "--store", store).splitlines(keepends=True)
+    lock.write_text("".join(lines), encoding="utf-8")
+    backwards = tmp_path / "backwards.lock"  # as another machine may ask: in another order, after other pages
+    backwards.write_text("".join([*lines[:2], *reversed(lines[2:])]), encoding="utf-8")
+    (tmp_path / "some.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines[9:20]), "utf-8")
+    target = ("--no-expand", "--store", tmp_path / "other.store")
+    done(*given[:4], f"titles:{tmp_path / 'some.txt'}", *target)
+    done(*given[:4], f"lock:{backwards}", *target)
+    out = built(tmp_path / "other.store", tmp_path / "locked", "--lock", lock)
+    assert digests(out) == whole
+
+
+def test_what_macros_do_not_know_is_expanded_by_the_wiki(
+    fetched: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    store, given = fetched
+    before = left_out(built(store, tmp_path / "without"))
+    shutil.copy(store, tmp_path / "expanded.store")
+    target = ("--store", tmp_path / "expanded.store", "--json")
+    report = json.loads(done(*given, *target))["expand"]
+    assert report["expanded"] > 0
+    after = left_out(built(tmp_path / "expanded.store", tmp_path / "with"))
+    assert after < before
+    assert json.loads(done(*given, *target))["expand"]["expanded"] == 0, "the second time nothing is asked"
