@@ -7,20 +7,34 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 import torch
 
 from ps_models import MODELS
 from ps_models.evaluation import CONTEXTS
-from ps_models.experiment import evaluate_checkpoint, train_model
+from ps_models.experiment import (
+    compare_checkpoints,
+    comparison_fields,
+    evaluate_checkpoint,
+    explain_checkpoint,
+    load_model,
+    train_model,
+)
+from ps_models.frequency import save_figure
+from ps_models.generation import generate as generated
+from ps_models.language_model import Generative
 from ps_models.optimizers import PRECISIONS
+from ps_models.page import page
+from ps_models.picture import FORMATS as PICTURES
+from ps_models.picture import save_picture
 from ps_models.presets import PRESETS
 from ps_models.processes import torchrun_processes
 from ps_models.text import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import no_progress, shown_progress
+from wikitext_builder.vocabulary import EOS
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 EXISTING = click.Path(exists=True, path_type=Path)
@@ -130,6 +144,91 @@ def evaluate(*, checkpoint: Path, data: Path, as_json: bool, **options: Any) -> 
     counts = f"{score.nats:.1f} nats, {score.tokens} tokens, {len(found.scores)} texts"
     click.echo(f"perplexity {score.perplexity:.2f} ({counts})")
     click.echo(found.signature)
+
+
+@commands.command()
+@click.argument("checkpoint", type=EXISTING)
+@click.option("--words", default=100, type=click.IntRange(min=0), help="How many to draw.")
+@click.option("--prompt", default="", help="Tokens that come before, parted by spaces.")
+@click.option(
+    "--temperature", default=1.0, type=click.FloatRange(min=0), help="0: always the likeliest word."
+)
+@click.option("--seed", default=1, help="The same seed gives the same words.")
+@click.option("--unknown/--no-unknown", default=True, help="Whether <unk> may be drawn.")
+@device_option
+def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options: Any) -> None:  # noqa: ANN401
+    """Text that CHECKPOINT makes up, a line of it at each <eos>."""
+    model, found = load_model(checkpoint, device)
+    drawn = generated(
+        cast("Generative[Any]", model),
+        found.vocabulary,
+        generator=torch.Generator().manual_seed(seed),
+        prompt=prompt.split(),
+        device=next(model.parameters()).device,
+        **options,
+    )
+    for word in drawn:
+        click.echo("\n" if word == EOS else f"{word} ", nl=False)
+    click.echo()
+
+
+@commands.command()
+@click.argument("checkpoint", type=EXISTING)
+@click.argument("data", type=EXISTING)
+@click.option(
+    "--out", type=ANY_PATH, required=True, help="The page, .html; or, with --words 1, .png, .svg, .pdf."
+)
+@click.option("--split", type=click.Choice(SPLITS), default="valid", help="Part of the dataset.")
+@click.option("--start", default=0, type=click.IntRange(min=0), help="First token, the part's first being 0.")
+@click.option("--words", default=500, type=click.IntRange(min=1), help="How many.")
+@device_option
+def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, **options: Any) -> None:  # noqa: ANN401
+    """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture of one prediction."""
+    found = explain_checkpoint(checkpoint, data, split=split, start=start, **options)
+    if out.suffix in PICTURES:
+        save_picture(out, found.predictions[0], found.vocabulary)
+    else:
+        title = f"{found.signature['model']} on {data.name}, {split}"
+        summary = f"{len(found.predictions)} words from {start} on, perplexity {found.score.perplexity:.1f}"
+        text = page(title, f"{summary}. {found.signature}", found.predictions, found.vocabulary)
+        out.write_text(text, encoding="utf-8")
+    click.echo(out)
+
+
+@commands.command("compare-by-frequency")
+@click.argument("first", type=EXISTING)
+@click.argument("second", type=EXISTING)
+@click.argument("data", type=EXISTING)
+@click.option("--split", type=click.Choice(SPLITS), default="test", help="Part of the dataset.")
+@click.option("--buckets", "number", default=10, type=click.IntRange(min=1), help="How many.")
+@click.option(
+    "--equal", type=click.Choice(["types", "tokens"]), default="types", help="What each has as many of."
+)
+@click.option("--figure", type=ANY_PATH, help="Also draw it: .png, .svg or .pdf.")
+@device_option
+@json_option
+def compare_by_frequency(*, data: Path, figure: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Mean difference in log perplexity, checkpoint SECOND minus FIRST, by word frequency in train.
+
+    Of a pointer sentinel-LSTM as SECOND also the mean gate, and how far back its pointer points.
+    """
+    found = compare_checkpoints(data=data, **options)
+    if figure is not None:
+        names = [str(signature["model"]) for signature in found.signatures]
+        save_figure(figure, found.buckets, found.pointer, (names[0], names[1]))
+    if as_json:
+        click.echo(json.dumps(comparison_fields(found)))
+        return
+    click.echo("count in train     types   tokens  difference   gate")
+    for bucket in found.buckets:
+        difference = "-" if bucket.difference is None else f"{bucket.difference:+.4f}"
+        gate = "-" if bucket.gate is None else f"{bucket.gate:.3f}"
+        span = f"{bucket.least}-{bucket.most}"
+        click.echo(f"{span:<16} {bucket.types:>7} {bucket.tokens:>8} {difference:>11} {gate:>6}")
+    if found.pointer is not None:
+        click.echo(f"pointer: half of its attention within {found.pointer.half} words")
+    for score, signature in zip(found.scores, found.signatures, strict=True):
+        click.echo(f"perplexity {score.perplexity:.2f}  {signature}")
 
 
 def main() -> None:

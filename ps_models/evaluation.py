@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -120,3 +121,12 @@ def _padded(
         log_probs, state = model(columns.to(device), state)
         parts.append(-log_probs.double().cpu())
     return torch.cat(parts, dim=1)
+
+
+def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "cpu") -> Any:  # noqa: ANN401 - each model has its own state
+    """The state of a model after it has read a text from its start, of one row."""
+    with evaluating(model), torch.no_grad():
+        state = model.initial_state(1)  # type: ignore[operator]
+        for chunk in torch.split(tokens, CHUNK) if len(tokens) else ():
+            _, state = model(chunk[None].to(device), state)
+    return state

@@ -38,6 +38,12 @@ class Pointing:
     back: Tensor  # float64, (window,): attention, summed, to the word 1, 2, … back
     right: Tensor  # float64, (window,): the part of it that fell on the word that came
 
+    @property
+    def half(self) -> int:
+        """How far back half of the attention is."""
+        shares = self.back.cumsum(0) / self.back.sum()
+        return int((shares < 0.5).sum()) + 1
+
 
 def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
     """The bucket of each word, 0 for the most frequent ones.
