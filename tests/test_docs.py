@@ -1,0 +1,341 @@
+"""The documentation says what is so: examples run, links lead somewhere, the commands' page is fresh.
+
+Examples are fenced as `console` (a command after `$ `, then its output) or `python`. A comment right above a
+fence says `network` (checked against the commands, not run) or `not run: REASON`. In shown output `…` on a
+line of its own stands for any lines, and a number for any number: extraction may improve without a change to
+the documents.
+"""
+
+import ast
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+
+from wikitext_builder.cli import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+SAMPLE = Path("wikitext_builder/sample/sample.xml")
+
+FENCE = re.compile(
+    r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+LINK = re.compile(r"\[[^\]\n]*\]\(([^()\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+NAMED_FILE = re.compile(r"(?:docs|tests|wikitext_builder|ps_models|benchmarks)/[\w./-]+\.\w+")
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block, and the comment above it."""
+
+    kind: str
+    text: str
+    note: str
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def fences(path: Path) -> list[Fence]:
+    found = FENCE.finditer(path.read_text(encoding="utf-8"))
+    return [Fence(match["kind"], match["text"], match["note"] or "") for match in found]
+
+
+def commands(fence: Fence) -> Iterator[tuple[str, str]]:
+    """Each command of a console block with the output that is shown for it."""
+    assert fence.text.startswith("$ "), fence.text
+    for part in re.split(r"^\$ ", fence.text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        yield command, output
+
+
+# --- commands
+
+
+def generated_page() -> str:
+    spec = importlib.util.spec_from_file_location("generate_cli", DOCS / "generate_cli.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = module.render()
+    assert isinstance(page, str)
+    return page
+
+
+def test_page_of_commands_is_fresh() -> None:
+    assert (DOCS / "cli.md").read_text(encoding="utf-8") == generated_page(), (
+        "run python docs/generate_cli.py"
+    )
+
+
+def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from leaves(child, f"{path} {name}")
+
+
+COMMANDS = dict(leaves(cli, "wikitext-builder"))
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_and_option_is_documented(path: str) -> None:
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    section = page.split(f"## `{path}`\n", 1)[1].split("\n## ", 1)[0]
+    for option in COMMANDS[path].params:
+        if isinstance(option, click.Option):
+            assert option.help, f"{path}: {option.name} has no help"
+            for text in (*option.opts, *option.secondary_opts):
+                assert re.search(rf"{re.escape(text)}[ ,`]", section), text
+
+
+@pytest.mark.parametrize("name", [path.split()[-1] for path in COMMANDS if len(path.split()) == 2])
+def test_every_command_is_in_the_changelog(name: str) -> None:
+    assert re.search(rf"`{name}\b", (DOCS / "changelog.md").read_text(encoding="utf-8"))
+
+
+def check_command(words: list[str]) -> None:
+    """Whether a command line names commands, options and choices that there are."""
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        assert words, "a command is missing"
+        name, *words = words
+        assert name in command.commands, f"there is no command {name}"
+        command = command.commands[name]
+    context = click.Context(command)
+    values, rest, _ = command.make_parser(context).parse_args(args=list(words))
+    assert not rest, f"{rest} belongs to nothing"
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        assert value or not parameter.required, f"{parameter.name} is missing"
+        if value and isinstance(parameter.type, click.Choice):
+            parameter.type.convert(value, parameter, context)
+
+
+UNRUN = [
+    pytest.param(command, id=f"{name_of(path)}: {command[:60]}")
+    for path in DOCUMENTS
+    for fence in fences(path)
+    if fence.kind == "console" and fence.note == "network"
+    for command, _ in commands(fence)
+]
+
+
+@pytest.mark.parametrize("command", UNRUN)
+def test_examples_of_the_network_name_real_commands(command: str) -> None:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars="|>")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    end = next((at for at, word in enumerate(words) if set(word) <= set("|>")), len(words))
+    assert words[0] == "wikitext-builder"
+    check_command(words[1:end])
+
+
+def test_the_check_of_examples_finds_what_is_wrong() -> None:
+    wrong_ones = (
+        "fetsch --store a",
+        "fetch --store a --as-off 2016",
+        "fetch --limit 3",
+        "verify",
+        "build wikitext-3 --store a --out b",
+        "build demo more --store a --out b",
+    )
+    for wrong in wrong_ones:
+        with pytest.raises((AssertionError, click.UsageError)):
+            check_command(wrong.split())
+
+
+# --- examples
+
+
+def test_every_fence_is_of_a_known_kind() -> None:
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n```") == 2 * len(fences(path)), path
+        for fence in fences(path):
+            assert fence.kind in ("console", "python", "text", "bibtex"), (path, fence)
+            assert not fence.note or fence.note == "network" or fence.note.startswith("not run: ")
+
+
+def runnable(path: Path) -> list[Fence]:
+    return [fence for fence in fences(path) if fence.kind in ("console", "python") and not fence.note]
+
+
+def plain(text: str) -> str:
+    """Output without what may change: numbers, widths, spaces at the ends of lines."""
+    text = re.sub(r"\d[\d.,]*\d|\d", "#", text)
+    lines = (" ".join(re.sub("--+", "--", line).split()) for line in text.splitlines())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def assert_shown(shown: str, output: str) -> None:
+    """Whether output is what a document shows."""
+    pattern = "".join(
+        r"(?:.*\n)*" if line == "…" else f"{re.escape(line)}\n" for line in plain(shown).splitlines()
+    )
+    assert re.fullmatch(pattern, plain(output)), f"shown:\n{shown}\nreally:\n{output}"
+
+
+def test_shown_output_is_compared() -> None:
+    assert_shown("a  1,234 b\n…\n", "a 5 b\nmore\n\nlines\n")
+    with pytest.raises(AssertionError):
+        assert_shown("a 1\n", "a 1\nand more\n")
+    with pytest.raises(AssertionError):
+        assert_shown("", "something\n")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with the bundled sample, as in a clone."""
+    (tmp_path / SAMPLE).parent.mkdir(parents=True)
+    shutil.copy(ROOT / SAMPLE, tmp_path / SAMPLE)
+    return tmp_path
+
+
+def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    offline = {"HF_HOME": str(place / "hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    return subprocess.run(
+        command,
+        cwd=place,
+        env={**os.environ, **offline, "PATH": programs},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def check_example(command: str, shown: str, place: Path) -> None:
+    done = run(["bash", "-c", command], place)
+    if shown.startswith("wikitext-builder: "):
+        assert done.returncode == 1
+        assert_shown(shown, done.stderr)
+    else:
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert_shown(shown, done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if runnable(path)], ids=name_of)
+def test_examples_run_in_order(path: Path, place: Path) -> None:
+    for fence in runnable(path):
+        if fence.kind == "python":
+            pytest.importorskip("datasets", reason="an example reads with the datasets library")
+            done = run([sys.executable, "-c", fence.text], place)
+            assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
+        else:
+            for command, shown in commands(fence):
+                check_example(command, shown, place)
+
+
+# --- links and names
+
+
+def anchors(path: Path) -> set[str]:
+    """What can stand after `#` in a link to a document."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), target
+        assert there == ROOT or ROOT in there.parents, f"{target} leads out of the project"
+        assert not anchor or anchor in anchors(there), target
+    for code in CODE.findall(text):
+        if NAMED_FILE.fullmatch(code):
+            assert (ROOT / code).exists(), code
+
+
+def test_every_document_can_be_reached_from_the_readme() -> None:
+    reached, todo = set[Path](), [ROOT / "README.md"]
+    while todo:
+        path = todo.pop()
+        reached.add(path)
+        targets = {target.partition("#")[0] for target in LINK.findall(path.read_text(encoding="utf-8"))}
+        paths = {(path.parent / target).resolve() for target in targets if not target.startswith("https://")}
+        for folder in [one for one in paths if one == DOCS / "decisions"]:
+            paths |= set(folder.glob("*.md"))
+        todo += [one for one in paths if one.suffix == ".md" and one not in reached]
+    assert set(DOCUMENTS) <= reached
+
+
+def tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so what belongs to the project is not known")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    return [ROOT / os.fsdecode(name) for name in names.split(b"\0") if name]
+
+
+def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
+    ours = re.compile(
+        rb"(?<![\w.<])/(?:" + b"|".join((b"wor" + b"k", b"roo" + b"t", b"hom" + b"e")) + rb")/\w"
+    )
+    for path in tracked():
+        if path.is_file() and path.suffix != ".xml":
+            found = ours.search(path.read_bytes())
+            assert found is None, f"{path}: {found}"
+
+
+def test_every_reason_of_rejection_is_documented() -> None:
+    page = (DOCS / "errors.md").read_text(encoding="utf-8")
+    reasons = set()
+    for path in (ROOT / "wikitext_builder").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "RejectedError"
+            if called and isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant):
+                reasons.add(str(node.args[0].value))
+    assert {"too-large", "hidden", "missing"} <= reasons
+    assert [reason for reason in sorted(reasons) if f"`{reason}`" not in page] == []
+
+
+# --- docstrings
+
+
+def public(tree: ast.Module, path: Path) -> Iterator[tuple[str, str | None]]:
+    """The public names of a module and their docstrings, the module itself first."""
+    yield str(path), ast.get_docstring(tree)
+    todo: list[tuple[str, ast.stmt]] = [("", node) for node in tree.body]
+    while todo:
+        before, node = todo.pop()
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if node.name.startswith("_"):
+            continue
+        yield f"{path}: {before}{node.name}", ast.get_docstring(node)
+        if isinstance(node, ast.ClassDef):
+            todo += [(f"{node.name}.", inner) for inner in node.body]
+
+
+@pytest.mark.parametrize("package", ["wikitext_builder", "ps_models"])
+def test_every_public_name_has_a_docstring(package: str) -> None:
+    modules = sorted((ROOT / package).rglob("*.py"))
+    assert modules
+    for path in modules:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for name, docstring in public(tree, path.relative_to(ROOT)):
+            assert docstring, f"{name} has no docstring"
+            assert docstring.splitlines()[0].strip(), f"{name}: its first line says nothing"
