@@ -184,3 +184,41 @@ def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     assert result.stdout == "1\n"
     assert "BuilderError" in result.stderr
     assert "cannot be written" in result.stderr
+
+
+def test_a_listing_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.note_listing("en category Good articles", ["B", "A"], "page|2")
+        store.note_listing("en category Good articles", ["B", "C"], "done")
+        store.note_listing("en category Featured articles", ["D"], "page|3")
+        assert store.listed("en category Good articles") == ["A", "B", "C"]
+        assert store.progress("en category Good articles") == "done"
+        assert store.missing("en") == [], "what is listed is not wanted yet"
+
+
+def test_redirects_come_back(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [page(1, title="AT&T")], source="test", redirects={"ATT": "AT&T", "At and t": "AT&T"})
+        assert store.redirects("en") == {"ATT": "AT&T", "At and t": "AT&T"}
+        assert store.redirects("de") == {}
+
+
+def test_calls_that_could_not_be_expanded_are_apart_from_those_that_expand_to_nothing(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add_expansions("en", 1, {"{{a}}": ""}, {"{{b}}": "error", "{{c}}": "error"})
+        assert store.expansions("en", 1) == {"{{a}}": ""}
+        assert store.failed_expansions("en", 1) == {"{{b}}": "error", "{{c}}": "error"}
+        assert store.expansion_counts("en") == {"": 1, "error": 2}
+        store.add_expansions("en", 1, {"{{b}}": "x"})
+        assert store.failed_expansions("en", 1) == {"{{c}}": "error"}
+
+
+def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        wanted = [Wanted(title="A"), Wanted(title="A", as_of="2016-01-01T00:00:00Z")]
+        assert store.want("en", wanted) == store.wanted_count("en") == 2
+        young = Rejected(title="A", reason="not-yet-created", detail="of 2017")
+        store.add("en", [], source="test", settled=[wanted[1]], rejected=[young])
+        assert store.rejected("en") == [young]
+        store.add("en", [page(1, title="A")], source="test", settled=[wanted[0]])
+        assert store.rejected("en") == []
