@@ -98,6 +98,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     header["check"] = _check(header, tensors)
     part = path.with_name(f".{path.name}.part")
     save_file(tensors, part, header)
+    part.chmod(0o644)  # safetensors makes it readable by its owner alone
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     part.replace(path)

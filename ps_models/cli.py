@@ -214,8 +214,7 @@ def compare_by_frequency(*, data: Path, figure: Path | None, as_json: bool, **op
     """
     found = compare_checkpoints(data=data, **options)
     if figure is not None:
-        names = [str(signature["model"]) for signature in found.signatures]
-        save_figure(figure, found.buckets, found.pointer, (names[0], names[1]))
+        save_figure(figure, found.buckets, found.pointer)
     if as_json:
         click.echo(json.dumps(comparison_fields(found)))
         return

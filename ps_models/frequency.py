@@ -128,14 +128,12 @@ def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "
     return Pointing(gates=torch.cat(gates), back=back, right=right)
 
 
-def save_figure(
-    path: Path, buckets: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]
-) -> None:
+def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None) -> None:
     """Draw the comparison: differences by bucket, and of a pointer its gate and how far back it points."""
     figure = Figure(figsize=(9 if pointer is not None else 5, 3.2), layout="constrained")
     columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
     _bars(columns[0], buckets, [bucket.difference for bucket in buckets])
-    columns[0].set_ylabel(f"mean nats: {names[1]}\nminus {names[0]}", parse_math=False)
+    columns[0].set_ylabel("mean nats, second minus first model")
     columns[0].axhline(0, color="black", linewidth=0.5)
     if pointer is not None:
         _bars(columns[1], buckets, [bucket.gate for bucket in buckets])

@@ -14,18 +14,18 @@ from wikitext_builder.vocabulary import Vocabulary
 
 FORMATS = (".png", ".svg", ".pdf")
 POINTER, SOFTMAX = "#c26a00", "#2a78d6"
+HEADING = 12  # words before the predicted one that are shown above
 LABELLED = 12  # words of the window that are named, those with the most attention
 STYLE: Any = {"svg.hashsalt": "ps-models", "svg.fonttype": "none", "font.size": 9.0}
 
 
-def save_picture(path: Path, prediction: Prediction, vocabulary: Vocabulary, *, context: str = "") -> None:
+def save_picture(path: Path, prediction: Prediction, vocabulary: Vocabulary) -> None:
     """Draw a prediction as PNG, SVG or PDF.
 
     Args:
         path: Where; its ending says how.
         prediction: What is drawn.
         vocabulary: The words of the ids.
-        context: The words before, for the heading.
 
     Raises:
         BuilderError: The ending is none of FORMATS.
@@ -35,13 +35,14 @@ def save_picture(path: Path, prediction: Prediction, vocabulary: Vocabulary, *, 
             f"{path}: cannot draw {path.suffix or 'without an ending'}; use {', '.join(FORMATS)}"
         )
     with mpl.rc_context(STYLE):
-        figure = _drawn(prediction, vocabulary, context)
+        figure = _drawn(prediction, vocabulary)
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _drawn(prediction: Prediction, vocabulary: Vocabulary, context: str) -> Figure:
+def _drawn(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
+    before = " ".join(vocabulary.decode(prediction.window[-HEADING:]))
     word = vocabulary.tokens[prediction.word]
-    heading = f"{context} [{word}]   p = {prediction.probability:.3g}".strip()
+    heading = f"{before} [{word}]   p = {prediction.probability:.3g}".strip()
     if prediction.gate is None:
         figure = Figure(figsize=(4, 2.6), layout="constrained")
         figure.suptitle(heading, fontsize=9, parse_math=False)
@@ -63,6 +64,7 @@ def _drawn(prediction: Prediction, vocabulary: Vocabulary, context: str) -> Figu
 def _window(axes: Any, prediction: Prediction, vocabulary: Vocabulary) -> None:  # noqa: ANN401 - untyped axes
     backs = [back for back, _ in prediction.attention]
     axes.bar([-back for back in backs], [share for _, share in prediction.attention], color=POINTER)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlim(-len(prediction.window) - 1, 0)
     axes.set_ylim(0, 1.45 * max((share for _, share in prediction.attention), default=1.0))
     axes.set_xlabel("place in the window")

@@ -36,18 +36,19 @@ ZAREMBA = {
 }  # [Z] a new mask each step, none on recurrences
 SEGMENTS = {"bptt": 1}  # [Z] [G] plain segments of `stride` tokens
 SMALL_TRAINING = {
+    "batch_size": 16,  # [O] twice the updates of 32 in as many epochs
     "optimizer": "adamw",  # [O]
-    "learning_rate": 3e-3,  # [O] best of a few tried for 100 updates, docs/models
+    "learning_rate": 0.01,  # [O] on PTB after 240 updates better than 0.003: valid 284, not 315
     "loss": "token",  # [O]
     "schedule": "decay-after",  # [O] a fixed budget, the same for each model
-    "decay_after": 4,  # [O]
+    "decay_after": 2,  # [O]
     "decay": 0.4,  # [O]
-    "epochs": 7,  # [O]
+    "epochs": 5,  # [O]
 }
 SMALL = {"hidden_size": 200, "init": 0.1}  # [Z] small
 LIGHT = {"input_dropout": 0.2, "layer_dropout": 0.2, "output_dropout": 0.2, "zoneout": 0.1}  # [O] for H = 200
 TINY = {"hidden_size": 64, "init": 0.1, **LIGHT}  # [O]
-TINY_TRAINING = {**SMALL_TRAINING, "batch_size": 16, "stride": 50, "bptt": 50}  # [O]
+TINY_TRAINING = {**SMALL_TRAINING, "stride": 50, "bptt": 50}  # [O]
 GAL_TRAINING = {  # [G]
     **SEGMENTS,
     "batch_size": 20,
@@ -65,7 +66,7 @@ GAL = {"zoneout": 0.0, "per_gate": True, "init": 0.04, "softmax_bias": True}  # 
 PRESETS: dict[str, dict[str, Preset]] = {
     "lstm": {
         "small": Preset(
-            about="H = 200, plain dropout between layers; a budget of 7 epochs",
+            about="H = 200, plain dropout between layers; a budget of 5 epochs",
             model={
                 **SMALL,
                 **ZAREMBA,
@@ -168,13 +169,15 @@ PRESETS: dict[str, dict[str, Preset]] = {
     },
     "pointer-sentinel-lstm": {
         "small": Preset(
-            about="H = 200; a budget of 7 epochs", model={**SMALL, **LIGHT}, training=SMALL_TRAINING
+            about="H = 200; a budget of 5 epochs",
+            model={**SMALL, **LIGHT, "initial_gate": 0.9},  # [O] after 240 updates 315, not 333
+            training=SMALL_TRAINING,
         ),
         "medium": Preset(about="the paper's model with K = L, PTB 72.4 / 70.9 in the paper with K = 1"),
         "medium-k1": Preset(about="the paper's model and its schedule, K = 1", training={"stride": 1}),  # [M]
         "tiny": Preset(
             about="H = 64, L = 50, minutes on a small dataset",
-            model={**TINY, "window": 50},
+            model={**TINY, "window": 50, "initial_gate": 0.9},
             training=TINY_TRAINING,
         ),
     },
