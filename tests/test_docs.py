@@ -121,8 +121,9 @@ def check_command(words: list[str]) -> None:
     assert not rest, f"{rest} belongs to nothing"
     for parameter in command.params:
         value = values.get(parameter.name or "")
-        assert value or not parameter.required, f"{parameter.name} is missing"
-        if value and isinstance(parameter.type, click.Choice):
+        given = isinstance(value, str | tuple)  # what is not given is None or a mark of click's own
+        assert given or not parameter.required, f"{parameter.name} is missing"
+        if given and isinstance(parameter.type, click.Choice):
             parameter.type.convert(value, parameter, context)
 
 
