@@ -1,0 +1,72 @@
+"""The real command line in a process of its own."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-c", "from wikitext_builder.cli import main; main()")
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment of a child that finds this tree's packages and no settings of the caller's."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))
+    }
+    return {**kept, "PYTHONPATH": str(ROOT), **changes}
+
+
+def run(*arguments: object, before: tuple[str, ...] = (), **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `wikitext-builder` to its end; it must not take longer than two minutes."""
+    options = {"env": environment(), "timeout": 120, "encoding": "utf-8", **options}
+    return subprocess.run(
+        [*before, *COMMAND, *map(str, arguments)], capture_output=True, check=False, **options
+    )
+
+
+def done(*arguments: object, **options: Any) -> str:
+    """Run it, expect success, and return what it printed."""
+    result = run(*arguments, **options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def refused(*arguments: object, **options: Any) -> str:
+    """Run it, expect a clear error in one paragraph instead of a traceback, and return that paragraph."""
+    result = run(*arguments, **options)
+    assert result.returncode in (1, 2), result
+    assert "Traceback" not in result.stderr, result.stderr
+    message = [
+        line for line in result.stderr.splitlines() if line.startswith(("wikitext-builder: ", "Error: "))
+    ]
+    assert len(message) == 1, result.stderr
+    assert len(message[0]) < 1000, message
+    return message[0]
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start it in a process group of its own, to be killed."""
+    options = {"env": environment(), "encoding": "utf-8", "start_new_session": True, **options}
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a started process and all its children with signal 9."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def small_files(limit: int) -> Any:
+    """For `preexec_fn`: no file may grow over the limit, which is what a full disk is to a process."""
+
+    def set_limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return set_limit
