@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wikitext_builder.answers import ApiError, expected_parts
@@ -20,11 +20,10 @@ MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
 MAX_REQUEST_BYTES = 200_000  # of the calls that go in one request
 MAX_TEXT_BYTES = 1_000_000  # of what one call expands to
 MARK = "%(({}))%"  # no wiki syntax, and rare; what stands in a page anyway is found by the order of the marks
-FAILURES = {  # what MediaWiki says in the text, and our word for it
-    "error": re.compile(r"""class=["']?[\w -]*\berror\b"""),
-    "no-template": re.compile(r"\[\[:[^\[\]|{}]+:[^\[\]|{}]+\]\]"),
-    "strip-marker": re.compile("\x7f"),
-}
+TEMPLATE_NAMESPACE = 10
+ERROR = re.compile(r"""class=["']?[\w -]*\berror\b""")  # of MediaWiki, its extensions and Lua modules
+NO_TEMPLATE = re.compile(r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]")  # what a call of an absent template gives
+STRIP_MARKER = "\x7f"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +170,8 @@ def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, 
         pieces = parted(str(answer["expandtemplates"]["wikitext"]), len(calls))
     if pieces is None:
         return [("", "lost-mark")] * len(calls)
-    return [(("", failure) if (failure := failure_of(piece)) else (piece, "")) for piece in pieces]
+    names = [name for name, number in wikipedia.site().namespaces.items() if number == TEMPLATE_NAMESPACE]
+    return [(("", failure) if (failure := failure_of(piece, names)) else (piece, "")) for piece in pieces]
 
 
 def marked(calls: Sequence[str]) -> str:
@@ -199,13 +199,15 @@ def parted(text: str, count: int) -> list[str] | None:
     return [text[ends[number] : places[number + 1]] for number in range(count)]
 
 
-def failure_of(text: str) -> str:
+def failure_of(text: str, template_names: Container[str]) -> str:
     """Why an expansion is none; empty where it is one.
 
-    >>> failure_of('<strong class="error">Division by zero.</strong>'), failure_of("[[:Template:Nope]]")
-    ('error', 'no-template')
-    >>> failure_of("5&nbsp;km"), failure_of("[[:Category:Cities|cities]]")
-    ('', '')
+    `template_names` are the names of the namespace Template in lower case.
+
+    >>> failure_of('<strong class="error">Division by zero.</strong>', ["template"])
+    'error'
+    >>> failure_of("by [[:Template:Nope]]", ["template"]), failure_of("[[:Category:Cities]]", ["template"])
+    ('no-template', '')
     """
     try:
         size = len(text.encode())
@@ -213,6 +215,8 @@ def failure_of(text: str) -> str:
         return "not-unicode"
     if size > MAX_TEXT_BYTES:
         return "too-large"
-    if FAILURES["no-template"].fullmatch(text.strip()):
+    if any(found[1].lower() in template_names for found in NO_TEMPLATE.finditer(text)):
         return "no-template"
-    return next((name for name in ("error", "strip-marker") if FAILURES[name].search(text)), "")
+    if ERROR.search(text):
+        return "error"
+    return "strip-marker" if STRIP_MARKER in text else ""

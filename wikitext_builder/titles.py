@@ -9,7 +9,7 @@ from functools import cache
 from wikitext_builder.languages import Language
 
 MAX_TITLE_BYTES = 255  # https://www.mediawiki.org/wiki/Manual:Page_title
-ILLEGAL = re.compile(r"[\x00-\x1f\x7f#<>\[\]|{}\ufffd\ud800-\udfff]|~~~|%[0-9A-Fa-f]{2}|&[\w#]+;")
+ILLEGAL = re.compile(r"[\x00-\x1f\x7f#<>\[\]|{}\ufffd\ud800-\udfff]|~~~|%[0-9A-Fa-f]{2}")
 RELATIVE = re.compile(r"\.\.?|\.\.?/.*|.*/\.\.?/.*|.*/\.\.?", re.DOTALL)
 SPACES = re.compile(r"[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 BIDI_MARKS = re.compile(r"[\u200e\u200f\u202a-\u202e]")

@@ -8,12 +8,15 @@ import pytest
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
 from tests.mediawiki.wiki import Wiki
+from tests.test_titles import BAD as BAD_TITLES
+from tests.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetch import fetch
 from wikitext_builder.languages import LANGUAGES
 from wikitext_builder.selection import Category, ListPage, LockFile
 from wikitext_builder.status import status
 from wikitext_builder.store import Store, sha1_of
+from wikitext_builder.titles import title_fault
 
 MEMBERS = exports.ARTICLES + list(exports.CORE.values()).count("Good") + 1  # and `Was a redirect`
 STARRED = exports.BIG + list(exports.CORE.values()).count("Featured")
@@ -266,3 +269,18 @@ def test_warnings_of_the_api_are_kept(wiki: Wiki) -> None:
     with ask(wiki.api) as wikipedia:
         wikipedia.request({"action": "query", "prop": "quux"})
         assert wikipedia.warnings == {'query: Unrecognized value for parameter "prop": quux'}
+
+
+def test_titles_that_we_refuse_are_those_that_mediawiki_refuses(wiki: Wiki) -> None:
+    # A bar parts titles for the API, and a fragment is cut off: these cannot be asked for.
+    asked = [
+        title
+        for title in (*GOOD_TITLES, *BAD_TITLES)
+        if title.strip(" _") and not set(title) & set("|#\ud800")
+    ]
+    with ask(wiki.api) as wikipedia:
+        found = wikipedia.find({"titles": "|".join(asked)})
+    for title in asked:
+        name = found.renamed.get(title, title)
+        refused = bool(found.pages[name].invalid)
+        assert refused == bool(title_fault(title)), title
