@@ -22,7 +22,7 @@ from torch.nn import functional
 from ps_models.dropout import dropout_mask, masked, type_mask, zone_mask
 from ps_models.language_model import detach
 from ps_models.recurrence import lstm_steps
-from ps_models.softmax import AdaptiveSoftmax, Output, Softmax, wide
+from ps_models.softmax import AdaptiveSoftmax, Output, Softmax, product_type, wide
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class LSTMLayer(nn.Module):
         ):
             return self._cudnn(masked(inputs_TBE, input_mask), start, at)
         gates_TBG = self._gates(inputs_TBE, input_mask)
-        weight_GH = self.weight_hh.to(_product_type(self.weight_hh))
+        weight_GH = self.weight_hh.to(product_type(self.weight_hh))
         hidden_TBH, cells_TBH = lstm_steps(
             gates_TBG, *start, weight_GH, zone_h=zones[0], zone_c=zones[1], mask=recurrent_mask
         )
@@ -126,14 +126,6 @@ class LSTMLayer(nn.Module):
 
 def _per_gate(mask: Tensor | None) -> bool:
     return mask is not None and mask.dim() == 4
-
-
-def _product_type(weight: Tensor) -> torch.dtype:
-    """The type of products: that of autocast where it is on."""
-    device = weight.device.type
-    if weight.dtype == torch.float32 and torch.is_autocast_enabled(device):
-        return torch.get_autocast_dtype(device)
-    return weight.dtype
 
 
 class LSTM(nn.Module):

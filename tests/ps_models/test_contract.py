@@ -23,7 +23,7 @@ CACHE = NeuralCacheConfig(window=4, weight=0.4)
 TRAINABLE = {
     "lstm": lambda: LSTM(LSTM_CONFIG),
     "lstm-tied": lambda: LSTM(replace(LSTM_CONFIG, tied=True, softmax_bias=True)),
-    "lstm-adaptive": lambda: LSTM(replace(LSTM_CONFIG, cutoffs=(3, 6))),
+    "lstm-adaptive": lambda: LSTM(replace(LSTM_CONFIG, hidden_size=16, cutoffs=(3, 6))),
     "lstm-zaremba": lambda: LSTM(replace(LSTM_CONFIG, locked=False, zoneout=0)),
     "lstm-zoneout-both": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3)),
     "lstm-gal": lambda: LSTM(GAL),

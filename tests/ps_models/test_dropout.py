@@ -1,0 +1,122 @@
+"""Masks: their rates, what they are locked over, and what they leave alone."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from ps_models.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.lstm import LSTM, LSTMConfig
+
+LIKE = torch.zeros(1)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(7)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_masks_keep_the_mean(rate: float):
+    mask = dropout_mask(rate, (400, 400), LIKE)
+    assert mask is not None
+    assert (mask == 0).float().mean().item() == pytest.approx(rate, abs=0.01)
+    assert mask.mean().item() == pytest.approx(1, abs=0.02)
+
+
+def test_no_rate_is_no_mask():
+    assert dropout_mask(0, (2,), LIKE) is None
+    assert zone_mask(0, (2,), LIKE) == 0
+    assert masked(LIKE, None) is LIKE
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0])
+def test_rates_outside_are_refused(rate: float):
+    with pytest.raises(ValueError, match="at least 0 and less than 1"):
+        dropout_mask(rate, (2,), LIKE)
+    with pytest.raises(ValueError, match="at least 0 and less than 1"):
+        zone_mask(rate, (2,), LIKE)
+
+
+def test_a_word_type_is_dropped_in_all_of_a_row_or_none():
+    tokens = torch.randint(6, (50, 30))
+    mask = type_mask(0.5, tokens, LIKE)
+    assert mask is not None
+    for row, kept in zip(tokens, mask, strict=True):
+        assert all(len(kept[row == word].unique()) == 1 for word in row.unique())
+    assert len({tuple(kept[row == 0].unique().tolist()) for row, kept in zip(tokens, mask, strict=True)}) > 1
+
+
+def test_a_generator_decides():
+    drawn = [dropout_mask(0.5, (99,), LIKE, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(drawn[0], drawn[1])  # type: ignore[arg-type]
+    assert not torch.equal(drawn[0], drawn[2])  # type: ignore[arg-type]
+
+
+PLAIN = LSTMConfig(
+    vocab_size=9, hidden_size=40, input_dropout=0, layer_dropout=0, output_dropout=0, zoneout=0, init=0.3
+)
+
+
+def outputs(config: LSTMConfig) -> torch.Tensor:
+    model = LSTM(config).train()
+    hidden, _ = model.run(torch.zeros(2, 30, dtype=torch.int64), model.initial_state(2), at=30)
+    return hidden.detach()
+
+
+def test_locked_dropout_drops_the_same_outputs_at_each_step():
+    dropped = outputs(replace(PLAIN, output_dropout=0.5)) == 0
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
+    assert dropped.float().mean().item() == pytest.approx(0.5, abs=0.2)
+    assert not torch.equal(dropped[0], dropped[1])
+
+
+def test_dropout_that_is_not_locked_differs_from_step_to_step():
+    dropped = outputs(replace(PLAIN, output_dropout=0.5, locked=False)) == 0
+    assert not torch.equal(dropped[:, 0], dropped[:, 1])
+
+
+def test_zoneout_keeps_previous_outputs():
+    hidden = outputs(replace(PLAIN, zoneout=0.3, layers=1))
+    kept = hidden[:, 1:] == hidden[:, :-1]
+    assert kept.float().mean().item() == pytest.approx(0.3, abs=0.05)
+    assert not torch.equal(kept[:, 0], kept[:, 1])
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "type_dropout",
+        "input_dropout",
+        "layer_dropout",
+        "output_dropout",
+        "recurrent_dropout",
+        "zoneout",
+        "zoneout_cell",
+    ],
+)
+@pytest.mark.parametrize("per_gate", [False, True])
+def test_each_rate_acts_in_training_alone(rate: str, per_gate: bool):
+    model, tokens = LSTM(replace(PLAIN, per_gate=per_gate, **{rate: 0.5})), torch.randint(9, (2, 12))  # type: ignore[arg-type]
+    state = model.initial_state(2)
+    model.train()
+    assert not torch.equal(model(tokens, state)[0], model(tokens, state)[0])
+    model.eval()
+    scores, _ = model(tokens, state)
+    assert torch.equal(scores, model(tokens, state)[0])
+    if not rate.startswith("zoneout"):
+        plain = LSTM(PLAIN).eval()
+        plain.load_state_dict(model.state_dict())
+        torch.testing.assert_close(scores, plain(tokens, state)[0])
+
+
+def test_masks_are_shared_by_the_steps_that_regenerate_a_window_and_those_scored():
+    """One call draws once: the state it returns and the scores come of the same masks."""
+    config = replace(PLAIN, input_dropout=0.5, recurrent_dropout=0.5, layer_dropout=0.5)
+    model, tokens = LSTM(config).train(), torch.randint(9, (2, 12))
+    torch.manual_seed(1)
+    whole, _ = model.run(tokens, model.initial_state(2), at=12)
+    torch.manual_seed(1)
+    again, state = model.run(tokens, model.initial_state(2), at=5)
+    assert torch.equal(whole, again)
+    torch.testing.assert_close(state.h_BLH[:, -1], whole[:, 4])

@@ -1,0 +1,85 @@
+"""Sizes of the table's rows against the papers' formulas, and what training needs of the LSTM."""
+
+import pytest
+import torch
+
+from ps_models.lstm import LSTM, LSTMConfig
+from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+
+PTB, WIKITEXT_2, WIKITEXT_103 = 10_000, 33_278, 267_735
+
+
+def parameters(model: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(("hidden", "millions"), [(650, 19.77), (1500, 66.01)])
+def test_ptb_sizes_are_zarembas(hidden: int, millions: float):
+    """20 M and 66 M in the paper's table: two layers of 8 H^2 + 4 H, an embedding and a softmax."""
+    with torch.device("meta"):
+        model = LSTM(LSTMConfig(vocab_size=PTB, hidden_size=hidden))
+    count = 2 * (8 * hidden**2 + 4 * hidden) + 2 * PTB * hidden
+    assert parameters(model) == count
+    assert count / 1e6 == pytest.approx(millions, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "tied", "millions"),
+    [
+        (PTB, False, 20.19),  # the paper's 21 M
+        (PTB, True, 13.69),
+        (WIKITEXT_2, False, 50.45),  # the paper says 21 M, which is the count for PTB
+        (WIKITEXT_2, True, 28.82),
+        (WIKITEXT_103, False, 355.24),
+        (WIKITEXT_103, True, 181.22),
+    ],
+)
+def test_pointer_sentinel_medium_sizes(vocabulary: int, tied: bool, millions: float):
+    with torch.device("meta"):
+        model = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=vocabulary, tied=tied))
+    h = 650
+    count = 2 * (8 * h**2 + 4 * h) + h**2 + 2 * h + (1 if tied else 2) * vocabulary * h
+    assert parameters(model) == count
+    assert count / 1e6 == pytest.approx(millions, abs=0.01)
+
+
+def test_tied_weights_are_one_tensor_after_loading():
+    config = LSTMConfig(vocab_size=9, hidden_size=4, tied=True)
+    model, other = LSTM(config), LSTM(config)
+    other.load_state_dict(model.state_dict())
+    assert other.softmax.weight is other.embedding.weight  # type: ignore[attr-defined]
+    torch.testing.assert_close(other.embedding.weight, model.embedding.weight)
+
+
+def test_tied_adaptive_is_refused():
+    with pytest.raises(ValueError, match="cannot be tied"):
+        LSTM(LSTMConfig(vocab_size=9, hidden_size=4, tied=True, cutoffs=(3,)))
+
+
+def test_dropout_that_is_not_locked_has_no_mask_for_a_text():
+    model = LSTM(LSTMConfig(vocab_size=9, hidden_size=4, locked=False))
+    with pytest.raises(ValueError, match="locked=False"):
+        model.locked_masks(2, torch.Generator())
+
+
+def test_learns_a_text_by_heart():
+    torch.manual_seed(0)
+    config = LSTMConfig(
+        vocab_size=7,
+        hidden_size=32,
+        input_dropout=0,
+        layer_dropout=0,
+        output_dropout=0,
+        zoneout=0.1,
+        init=0.2,
+    )
+    model, text = LSTM(config), torch.randint(7, (1, 40))
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)
+    for _ in range(80):
+        optimizer.zero_grad()
+        nats, _ = model.loss(text, model.initial_state(1))
+        nats.mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        scores, _ = model.eval()(text, model.initial_state(1))
+    assert scores.mean().exp().item() > 0.8
