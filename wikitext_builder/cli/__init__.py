@@ -47,7 +47,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", newline="\n")
     try:
-        cli(standalone_mode=False)
+        cli(prog_name="wikitext-builder", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
@@ -57,7 +57,8 @@ def main() -> None:
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         _fail(STOPPED, 130)
-    except BrokenPipeError:  # the reader of our stdout has gone: `| head` is no error
+    except (BrokenPipeError, SystemExit):  # click makes the second of the first, and of nothing else here
+        # The reader of our stdout has gone: `| head` is no error. Who asks gets the shell's number for it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:  # stdout on a full disk, say
