@@ -13,7 +13,7 @@ from wikitext_builder.extract.markers import FORMULA, GONE, UNKNOWN
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
 # No such character stands in the official files: formats (ZWSP, soft hyphen, bidi marks), controls,
 # surrogates, private use and unassigned ones.
-UNPRINTABLE = regex.compile(r"[\p{Cf}\p{Cc}\p{Cs}\p{Co}\p{Cn}]+")
+UNPRINTABLE = regex.compile(r"[\p{Cf}\p{Cc}\p{Cs}\p{Co}]+")
 SPACES = re.compile(r"\s+")
 UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
 

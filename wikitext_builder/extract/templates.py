@@ -37,7 +37,8 @@ class TemplateReader:
         function = PARSER_FUNCTIONS.get(head.strip().lower()) if colon or len(parts) == 1 else None
         if function is not None:
             call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
-            return function(call) or ""
+            result = function(call)
+            return self.left_out.mark(source) if result is None else result
         return self.template(template_name(name), parts, source)
 
     def template(self, name: str, parts: list[Part], source: str) -> str:

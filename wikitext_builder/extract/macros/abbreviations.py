@@ -61,6 +61,7 @@ Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define ab
     "ISBNT": first,
     "ISSN": identifiers("ISSN"),
     "OCLC": identifiers("OCLC"),
+    "ASIN": identifier("ASIN"),
     "LCCN": identifier("LCCN"),
     "DOI": identifier("doi:"),
     "Doi": around("doi:", ""),

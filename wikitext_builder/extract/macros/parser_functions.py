@@ -10,6 +10,12 @@ from wikitext_builder.extract.macros.dates import MONTHS, today
 from wikitext_builder.extract.macros.expressions import evaluate
 from wikitext_builder.extract.macros.numbers import grouped
 
+MODULES_WITHOUT_TEXT = re.compile(
+    "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|chart|"
+    "official website|weather|side box|pp|redirect|about|main|unsubst|check for",
+    re.IGNORECASE,
+)
+
 
 def if_(call: Call) -> str:
     """The second argument if the first says anything, else the third."""
@@ -117,9 +123,21 @@ def _of_day(pattern: str) -> Macro:
     return macro
 
 
+def invoke(call: Call) -> str | None:
+    """Nothing of a module for citations and boxes; of other modules nobody knows what they say."""
+    return "" if MODULES_WITHOUT_TEXT.match(call.get("1")) else None
+
+
+def unknown(_call: Call) -> str | None:
+    """What stands on another page or in Wikidata."""
+    return None
+
+
 _NOTHING = text("")
 
 PARSER_FUNCTIONS: dict[str, Macro] = {
+    "#invoke": invoke,
+    **dict.fromkeys(("#section", "#lst", "#lsth", "#property", "#statements"), unknown),
     "#if": if_,
     "#ifeq": if_equal,
     "#iferror": if_error,
@@ -156,8 +174,8 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     **dict.fromkeys(
         listed(
             """
-defaultsort; defaultsortkey; defaultcategorysort; displaytitle; #invoke; #section; #lst; #lsth;
-#coordinates; #related; fullurl; localurl; canonicalurl; filepath; #property; #statements; #babel;
+defaultsort; defaultsortkey; defaultcategorysort; displaytitle;
+#coordinates; #related; fullurl; localurl; canonicalurl; filepath; #babel;
 noexternallanglinks; #seo; #titleparts; #language; int; ns; pagesincategory; pagesincat;
 numberofarticles; numberofusers; #widget; #vardefine; #assessment; #target; #ev; #categorytree;
 #mapframe; #parserfunction; revisionyear

@@ -61,7 +61,7 @@ FAMILIES = re.compile(
 NAMES = frozenset(
     listed(
         """
-24hLM; APLcode; ASIN; ATC; Abbreviations; Academic peer reviewed; According to whom; Adjacent
+24hLM; APLcode; ATC; Abbreviations; Academic peer reviewed; According to whom; Adjacent
 communities; Air forces; Airport codes; Algorithm-end; All plot; Also; Ambiguous; Ambox; Amg
 movie; Amg name; As of?; As written?; Asof?; BBC Programmes; Baseball hall of fame list; Better;
 Better source; Bibliography; Bibliowiki; Books; Books-inline; Boxquote; Br; Break; Britannica;

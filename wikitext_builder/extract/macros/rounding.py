@@ -69,7 +69,9 @@ def default_decimals(value: Value, measure: Measure, source: Unit, target: Unit,
         and floor(number) == number
         and "/" not in target.symbol
     ):
-        adjust = -log10(source.scale)  # whole numbers of metres would give too coarse a number of feet
+        adjust = -log10(
+            source.scale / parts(measure)
+        )  # whole numbers of metres would give too coarse a number of feet
     elif measure.below and measure.below[1] == "in":
         adjust = log10(target.scale) + 2
     else:
