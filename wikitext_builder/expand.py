@@ -93,6 +93,7 @@ def expand(
                 yield Task(page=page, calls=calls)
             progress("expanding", looked_at, len(revision_ids), f"{expanded} calls, {failed.total()} failed")
 
+    wikipedia.on_wait = lambda why: progress("expanding", looked_at, len(revision_ids), why)
     for result in wikipedia.map(lambda task: expand_calls(wikipedia, task), tasks()):
         store.add_expansions(code, result.task.page.revision_id, result.texts, result.failures)
         expanded += len(result.texts)

@@ -83,6 +83,7 @@ def fetch(
     def ask(batch: tuple[Wanted, ...]) -> Outcome:
         return ask_for(wikipedia, batch, selected.locked)
 
+    wikipedia.on_wait = lambda why: progress("fetching", done, len(todo), why)
     for outcome in wikipedia.map(ask, batches(todo)):
         fetched += store.add(
             code,

@@ -234,6 +234,8 @@ def _list_members(
         "cmlimit": "max",
     }
     stage = f"listing {category.name}"
+    count = len(store.listed(listing))
+    wikipedia.on_wait = lambda why: progress(stage, count, None, why)
     for answer in wikipedia.query(parameters, json.loads(position) if position else None):
         token = continuation(wikipedia.api, answer)
         with expected_parts(wikipedia.api):

@@ -83,6 +83,7 @@ class Wikipedia:
         self.language = language
         self.parallel = parallel
         self.requests = 0
+        self.on_wait: Callable[[str], None] = lambda _: None  # told before each long wait, and why
         self.warnings: set[str] = set()
         self._patience = patience or Patience()
         self._transport = Transport(
@@ -168,6 +169,7 @@ class Wikipedia:
         wait = max(own * self._random.uniform(0.5, 1.0), error.wait or 0.0)
         with self._lock:  # who is told to wait waits with all that it does
             self._not_before = max(self._not_before, self._clock() + wait)
+        self.on_wait(f"waiting {wait:.0f} s ({str(error)[:40]})")
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """What a function that asks this wiki gives for each item, in order; as many at once as allowed.

@@ -62,13 +62,21 @@ def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
         wikipedia.site()
         before = wikipedia.requests
         wiki.fail({"match": "rvprop|list=", "times": 2, **rule})
-        report = fetch(store, wikipedia, [FEATURED], limit=4)
+        notes: list[str] = []
+        report = fetch(
+            store,
+            wikipedia,
+            [FEATURED],
+            limit=4,
+            progress=lambda stage, done, total, note="": notes.append(note),
+        )
         assert (report.fetched, report.rejected) == (4, {})
         assert wikipedia.requests == before + 2 + 2
     least = 7.0 if "headers" in rule else 0.25
     assert len(waits) == 2
     assert min(waits) >= least * 0.99
     assert max(waits) <= max(least, 1.0)
+    assert sum(note.startswith("waiting ") for note in notes) == 2
 
 
 LAG = """$wgHooks['ApiMaxLagInfo'][] = static function ( &$info ) {
