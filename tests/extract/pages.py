@@ -37,7 +37,8 @@ def has_only_visible_characters(line: str) -> bool:
 
 
 def cases(name: str) -> list[dict[str, str]]:
-    return json.loads((CASES / f"{name}.json").read_text("utf-8"))["cases"]
+    found: list[dict[str, str]] = json.loads((CASES / f"{name}.json").read_text("utf-8"))["cases"]
+    return found
 
 
 @cache
@@ -47,6 +48,7 @@ def real_articles(month: str) -> tuple[Article, ...]:
 
 def real_pages(month: str) -> Iterator[Page]:
     for dumped in read_pages(data(f"pages/pages-{month}.xml.bz2")):
+        assert isinstance(dumped.content, Page)
         yield dumped.content
 
 

@@ -11,8 +11,8 @@ from wikitext_builder.extract.macros.expressions import evaluate
 from wikitext_builder.extract.macros.numbers import grouped
 
 MODULES_WITHOUT_TEXT = re.compile(
-    "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|chart|"
-    "official website|weather|side box|pp|redirect|about|main|unsubst|check for",
+    "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"
+    "chart|official website|weather|side box|pp|redirect|about|main|unsubst|check for",
     re.IGNORECASE,
 )
 
