@@ -48,7 +48,7 @@ def choose_device(name: str, rank: int = 0) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-        if device.type == "cuda":
+        if device.type == "cuda" and torch.cuda.is_available():
             device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
             torch.cuda.set_device(device)
         torch.zeros(1, device=device)

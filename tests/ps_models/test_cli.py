@@ -1,0 +1,130 @@
+"""The commands: what they print, what they write, how they fail."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from ps_models.cli import commands, main
+from ps_models.signature import Signature
+from tests.ps_models.tiny import make_dataset, settings_of
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    result = CliRunner().invoke(commands, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A dataset and two runs on it."""
+    folder = tmp_path_factory.mktemp("runs")
+    dataset = make_dataset(folder)
+    for model, out in (("lstm", "plain"), ("pointer-sentinel-lstm", "pointer")):
+        options = [part for setting in settings_of(model) for part in ("--set", setting)]
+        printed = run("train", model, dataset, "--out", folder / out, "--device", "cpu", *options)
+        assert "2 epochs" in printed
+    return dataset, folder / "plain", folder / "pointer"
+
+
+def test_list_names_models_and_presets():
+    assert "pointer-sentinel-lstm\n  small" in run("list")
+    assert "zaremba-medium" in json.loads(run("list", "--json"))["lstm"]
+
+
+def test_evaluate_prints_the_perplexity_with_its_signature(trained):
+    dataset, _, pointer = trained
+    first, second = run("evaluate", pointer, dataset).splitlines()
+    signature = Signature.parse(second)
+    assert signature["split"] == "test"
+    assert signature["model"].startswith("pointer-sentinel-lstm+")
+    fields = json.loads(run("evaluate", pointer, dataset, "--json"))
+    assert first.startswith(f"perplexity {fields['perplexity']:.2f} ")
+    assert sum(article["tokens"] for article in fields["articles"]) == fields["tokens"]
+    assert Signature.parse(fields["signature"]) == signature
+    other = json.loads(run("evaluate", pointer, dataset, "--json", "--context", "article"))
+    assert other["nats"] != fields["nats"]
+    assert Signature.parse(other["signature"])["context"] == "article"
+
+
+def test_a_file_can_be_evaluated(trained):
+    dataset, plain, _ = trained
+    whole = json.loads(run("evaluate", plain, dataset, "--json"))
+    alone = json.loads(run("evaluate", plain, dataset / "wiki.test.tokens", "--json"))
+    assert alone["nats"] == whole["nats"]
+
+
+def test_generate_prints_words(trained):
+    _, _, pointer = trained
+    printed = run("generate", pointer, "--words", 30, "--seed", 4)
+    assert printed == run("generate", pointer, "--words", 30, "--seed", 4)
+    assert len(printed.split()) > 10
+
+
+def test_explain_writes_pages_and_pictures(trained, tmp_path):
+    dataset, plain, pointer = trained
+    for run_folder in (plain, pointer):
+        run("explain", run_folder, dataset, "--out", tmp_path / "page.html", "--words", 50)
+        assert "Content-Security-Policy" in (tmp_path / "page.html").read_text()
+        run("explain", run_folder, dataset, "--out", tmp_path / "one.svg", "--words", 1, "--start", 20)
+        assert (tmp_path / "one.svg").read_text().startswith("<?xml")
+
+
+def test_compare_by_frequency_prints_buckets(trained, tmp_path):
+    dataset, plain, pointer = trained
+    options = ("--buckets", 3, "--figure", tmp_path / "figure.png")
+    fields = json.loads(run("compare-by-frequency", plain, pointer, dataset, "--json", *options))
+    tokens = json.loads(run("evaluate", plain, dataset, "--json"))["tokens"]
+    assert sum(bucket["tokens"] for bucket in fields["buckets"]) == tokens
+    assert len(fields["attention_by_words_back"]) == 4  # the window
+    assert (tmp_path / "figure.png").exists()
+    assert "pointer: half of its attention" in run(
+        "compare-by-frequency", plain, pointer, dataset, "--buckets", 3
+    )
+    assert (
+        "pointer"
+        not in run("compare-by-frequency", plain, plain, dataset, "--buckets", 3).split("perplexity")[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "lstm", "{data}", "--out", "{plain}"), "holds a run already"),
+        (("train", "lstm", "{data}", "--out", "{new}", "--set", "wings=2"), "expected key=value"),
+        (("train", "lstm", "{file}", "--out", "{new}"), "expected a folder with train and valid"),
+        (("evaluate", "{file}", "{data}"), "not a whole checkpoint"),
+        (("evaluate", "{plain}", "{other}"), "use the dataset that it was trained on"),
+        (("evaluate", "{plain}", "{data}", "--device", "cuda:7"), "use cpu"),
+        (("explain", "{plain}", "{data}", "--out", "{new}", "--start", "100000"), "expected a start below"),
+    ],
+)
+def test_errors_are_one_line_and_status_1(trained, tmp_path, monkeypatch, capsys, arguments, message):
+    dataset, plain, _ = trained
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "train.txt").write_text(" another text \n")
+    names = {
+        "data": dataset,
+        "plain": plain,
+        "new": tmp_path / "new",
+        "file": dataset / "wiki.test.tokens",
+        "other": tmp_path / "other",
+    }
+    monkeypatch.setattr(sys, "argv", ["ps-models", *(argument.format(**names) for argument in arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ps-models: ")]
+    assert message in line
+
+
+def test_wrong_usage_is_status_2_and_help_is_short():
+    run("train", "gpt", status=2)
+    run("evaluate", status=2)
+    result = subprocess.run(
+        [sys.executable, "-m", "ps_models.cli", "-h"], capture_output=True, text=True, check=True
+    )
+    assert "compare-by-frequency" in result.stdout

@@ -1,0 +1,74 @@
+"""Every preset makes a model and a schedule; settings are parsed by type."""
+
+import pytest
+import torch
+
+from ps_models import MODELS
+from ps_models.presets import PRESETS, config_of, make_configs, make_model
+from wikitext_builder.errors import BuilderError
+
+ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]
+
+
+@pytest.mark.parametrize(("model", "preset"), ALL)
+def test_every_preset_is_a_model_with_a_schedule(model, preset):
+    config, training = make_configs(model, preset, [], vocab_size=50)
+    assert isinstance(config, MODELS[model][0])
+    assert training.epochs > 0
+    with torch.device("meta"):
+        if getattr(config, "initial_gate", None) is None:
+            make_model(model, config)
+
+
+def test_the_papers_model_and_schedule_are_the_defaults():
+    config, training = make_configs("pointer-sentinel-lstm", "medium-k1", [], vocab_size=10_000)
+    assert (config.hidden_size, config.layers, config.window) == (650, 2, 100)
+    assert (training.batch_size, training.stride, training.bptt) == (32, 1, 100)
+    assert (training.clip, training.epochs, training.patience) == (1.0, 64, 3)
+    assert (config.zoneout, config.input_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
+
+
+def test_settings_are_parsed_by_type_and_go_where_they_belong():
+    settings = [
+        "hidden_size=12",
+        "tied=yes",
+        "cutoffs=5,9",
+        "initial_gate=none",
+        "learning_rate=1e-2",
+        "optimizer=adamw",
+    ]
+    config, training = make_configs("pointer-sentinel-lstm", None, settings, vocab_size=50)
+    assert (config.hidden_size, config.tied, config.cutoffs, config.initial_gate) == (12, True, (5, 9), None)
+    assert (training.learning_rate, training.optimizer) == (0.01, "adamw")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("hidden=12", "key=value with a key of .*hidden_size"),
+        ("hidden_size", "key=value"),
+        ("hidden_size=12.5", "is no int"),
+        ("tied=maybe", "yes or no"),
+        ("vocab_size=12", "key=value"),
+        ("optimizer=adam", "sgd, adamw, asgd"),
+        ("batch_size=0", "1 or more"),
+    ],
+)
+def test_a_wrong_setting_is_told(setting, message):
+    with pytest.raises(BuilderError, match=message):
+        make_configs("lstm", None, [setting], vocab_size=50)
+
+
+def test_unknown_names_are_told():
+    with pytest.raises(BuilderError, match="no such model; there are lstm"):
+        make_configs("gpt", None, [], vocab_size=50)
+    with pytest.raises(BuilderError, match="no such preset of lstm; there are small"):
+        make_configs("lstm", "huge", [], vocab_size=50)
+    with pytest.raises(BuilderError, match="use the version that wrote"):
+        config_of("lstm", {"vocab_size": 5, "wings": 2})
+
+
+def test_a_configuration_comes_back_from_json():
+    config, _ = make_configs("lstm", "gal-large", ["cutoffs=5,9"], vocab_size=50)
+    fields = {**vars(config), "cutoffs": list(config.cutoffs)}
+    assert config_of("lstm", fields) == config
