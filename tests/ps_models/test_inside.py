@@ -69,9 +69,17 @@ def test_generation_follows_its_seed_and_temperature(pointer, lstm):
         assert drawn(model, 1, temperature=0) == drawn(model, 2, temperature=0)
         assert "<unk>" in drawn(model, 1, temperature=9)  # nearly all words are then as likely
         assert "<unk>" not in drawn(model, 1, temperature=9, unknown=False)
-        assert drawn(model, 1, prompt=["the", "cat"]) != drawn(model, 1)
     with pytest.raises(BuilderError, match="temperature"):
         drawn(lstm, 1, temperature=-1)
+
+
+def test_generation_goes_on_from_its_prompt(pointer, lstm):
+    prompt = ["the"] * 9  # a window full of it
+    for model in (pointer, lstm):
+        _, state = model(torch.tensor([WORDS.encode(prompt)]), model.initial_state(1))
+        likeliest = WORDS.tokens[int(model.next_log_probs(state)[0].argmax())]
+        drawn = generate(model, WORDS, generator=torch.Generator(), prompt=prompt, words=1, temperature=0)
+        assert list(drawn) == [likeliest]
 
 
 def test_generation_draws_what_the_model_says(lstm):
