@@ -4,10 +4,9 @@ import hashlib
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, parse
 
 import pytest
-from defusedxml.ElementTree import parse
 
 from wikitext_builder.article import Page
 from wikitext_builder.dump import Dump, read_pages
