@@ -12,6 +12,7 @@ import zstandard
 
 from wikitext_builder import blobs
 from wikitext_builder.article import Article, Page, heading_level
+from wikitext_builder.corpus import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extract import extract
 from wikitext_builder.store import Rejected, Store
@@ -81,9 +82,12 @@ def _use(page: Page, task: ShardTask, expansions: dict[str, str]) -> Article | R
         with time_limit(SECONDS_A_PAGE):
             article = extract(page, language=task.language, sections=task.sections, expansions=expansions)
             article = tokenize(article, language=task.language)
-        if any(line and not heading_level(line) for line in article.lines):
+        if not TITLE.fullmatch(article.lines[1]):
+            reason, detail = "no-title", f"its title {page.title!r} leaves no word for a heading"
+        elif any(line and not heading_level(line) for line in article.lines):
             return article
-        reason, detail = "no-text", "nothing but headings is left of it"
+        else:
+            reason, detail = "no-text", "nothing but headings is left of it"
     except RejectedError as error:
         reason, detail = error.reason, error.detail
     except BuilderError:  # of all pages alike

@@ -14,42 +14,10 @@ from typing import Any, Self
 import zstandard
 
 from wikitext_builder.article import Page
+from wikitext_builder.database import as_builder_error, connect_for_reading, connect_for_writing
 from wikitext_builder.errors import BuilderError
 
 Row = tuple[Any, ...]  # what SQLite gives is as typed as its columns
-APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
-FORMAT = 1
-SCHEMA = """
-CREATE TABLE revisions (
-    language TEXT NOT NULL, revision_id INTEGER NOT NULL, page_id INTEGER NOT NULL, title TEXT NOT NULL,
-    timestamp TEXT NOT NULL, sha1 TEXT NOT NULL, source TEXT NOT NULL, body BLOB NOT NULL,
-    UNIQUE (language, revision_id)
-);
-CREATE INDEX revisions_by_page ON revisions (language, page_id, timestamp, revision_id);
-CREATE INDEX revisions_by_title ON revisions (language, title, timestamp, revision_id);
-CREATE TABLE wanted (
-    language TEXT NOT NULL, title TEXT NOT NULL, as_of TEXT NOT NULL, revision_id INTEGER NOT NULL,
-    settled INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (language, title, as_of, revision_id)
-) WITHOUT ROWID;
-CREATE TABLE rejected (
-    language TEXT NOT NULL, title TEXT NOT NULL, page_id INTEGER NOT NULL, revision_id INTEGER NOT NULL,
-    reason TEXT NOT NULL, detail TEXT NOT NULL,
-    PRIMARY KEY (language, title, revision_id)
-) WITHOUT ROWID;
-CREATE TABLE redirects (
-    language TEXT NOT NULL, title TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (language, title)
-) WITHOUT ROWID;
-CREATE TABLE listed (
-    listing TEXT NOT NULL, title TEXT NOT NULL, PRIMARY KEY (listing, title)
-) WITHOUT ROWID;
-CREATE TABLE expansions (
-    language TEXT NOT NULL, revision_id INTEGER NOT NULL, call TEXT NOT NULL, text TEXT NOT NULL,
-    failure TEXT NOT NULL,
-    PRIMARY KEY (language, revision_id, call)
-) WITHOUT ROWID;
-CREATE TABLE progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +72,7 @@ class Store:
         Raises:
             BuilderError: The file is something else, of another version, or cannot be written.
         """
-        with _as_builder_error(path):
-            connection = sqlite3.connect(path, timeout=60, isolation_level=None)
-            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                connection.executescript(
-                    f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID};"
-                    f"PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
-                )
-            _check_format(path, connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-        return cls(path, connection)
+        return cls(path, connect_for_writing(path))
 
     @classmethod
     def open(cls, path: Path) -> Store:
@@ -122,20 +81,7 @@ class Store:
         Raises:
             BuilderError: There is no such file, or it is no store of this version.
         """
-        if not path.is_file():
-            raise BuilderError(f"{path}: no such store; make one with `wikitext-builder fetch` or `import`")
-        with _as_builder_error(path):
-            uri = path.resolve().as_uri() + "?mode=ro"
-            try:
-                connection = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
-                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            except sqlite3.OperationalError:
-                if Path(f"{path}-wal").exists():
-                    raise
-                # A WAL database needs its -shm file even to be read; where that cannot be made nobody writes.
-                connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
-            _check_format(path, connection)
-        return cls(path, connection)
+        return cls(path, connect_for_reading(path))
 
     def close(self) -> None:
         """Close the file; the store is not used after."""
@@ -342,7 +288,7 @@ class Store:
         """sha256 over all expansions of a language: they are part of what a dataset is made of."""
         digest = hashlib.sha256()
         query = "SELECT revision_id, call, text FROM expansions WHERE language = ?"
-        with _as_builder_error(self.path):
+        with as_builder_error(self.path):
             for row in self._connection.execute(f"{query} ORDER BY revision_id, call", (language,)):
                 digest.update(repr(row).encode())
         return digest.hexdigest()
@@ -382,7 +328,7 @@ class Store:
     # --- SQLite
 
     def _read(self, query: str, values: tuple[object, ...]) -> list[Row]:
-        with _as_builder_error(self.path):
+        with as_builder_error(self.path):
             return self._connection.execute(query, values).fetchall()
 
     def _write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
@@ -393,7 +339,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _as_builder_error(self.path):
+        with as_builder_error(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -407,31 +353,3 @@ class Store:
 def _revision(row: Row) -> Revision:
     title, page_id, revision_id, timestamp, sha1 = row
     return Revision(title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, sha1=sha1)
-
-
-def _check_format(path: Path, connection: sqlite3.Connection) -> None:
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application_id != APPLICATION_ID:
-        raise BuilderError(f"{path}: a SQLite database, but no store of WikiText Builder; name another file")
-    if version != FORMAT:
-        raise BuilderError(
-            f"{path}: a store of format {version}, but this WikiText Builder reads format {FORMAT};"
-            " use the version that wrote it, or write its lock file there and fetch anew here"
-        )
-
-
-@contextmanager
-def _as_builder_error(path: Path) -> Iterator[None]:
-    """Turn SQLite's complaints into ours, with the file and what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        advice = {
-            "database or disk is full": "free some space and run the same command again: it goes on",
-            "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
-            "unable to open database file": "its folder does not exist or cannot be written",
-            "database is locked": "another process is writing to it; wait for that one",
-            "file is not a database": "it is no store; name another file",
-        }.get(str(error), "the file may be damaged")
-        raise BuilderError(f"{path}: {error}; {advice}") from error
