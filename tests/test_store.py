@@ -222,3 +222,32 @@ def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
         assert store.rejected("en") == [young]
         store.add("en", [page(1, title="A")], source="test", settled=[wanted[0]])
         assert store.rejected("en") == []
+
+
+MAKE = """
+import sys
+from pathlib import Path
+from wikitext_builder.store import Store, Wanted
+print(flush=True)
+sys.stdin.readline()
+Store.create(Path(sys.argv[1])).want("en", [Wanted(title=sys.argv[2])])
+"""
+
+
+def test_processes_that_make_one_store_at_once_make_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    pipe = subprocess.PIPE
+    children = [
+        subprocess.Popen([sys.executable, "-c", MAKE, path, str(n)], stdin=pipe, stdout=pipe, stderr=pipe)
+        for n in range(6)
+    ]
+    for child in children:
+        assert child.stdout is not None
+        child.stdout.readline()  # it is ready
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write(b"go\n")
+        child.stdin.flush()
+    assert [child.communicate()[1] for child in children] == [b""] * 6
+    with Store.open(path) as store:
+        assert store.wanted_count("en") == 6

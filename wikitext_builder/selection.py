@@ -242,7 +242,7 @@ def _list_members(
             members = [str(one["title"]) for one in answer["query"]["categorymembers"] if one["ns"] == 0]
             "".join(members).encode()  # a lone surrogate is a ValueError
         store.note_listing(listing, members, json.dumps(token) if token else DONE)
-        count = len(store.listed(listing))
+        count += len(members)
         progress(stage, count, None if token else count)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from threading import Timer
+from threading import Event, Timer
 from urllib.parse import urlencode, urlsplit
 
 import requests
@@ -184,10 +185,13 @@ class Transport:
         try:
             with self._open(urlencode(parameters)) as response:
                 body = self._body(response, deadline)
-        except requests.exceptions.SSLError as error:
-            raise BuilderError(f"{self.api}: its certificate does not hold: {error}") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise TryAgainError(_cause(error), unreachable=_is_unreachable(error)) from error
+            causes = _causes(error)
+            if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+                raise BuilderError(f"{self.api}: its certificate does not hold: {causes[-1]}") from error
+            unreachable = any(isinstance(c, (ConnectionRefusedError, socket.gaierror)) for c in causes)
+            what = f"{type(causes[-1]).__name__}: {causes[-1]}"
+            raise TryAgainError(what, unreachable=unreachable) from error
         return Reply(status=response.status_code, headers=response.headers, body=body)
 
     def _open(self, query: str) -> requests.Response:
@@ -240,27 +244,26 @@ def _bounded_pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
 
 @contextmanager
 def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
-    timer = Timer(seconds, connection.shutdown, [socket.SHUT_RDWR])
+    late = Event()
+
+    def cut() -> None:
+        late.set()
+        connection.shutdown(socket.SHUT_RDWR)
+
+    timer = Timer(seconds, cut)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
-        in_time = not timer.finished.is_set()
         timer.cancel()
-    if not in_time:  # a head that was cut can look like a whole one
+    if late.is_set():  # a head that was cut can look like a whole one
         raise TimeoutError(f"the head of the answer was not whole after {seconds:g} seconds")
 
 
-def _cause(error: BaseException) -> str:
-    """The innermost reason: what urllib3 and requests wrap around it says little."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _is_unreachable(error: BaseException) -> bool:
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error and what led to it, the innermost last: what urllib3 and requests say around it is little."""
     causes = [error]
     while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(inner)
-    return any(isinstance(cause, (ConnectionRefusedError, socket.gaierror)) for cause in causes)
+    return causes

@@ -97,6 +97,19 @@ def test_a_lag_that_mediawiki_tells_with_status_200_is_waited_for(wiki: Wiki) ->
         assert wikipedia.request(SITE)
 
 
+def test_a_wiki_that_may_not_be_read_says_so_and_one_that_may_not_be_written_is_read(
+    wiki: Wiki, tmp_path: Path
+) -> None:
+    with stored(tmp_path) as store:
+        wiki.set("$wgReadOnly = 'the databases are moved';")
+        assert fetched(wiki.api, store, FEATURED, limit=2).fetched == 2
+        wiki.set("$wgGroupPermissions['*']['read'] = false;")
+        time.sleep(2.1)  # PHP looks for a changed file every two seconds
+        with pytest.raises(ApiError, match="read permission") as refused:
+            fetched(wiki.api, store, FEATURED, limit=2)
+        assert refused.value.code == "readapidenied"
+
+
 def test_maxlag_is_sent_when_it_is_wanted(wiki: Wiki) -> None:
     wiki.fail({"match": "maxlag=7&|maxlag=7$", "status": 200, "body": '{"query":{"seen":true}}'})
     for maxlag, seen in ((7.0, True), (None, False)):

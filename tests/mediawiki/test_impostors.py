@@ -1,8 +1,12 @@
 """Servers that are no MediaWiki, or an odd one: each gets a clear error, none a hanging run."""
 
 import json
+import shutil
+import ssl
+import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,8 +33,8 @@ SITE = {"query": {"general": GENERAL, "namespaces": {}, "namespacealiases": []}}
 
 
 @contextmanager
-def server(answer: Answer) -> Iterator[str]:
-    """A server on loopback that answers as the function does."""
+def server(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
+    """A server on loopback that answers as the function does; over https with a certificate and key."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -43,9 +47,13 @@ def server(answer: Answer) -> Iterator[str]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         http.daemon_threads = True
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            http.socket = context.wrap_socket(http.socket, server_side=True)
         threading.Thread(target=http.serve_forever, args=[0.02], daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{http.server_port}/w/api.php"
+            yield f"http{'s' if certificate else ''}://127.0.0.1:{http.server_port}/w/api.php"
         finally:
             http.shutdown()
 
@@ -125,8 +133,6 @@ def test_an_endless_body_is_cut_off_at_once() -> None:
 
 
 def test_a_body_that_unpacks_without_end_is_cut_off() -> None:
-    import zlib
-
     def bomb(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
         handler.send_response(200)
         handler.send_header("Content-Encoding", "gzip")
@@ -240,3 +246,27 @@ def test_what_the_server_is_told_of_us() -> None:
     assert seen["User-Agent"].startswith("WikiTextBuilder/")
     assert "(jane@example.org) requests/" in seen["User-Agent"]
     assert seen["Accept-Encoding"] == "gzip"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not here to make a certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(tmp_path: Path) -> None:
+    pem = tmp_path / "own.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=127.0.0.1",
+        "-days",
+        "2",
+        "-out",
+    ]
+    subprocess.run([*command, pem, "-keyout", pem.with_suffix(".key")], check=True, capture_output=True)
+    pem.write_bytes(pem.read_bytes() + pem.with_suffix(".key").read_bytes())
+    with server(always(SITE), certificate=pem) as api, ask(api) as wikipedia:
+        with pytest.raises(BuilderError, match="its certificate does not hold"):
+            wikipedia.site()
+        assert wikipedia.requests == 1

@@ -1,0 +1,130 @@
+"""The SQLite file of a store: its tables, its format, and what its complaints mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from wikitext_builder.errors import BuilderError
+
+APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
+FORMAT = 1
+BUSY_SECONDS = 60  # that another process's writing is waited for
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS revisions (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, page_id INTEGER NOT NULL, title TEXT NOT NULL,
+    timestamp TEXT NOT NULL, sha1 TEXT NOT NULL, source TEXT NOT NULL, body BLOB NOT NULL,
+    UNIQUE (language, revision_id)
+);
+CREATE INDEX IF NOT EXISTS revisions_by_page ON revisions (language, page_id, timestamp, revision_id);
+CREATE INDEX IF NOT EXISTS revisions_by_title ON revisions (language, title, timestamp, revision_id);
+CREATE TABLE IF NOT EXISTS wanted (
+    language TEXT NOT NULL, title TEXT NOT NULL, as_of TEXT NOT NULL, revision_id INTEGER NOT NULL,
+    settled INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (language, title, as_of, revision_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rejected (
+    language TEXT NOT NULL, title TEXT NOT NULL, page_id INTEGER NOT NULL, revision_id INTEGER NOT NULL,
+    reason TEXT NOT NULL, detail TEXT NOT NULL,
+    PRIMARY KEY (language, title, revision_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS redirects (
+    language TEXT NOT NULL, title TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (language, title)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS listed (
+    listing TEXT NOT NULL, title TEXT NOT NULL, PRIMARY KEY (listing, title)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS expansions (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, call TEXT NOT NULL, text TEXT NOT NULL,
+    failure TEXT NOT NULL,
+    PRIMARY KEY (language, revision_id, call)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+def connect_for_writing(path: Path) -> sqlite3.Connection:
+    """Open the file, made into a store where it is absent or empty; several processes may do so at once.
+
+    Raises:
+        BuilderError: The file is something else, of another version, or cannot be written.
+    """
+    with as_builder_error(path):
+        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            _use_wal(connection)
+            connection.executescript(
+                f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID};"
+                f"PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
+            )
+        _check_format(path, connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait here, as it does elsewhere, while another process does the same.
+            if str(error) != "database is locked" or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def connect_for_reading(path: Path) -> sqlite3.Connection:
+    """Open the file for reading only; works in a folder that cannot be written too.
+
+    Raises:
+        BuilderError: There is no such file, or it is no store of this version.
+    """
+    if not path.is_file():
+        raise BuilderError(f"{path}: no such store; make one with `wikitext-builder fetch` or `import`")
+    with as_builder_error(path):
+        uri = path.resolve().as_uri() + "?mode=ro"
+        try:
+            connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            if Path(f"{path}-wal").exists():
+                raise
+            # A WAL database needs its -shm file even to be read; where that cannot be made nobody writes.
+            connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
+        _check_format(path, connection)
+    return connection
+
+
+def _check_format(path: Path, connection: sqlite3.Connection) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != APPLICATION_ID:
+        raise BuilderError(f"{path}: a SQLite database, but no store of WikiText Builder; name another file")
+    if version != FORMAT:
+        raise BuilderError(
+            f"{path}: a store of format {version}, but this WikiText Builder reads format {FORMAT};"
+            " use the version that wrote it, or write its lock file there and fetch anew here"
+        )
+
+
+@contextmanager
+def as_builder_error(path: Path) -> Iterator[None]:
+    """Turn SQLite's complaints into ours, with the file and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = {
+            "database or disk is full": "free some space and run the same command again: it goes on",
+            "disk I/O error": "the disk may be full or failing; see to it and run the same command again",
+            "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
+            "unable to open database file": "its folder does not exist or cannot be written",
+            "database is locked": "another process is writing to it; wait for that one",
+            "file is not a database": "it is no store; name another file",
+        }.get(str(error), "the file may be damaged")
+        raise BuilderError(f"{path}: {error}; {advice}") from error
