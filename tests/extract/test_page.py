@@ -92,6 +92,10 @@ def test_other_languages_have_names_of_their_own(language, wikitext):
     assert [line for line in extract(page(wikitext), language=language).lines if line] == ["= Tokyo ="]
 
 
+def test_chinese_text_keeps_one_script():
+    assert extract(page("-{zh-hans:计算机; zh-hant:電腦}-。"), language="zh").lines[3] == "计算机。"
+
+
 def test_a_language_that_is_not_known_is_an_error_that_lists_those_known():
     with pytest.raises(BuilderError, match=r"'tlh'.*en"):
         extract(page(""), language="tlh")

@@ -12,6 +12,7 @@ from wikitext_builder.extract.quotes import without_quotes
 
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
+OWN_LINE = ("*", "#", ":", ";", " ", "----")
 TERM = re.compile(r" ?: | :")
 MAGIC_WORDS = re.compile(
     r"__(?:NO|FORCE)?TOC__|__NO(?:GALLERY|EDITSECTION|INDEX|TITLECONVERT|TC|CONTENTCONVERT|CC|GLOBAL)__|"
@@ -42,14 +43,19 @@ def _paragraphs(lines: list[str]) -> Iterator[Block]:
     """Neighbouring lines of text are one paragraph; list items and indented lines are one each."""
     pending: list[str] = []
     for line in lines:
-        own = list(_own_line_blocks(line))
-        if own or not line.strip():
-            yield from _joined(pending)
-            pending = []
-            yield from own
-        else:
+        if _joins_others(line):
             pending.append(without_quotes(line))
+            continue
+        yield from _joined(pending)
+        pending = []
+        yield from _own_line_blocks(line)
     yield from _joined(pending)
+
+
+def _joins_others(line: str) -> bool:
+    if line.startswith("="):
+        return HEADING.fullmatch(line) is None
+    return bool(line.strip()) and not line.startswith(OWN_LINE)
 
 
 def _joined(lines: list[str]) -> Iterator[Block]:
@@ -67,7 +73,7 @@ def _own_line_blocks(line: str) -> Iterator[Block]:
     if line.startswith("=") and (match := HEADING.fullmatch(line)):
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
-        item = without_quotes(" ".join(line[match.end() :].split(" ")))
+        item = without_quotes(line[match.end() :])
         terms = TERM.split(item, maxsplit=1) if ";" in match[0] else [item]
         for term in terms:
             yield from _broken(term)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extract.listing import listed
-from wikitext_builder.extract.markers import GONE
+from wikitext_builder.extract.markers import GONE, SEAM
 from wikitext_builder.languages import LANGUAGES, Language
 
 PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh|geo|magnet|urn|xmpp):|//)"
@@ -68,7 +68,7 @@ class LinkReader:
         if len(parts) == 1:
             return target.lstrip(":").strip()
         if label.strip():
-            return label
+            return seamed(label)
         match = PIPE_TRICK.match(target)
         return match[1] if match else target
 
@@ -82,6 +82,12 @@ class LinkReader:
 
 def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
+
+
+def seamed(label: str) -> str:
+    """A label whose apostrophes join no others outside of the link."""
+    before = SEAM if label.startswith("'") else ""
+    return f"{before}{label}{SEAM}" if label.endswith("'") else before + label
 
 
 def external_links(text: str) -> str:
@@ -98,4 +104,4 @@ def external_links(text: str) -> str:
 
 def _links_of_line(line: str) -> str:
     last = line.rfind("]") + 1
-    return EXTERNAL.sub(lambda match: match[1].strip() or GONE, line[:last]) + line[last:]
+    return EXTERNAL.sub(lambda match: seamed(match[1].strip()) or GONE, line[:last]) + line[last:]

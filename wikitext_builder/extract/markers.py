@@ -8,6 +8,7 @@ FORMULA = "\x01"  # a formula
 GONE = "\x02"  # something was taken out of running text here
 UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of a template call that nobody knew
 BREAK = "\x05"  # a line break that does not end the block, such as <br>
+SEAM = "\x06"  # keeps apostrophes apart that a tag or a link stood between
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}])+")
 

@@ -23,6 +23,7 @@ from wikitext_builder.extract.tables import without_tables
 from wikitext_builder.extract.tags import flatten_tags
 from wikitext_builder.extract.templates import TemplateReader
 from wikitext_builder.extract.trim import trim
+from wikitext_builder.extract.variants import one_variant
 from wikitext_builder.languages import LANGUAGES, Language
 
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
@@ -57,6 +58,8 @@ def extract(
     links = LinkReader(names)
     templates = TemplateReader(page=page, expansions=expansions, left_out=left_out, read_link=links)
     expanded = expand(trim(page.wikitext), read_template=templates, read_link=links)
+    if language == "zh":
+        expanded = one_variant(expanded)
     found = blocks(without_tables(flatten_tags(expanded)))
     kept = select(found, removed=names.removed_sections, mode=sections)
     lines, unknown = layout(page.title, kept, left_out=left_out, own_line_formulas=sections == "official")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extract.markers import SEAM
+
 RUN = re.compile(r"'{2,}")
 
 
@@ -17,7 +19,7 @@ def without_quotes(line: str) -> str:
     ('Tokyo is big', "l'étoile", "'s'")
     """
     if "''" not in line:
-        return line
+        return line.replace(SEAM, "")
     runs = list(RUN.finditer(line))
     widths = [len(run[0]) for run in runs]
     bold = sum(width in {3, 4} or width >= 5 for width in widths)
@@ -31,7 +33,7 @@ def without_quotes(line: str) -> str:
     for run, apostrophes in zip(runs, literal, strict=True):
         pieces += [line[position : run.start()], "'" * apostrophes]
         position = run.end()
-    return "".join([*pieces, line[position:]])
+    return "".join([*pieces, line[position:]]).replace(SEAM, "")
 
 
 def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from wikitext_builder.extract.listing import listed
-from wikitext_builder.extract.markers import BREAK
+from wikitext_builder.extract.markers import BREAK, SEAM
 
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>]*)>")
 MAX_ATTRIBUTES = 1_000  # characters looked at: the search for a class takes quadratic time
@@ -40,6 +40,8 @@ script
     )
 )
 
+APOSTROPHE_OR_TAG = frozenset("'<>")
+
 
 def flatten_tags(text: str) -> str:
     r"""The text without HTML tags, and without the content of those that hold no running text.
@@ -68,7 +70,7 @@ def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
         end = None if name in unclosed or not _is_removed(tag, name) else _closing_index(tags, index, name)
         if end is None:
             unclosed.update([name] if _is_removed(tag, name) else [])
-            yield _text_of(tag, name)
+            yield _text_of(tag, name) or _seam(text, tag)
         else:
             position, index = tags[end].end(), end
             yield "\n\n" if name in BLOCKS else ""
@@ -91,6 +93,12 @@ def _closing_index(tags: list[re.Match[str]], index: int, name: str) -> int | No
             if depth == 0:
                 return position
     return None
+
+
+def _seam(text: str, tag: re.Match[str]) -> str:
+    """A mark where a tag parts apostrophes, alone or among other tags: `''n''<sub>''i''</sub>`."""
+    before, after = text[tag.start() - 1 : tag.start()], text[tag.end() : tag.end() + 1]
+    return SEAM if before in APOSTROPHE_OR_TAG and after in APOSTROPHE_OR_TAG else ""
 
 
 def _text_of(tag: re.Match[str], name: str) -> str:

@@ -1,0 +1,26 @@
+"""Chinese text written in more than one script: `-{zh-hans:A; zh-hant:B}-`."""
+
+from __future__ import annotations
+
+import re
+
+VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
+PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
+
+
+def one_variant(text: str) -> str:
+    """The text with one script chosen wherever it gives several; rules that show nothing are gone.
+
+    >>> one_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
+    '计算机、只、'
+    """
+    return VARIANT.sub(_chosen, text) if "-{" in text else text
+
+
+def _chosen(match: re.Match[str]) -> str:
+    flags, bar, rules = match[1].rpartition("|")
+    if bar and {"H", "T", "-"} & set(flags.strip()):
+        return ""
+    pairs = [rule.partition(":") for rule in rules.split(";")]
+    named = {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+    return next((named[name] for name in PREFERRED if name in named), rules.strip())
