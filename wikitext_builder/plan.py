@@ -18,7 +18,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.recipes import Recipe
 from wikitext_builder.store import Revision, Store
 
-DECIDING_PACKAGES = ("mwparserfromhell", "pyarrow", "regex", "sacremoses")  # their versions decide bytes
+DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
