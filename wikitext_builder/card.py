@@ -29,7 +29,7 @@ def attribution_line(article: Article, split: str, language: str) -> str:
     """Where an article is from; its authors are in the page history that the address leads to."""
     url = f"https://{language}.wikipedia.org/w/index.php?oldid={article.revision_id}"
     fields = (split, article.title, article.page_id, article.revision_id, article.timestamp, url)
-    return "\t".join(str(value).replace("\t", " ").replace("\n", " ") for value in fields) + "\n"
+    return "\t".join(" ".join(str(value).split()) for value in fields) + "\n"
 
 
 def template_name(call: str) -> str:

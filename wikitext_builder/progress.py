@@ -63,14 +63,14 @@ def shown_progress(stream: TextIO = sys.stderr) -> Iterator[Progress]:
 @contextmanager
 def _bars(console: Console) -> Iterator[Progress]:
     columns = (
-        TextColumn("{task.description:>12}"),
+        TextColumn("{task.description:>12}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),  # a note may hold a title
     )
     with RichProgress(*columns, console=console) as bars:
         tasks = {}

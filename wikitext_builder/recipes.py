@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from wikitext_builder.errors import BuilderError
+
+NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # part of file names and of a YAML head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +22,15 @@ class Recipe:
     sections: str = "official"  # or "clean": see extract/sections.py
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, for the paper does not say how articles were chosen
+
+    def __post_init__(self) -> None:
+        """Refuse what could be no part of a file name or would break the dataset's card."""
+        if not NAME.fullmatch(self.name):
+            raise BuilderError(
+                f"the recipe name {self.name!r}: expected 1 to 100 letters, digits, . _ ~ and -"
+            )
+        if not self.seed.isprintable() or "`" in self.seed:
+            raise BuilderError(f"the seed {self.seed!r}: expected a line of printable characters without `")
 
 
 RECIPES: dict[str, Recipe] = {

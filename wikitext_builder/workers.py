@@ -151,5 +151,8 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-        if outer:  # a limit around this one goes on
-            signal.setitimer(signal.ITIMER_PROF, max(outer - (seconds - left), 1e-6))
+        rest = outer - (seconds - left)
+        if outer and rest > 0:  # a limit around this one goes on, or has passed meanwhile
+            signal.setitimer(signal.ITIMER_PROF, rest)
+        elif outer:
+            signal.raise_signal(signal.SIGPROF)
