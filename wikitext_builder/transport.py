@@ -7,7 +7,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from threading import Event, Timer
@@ -248,7 +248,8 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
 
     def cut() -> None:
         late.set()
-        connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # it is closed already
+            connection.shutdown(socket.SHUT_RDWR)
 
     timer = Timer(seconds, cut)
     timer.daemon = True
