@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -51,7 +51,9 @@ def verify(directory: Path) -> list[Check]:
         if grammar.passed:
             counts[name] = _token_counts(path)
             checks.extend(_counts(name, path, counts[name], manifest))
-            checks.extend(_raw(path, directory / f"wiki.{name}.raw"))
+            known = counts.get("train", Counter()).keys() - {UNK}
+            says = manifest.splits[name] if manifest else None
+            checks.extend(_raw(path, directory / f"wiki.{name}.raw", known, says))
     checks.extend(_vocabulary(directory, counts, manifest))
     return checks
 
@@ -116,27 +118,35 @@ def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | No
     yield Check(name=f"{name} counts", passed=found == expected, found=text.format(*found) + but)
 
 
-def _raw(tokens: Path, raw: Path) -> Iterator[Check]:
-    """The raw file must differ from that of tokens in rare words only."""
+def _raw(tokens: Path, raw: Path, known: Set[str], says: SplitCounts | None) -> Iterator[Check]:
+    """The raw file must differ from that of tokens in rare words only, and have as many types as is said."""
     if not raw.is_file():
         yield Check(name=f"{raw.name} against {tokens.name}", passed=None, found=f"no {raw.name} here")
         return
+    types: set[str] = set()
+    same = _guarded(f"{raw.name} against {tokens.name}", partial(_compare, tokens, raw, known, types))
+    yield same
+    if same.passed and says:
+        but = "" if len(types) == says.types else f"; the manifest says {says.types:,}"
+        yield Check(name=f"{raw.name} types", passed=not but, found=f"{len(types):,} types{but}")
 
-    def look() -> str:
-        replaced = 0
-        for number, (with_rare, without) in enumerate(
-            zip_longest(read_lines(raw), read_lines(tokens)), start=1
-        ):
-            before, after = (with_rare or "").split(), (without or "").split()
-            differences = [pair for pair in zip_longest(before, after) if pair[0] != pair[1]]
-            if any(word != UNK for _, word in differences) or (with_rare is None) != (without is None):
-                raise BuilderError(
-                    f"{raw}, line {number}: {differences[:1]} differ, not as a rare word and {UNK} do"
-                )
-            replaced += len(differences)
-        return f"{replaced:,} rare words replaced, all else equal"
 
-    yield _guarded(f"{raw.name} against {tokens.name}", look)
+def _compare(tokens: Path, raw: Path, known: Set[str], types: set[str]) -> str:
+    replaced = 0
+    for number, (with_rare, without) in enumerate(zip_longest(read_lines(raw), read_lines(tokens)), start=1):
+        before, after = (with_rare or "").split(), (without or "").split()
+        types.update(before)
+        differences = [pair for pair in zip_longest(before, after) if pair[0] != pair[1]]
+        if any(word != UNK for _, word in differences) or (with_rare is None) != (without is None):
+            raise BuilderError(
+                f"{raw}, line {number}: {differences[:1]} differ, not as a rare word and {UNK} do"
+            )
+        if frequent := [word for word, _ in differences if word in known]:
+            raise BuilderError(
+                f"{tokens}, line {number}: {UNK} stands for {frequent[0]!r}, which is in train"
+            )
+        replaced += len(differences)
+    return f"{replaced:,} rare words replaced, all else equal"
 
 
 def _vocabulary(
