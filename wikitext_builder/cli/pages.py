@@ -169,7 +169,12 @@ def lock(store_path: Path, language: str) -> None:
     from wikitext_builder.lock import write_lock
 
     with Store.open(store_path) as store:
-        write_lock(store.revisions(language), sys.stdout, language=language)
+        write_lock(
+            store.revisions(language),
+            sys.stdout,
+            language=language,
+            wiki=store.progress(f"{language} wiki") or "-",
+        )
 
 
 @click.command()
