@@ -100,10 +100,10 @@ class LSTMLayer(nn.Module):
 
     def _gates(self, inputs_TBE: Tensor, mask: Tensor | None) -> Tensor:
         if mask is None or not _per_gate(mask):
-            return wide(functional.linear(masked(inputs_TBE, mask), self.weight_ih, self.bias))
+            return functional.linear(masked(inputs_TBE, mask), self.weight_ih, self.bias)
         parts = zip(mask, self.weight_ih.chunk(4), self.bias.chunk(4), strict=True)
         gates = [functional.linear(inputs_TBE * kept, weight, bias) for kept, weight, bias in parts]
-        return wide(torch.cat(gates, dim=-1))
+        return torch.cat(gates, dim=-1)
 
     def _cudnn(
         self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], at: int

@@ -45,6 +45,7 @@ class _Steps(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         T, B, G = gates_TBG.shape
         H, dtype = G // 4, weight_GH.dtype
+        ctx.gates_type, gates_TBG = gates_TBG.dtype, gates_TBG.to(h_BH.dtype)
         per_gate = mask is not None and mask.dim() == 3
         weight_HG = (weight_GH.view(4, H, H).mT if per_gate else weight_GH.t()).contiguous()
         h_TBH = gates_TBG.new_empty(T + 1, B, H)
@@ -79,12 +80,13 @@ class _Steps(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *zones = ctx.saved_tensors
         zone_h, zone_c = (zones.pop(0) if rate is None else rate for rate in ctx.zones)
-        dtype = weight_GH.dtype
-        dgates_TBG = torch.empty_like(gates_TBG)
+        dgates_TBG = torch.empty_like(gates_TBG, dtype=weight_GH.dtype)
+        space_BG = None if dgates_TBG.dtype == gates_TBG.dtype else torch.empty_like(gates_TBG[0])
         dh, dc, part = (torch.zeros_like(h_TBH[0]) for _ in range(3))
         for t in reversed(range(len(gates_TBG))):
             i, f, g, o = gates_TBG[t].chunk(4, dim=1)
-            di, df, dg, do = dgates_TBG[t].chunk(4, dim=1)
+            dgates_BG = dgates_TBG[t] if space_BG is None else space_BG
+            di, df, dg, do = dgates_BG.chunk(4, dim=1)
             if grad_TBH is not None:
                 dh.add_(grad_TBH[t])
             if grad_c_TBH is not None:
@@ -97,13 +99,15 @@ class _Steps(torch.autograd.Function):
             tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
             sigmoid_backward(torch.mul(dh, tanh_TBH[t], out=part), o, grad_input=do)
             dc.mul_(f)
-            dh = _read_gradient(dgates_TBG[t].to(dtype), weight_GH, mask).to(dh.dtype)
+            if space_BG is not None:
+                dgates_TBG[t] = space_BG
+            dh = _read_gradient(dgates_TBG[t], weight_GH, mask).to(dh.dtype)
             if dh_kept is not None:
                 dh.add_(dh_kept)
             if dc_kept is not None:
                 dc.add_(dc_kept)
-        dweight_GH = _weight_gradient(dgates_TBG.to(dtype), h_TBH[:-1], mask)
-        return dgates_TBG, dh, dc, dweight_GH, None, None, None
+        dweight_GH = _weight_gradient(dgates_TBG, h_TBH[:-1], mask)
+        return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None, None
 
 
 def _add_product(gates_BG: Tensor, read: Tensor, weight: Tensor) -> None:
@@ -170,7 +174,7 @@ def lstm_steps(
     """Outputs and cells of all steps, (T, B, H) each.
 
     Args:
-        gates_TBG: What the inputs give to each gate, bias included. It is overwritten.
+        gates_TBG: What the inputs give to each gate, bias included. It may be overwritten.
         h_BH: The output before the first step.
         c_BH: The cell before the first step.
         weight_GH: U of all gates. In a narrower type than the rest, it sets that of the products.
