@@ -25,6 +25,7 @@ from ps_models.experiment import (
 from ps_models.frequency import save_figure
 from ps_models.generation import generate as generated
 from ps_models.language_model import Generative
+from ps_models.neural_cache import NeuralCacheConfig
 from ps_models.optimizers import PRECISIONS
 from ps_models.page import page
 from ps_models.picture import FORMATS as PICTURES
@@ -129,12 +130,28 @@ def train(*, model: str, data: Path, out: Path, save_minutes: float, **options: 
     "--context", type=click.Choice(CONTEXTS), default="carried", help="What goes before an article."
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
+@click.option(
+    "--cache", "window", type=click.IntRange(min=1), help="Mix with a neural cache of so many words."
+)
+@click.option("--cache-theta", "theta", default=1.0, help="Flatness of the cache; 0: word frequencies.")
+@click.option("--cache-weight", "weight", default=0.1, help="Share of the cache.")
+@click.option("--samples", default=0, help="Average over so many masks of Monte Carlo dropout.")
 @device_option
 @json_option
-def evaluate(*, checkpoint: Path, data: Path, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def evaluate(
+    *,
+    checkpoint: Path,
+    data: Path,
+    window: int | None,
+    theta: float,
+    weight: float,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Perplexity of CHECKPOINT on a part of DATA, each token once, with the signature of the number."""
     with shown_progress() as progress:
-        found = evaluate_checkpoint(checkpoint, data, progress=progress, **options)
+        cache = None if window is None else NeuralCacheConfig(window=window, theta=theta, weight=weight)
+        found = evaluate_checkpoint(checkpoint, data, progress=progress, cache=cache, **options)
     score = found.score
     if as_json:
         articles = [asdict(article) for article in found.scores]

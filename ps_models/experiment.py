@@ -24,8 +24,10 @@ from ps_models.checkpoint import (
 from ps_models.evaluation import evaluate, read_up_to, token_nats
 from ps_models.explain import Prediction, predictions
 from ps_models.frequency import Bucket, Pointing, compare_by_frequency, pointing
-from ps_models.language_model import LanguageModel
+from ps_models.language_model import LanguageModel, Recurrent
 from ps_models.logs import tensorboard
+from ps_models.monte_carlo import Maskable, MonteCarloDropout
+from ps_models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.presets import config_of, make_configs, make_model
 from ps_models.processes import ONE_PROCESS, Processes
 from ps_models.runs import SAVE_SECONDS, Task, train
@@ -181,10 +183,23 @@ def evaluate_checkpoint(
     split: str = "test",
     context: str = "carried",
     precision: str = "fp32",
+    cache: NeuralCacheConfig | None = None,
+    samples: int = 0,
     device: str = "auto",
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Evaluate a checkpoint on a part of a dataset.
+
+    Args:
+        path: The checkpoint.
+        data: The dataset.
+        split: Its part.
+        context: What goes before an article; see `evaluate`.
+        precision: Of the arithmetic.
+        cache: Mix with a neural cache.
+        samples: Average over so many masks of Monte Carlo dropout, if any.
+        device: A name for `choose_device`.
+        progress: Told how many tokens are done.
 
     Raises:
         BuilderError: Either is missing, damaged, or not for the other.
@@ -195,14 +210,42 @@ def evaluate_checkpoint(
     chosen = next(model.parameters()).device
     with autocast(chosen, precision):
         scores = evaluate(
-            cast("LanguageModel[Any]", model),
+            _adapted(model, cache, samples, chosen, checkpoint),
             texts,
             context=context,
             device=chosen,
             progress=progress,
             total=sum(len(text.tokens) for text in texts),
         )
-    return Evaluation(scores=scores, signature=_signature(checkpoint, dataset, split, context, precision))
+    extra = {}
+    if cache is not None:
+        extra["cache"] = f"{cache.window}-{cache.theta:g}-{cache.weight:g}"
+    if samples:
+        extra["dropout_samples"] = str(samples)
+    return Evaluation(
+        scores=scores, signature=_signature(checkpoint, dataset, split, context, precision, **extra)
+    )
+
+
+def _adapted(
+    model: nn.Module,
+    cache: NeuralCacheConfig | None,
+    samples: int,
+    device: torch.device,
+    checkpoint: Checkpoint,
+) -> LanguageModel[Any]:
+    """The model, or what is asked to be put around it."""
+    if cache is not None and samples:
+        raise BuilderError("a neural cache and Monte Carlo dropout at once; use one of them")
+    try:
+        if cache is not None:
+            return NeuralCache(cast("Recurrent[Any]", model), cache)
+        if samples:
+            generator = torch.Generator(device).manual_seed(1)
+            return MonteCarloDropout(cast("Maskable[Any]", model), samples, generator)
+    except (ValueError, AttributeError) as error:
+        raise BuilderError(f"{checkpoint.model}: {error}; evaluate without --samples") from error
+    return cast("LanguageModel[Any]", model)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,7 +359,7 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager[obj
 
 
 def _signature(
-    checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str
+    checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str, **extra: str
 ) -> Signature:
     return Signature(
         data=f"{signature_value(dataset.name)}+{file_hash(dataset.file(split))[:8]}",
@@ -327,6 +370,7 @@ def _signature(
         model=checkpoint.name,
         seed=checkpoint.facts.get("training", {}).get("seed", "unknown"),
         precision=precision,
+        **extra,
         torch=signature_value(torch.__version__),
         version=version("wikitext-builder"),
     )

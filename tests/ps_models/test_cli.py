@@ -50,6 +50,17 @@ def test_evaluate_prints_the_perplexity_with_its_signature(trained):
     assert Signature.parse(other["signature"])["context"] == "article"
 
 
+def test_a_neural_cache_and_dropout_samples_are_options_that_the_signature_names(trained):
+    dataset, plain, _ = trained
+    bare = json.loads(run("evaluate", plain, dataset, "--json"))
+    cached = json.loads(run("evaluate", plain, dataset, "--json", "--cache", 20, "--cache-weight", 0.2))
+    sampled = json.loads(run("evaluate", plain, dataset, "--json", "--samples", 3))
+    assert len({bare["nats"], cached["nats"], sampled["nats"]}) == 3
+    assert Signature.parse(cached["signature"])["cache"] == "20-1-0.2"
+    assert Signature.parse(sampled["signature"])["dropout_samples"] == "3"
+    assert "cache" not in Signature.parse(bare["signature"])
+
+
 def test_a_file_can_be_evaluated(trained):
     dataset, plain, _ = trained
     whole = json.loads(run("evaluate", plain, dataset, "--json"))
