@@ -1,0 +1,1 @@
+"""Benchmarks of language models: runs, comparisons and reports of numbers that say what decided them."""

@@ -1,0 +1,1 @@
+"""Models of other programs as language models of ours, one file each."""

@@ -1,0 +1,48 @@
+"""N-gram models in KenLM's own binary formats, or ARPA, through its Python package."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from wikitext_builder.errors import BuilderError
+
+
+class KenlmFile:
+    """The probabilities of a file that KenLM reads."""
+
+    def __init__(self, path: Path) -> None:
+        """Load a file.
+
+        Raises:
+            BuilderError: The package is not installed, or the file is none of its formats.
+        """
+        try:
+            self._kenlm: Any = importlib.import_module("kenlm")
+        except ImportError as error:
+            raise BuilderError(
+                f"{path}: reading KenLM's files needs the package kenlm (pip install kenlm); an ARPA file is"
+                " read without it as arpa:FILE"
+            ) from error
+        try:
+            self._model: Any = self._kenlm.Model(str(path))
+        except (OSError, RuntimeError) as error:
+            raise BuilderError(f"{path}: {error}; expected an n-gram model of KenLM or ARPA") from error
+        self.order = int(self._model.order)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._model
+
+    def log10(self, context: tuple[str, ...], word: str) -> float:
+        """The base-10 log-probability of a word that the model knows, after the words of the context."""
+        state, after = self._kenlm.State(), self._kenlm.State()
+        if context[:1] == ("<s>",):
+            self._model.BeginSentenceWrite(state)
+            context = context[1:]
+        else:
+            self._model.NullContextWrite(state)
+        for before in context:
+            self._model.BaseScore(state, before, after)
+            state, after = after, state
+        return float(self._model.BaseScore(state, word, after))

@@ -1,0 +1,288 @@
+"""Models by what the user calls them: a name of ours, a checkpoint, a file, a program, code of their own."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.adapters.arpa import ArpaFile
+from benchmarks.adapters.command import PATIENCE, Command
+from benchmarks.adapters.kenlm import KenlmFile
+from benchmarks.adapters.ngrams import NGramFile, NGrams
+from benchmarks.adapters.transformers import CausalModel, load_causal_model
+from ps_models.checkpoint import check_vocabulary
+from ps_models.experiment import load_model
+from ps_models.interpolation import interpolate
+from ps_models.language_model import LanguageModel
+from ps_models.ngram import NGram, NGramConfig
+from ps_models.signature import signature_value
+from ps_models.text import Dataset, Text, file_hash, read_stream, read_texts
+from ps_models.unigram import Unigram
+from ps_models.unigram_cache import tuned_cache
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.vocabulary import EOS, Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a model is made from: the user's function gets it too."""
+
+    dataset: Dataset
+    vocabulary: Vocabulary  # of train; where there is no train file, of the part that is scored
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    seed: int = 1
+    window: int | None = None  # pieces that a causal model reads at once; its own limit if None
+    stride: int | None = None  # pieces a block; half of a window if None
+    unknown_word: str | None = None  # how a file of n-grams spells <unk>
+    patience: float = PATIENCE  # seconds for a program to answer
+
+    def train(self) -> Tensor:
+        """The ids of the train file, (time,).
+
+        Raises:
+            BuilderError: There is none.
+        """
+        if self.dataset.layout == "file":
+            raise BuilderError(f"{self.dataset.name}: a single file; expected a folder with a train file")
+        return read_stream(self.dataset, "train", self.vocabulary)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A model that is ready to score."""
+
+    name: str  # in tables
+    identity: str  # in signatures: what tells it from others of its name
+    model: LanguageModel[Any]
+    vocabulary: Vocabulary
+    open_vocabulary: bool = False  # its words sum to less than one: others have probability too
+    parameters: int | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
+    pieces: Callable[[Tensor], int] = len  # how many predictions of its own some tokens are
+    text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
+    log: str = ""  # the folder of its training
+
+
+Maker = Callable[[str, Inputs], Opened]
+
+
+def open_model(specification: str, inputs: Inputs) -> Opened:
+    """A model by what the user calls it.
+
+    Args:
+        specification: A name in NAMES, `KIND:what` with a kind of KINDS, the path of a checkpoint, or
+            `module:function`, a function of the user's that is given `Inputs` and returns a `LanguageModel`.
+        inputs: The dataset and more.
+
+    Raises:
+        BuilderError: There is no such model, or it is not for this dataset.
+    """
+    kind, colon, rest = specification.partition(":")
+    if specification in NAMES:
+        return NAMES[specification][1](specification, inputs)
+    if colon and kind in KINDS:
+        return KINDS[kind][1](rest, inputs)
+    if Path(specification).exists():
+        return _checkpoint(specification, inputs)
+    if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
+        return _users(kind, rest, inputs)
+    raise BuilderError(
+        f"{specification}: no such model; expected one of {', '.join(NAMES)}; a checkpoint;"
+        f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function. See `lm-benchmarks list`"
+    )
+
+
+def _checkpoint(specification: str, inputs: Inputs) -> Opened:
+    path = Path(specification)
+    model, found = load_model(path, str(inputs.device))
+    if "train" in inputs.dataset.files and inputs.dataset.layout != "file":
+        check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
+    preset = found.facts.get("preset")
+    folder = path if path.is_dir() else path.parent
+    return Opened(
+        name=f"{found.model} {preset}" if preset else found.model,
+        identity=found.name,
+        model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
+        vocabulary=found.vocabulary,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        facts={"seed": found.facts.get("training", {}).get("seed", "unknown")},
+        log=str(folder) if (folder / "epochs.csv").is_file() else "",
+    )
+
+
+def _users(module: str, name: str, inputs: Inputs) -> Opened:
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise BuilderError(
+            f"{module}:{name}: {error}; expected a function that Python can import from here"
+        ) from error
+    torch.manual_seed(inputs.seed)
+    model = function(inputs)
+    if isinstance(model, Opened):
+        return model
+    if not callable(model) or not callable(getattr(model, "initial_state", None)):
+        raise BuilderError(
+            f"{module}:{name} gave {type(model).__name__}; expected a LanguageModel:"
+            " initial_state(batch_size), and a call with tokens and state"
+        )
+    parameters = None
+    if isinstance(model, nn.Module):
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+    return Opened(
+        name=f"{module}:{name}",
+        identity=signature_value(f"{module}.{name}"),
+        model=model,
+        vocabulary=inputs.vocabulary,
+        parameters=parameters,
+        facts={"seed": inputs.seed},
+    )
+
+
+def _kneser_ney(name: str, inputs: Inputs) -> Opened:
+    vocabulary = inputs.vocabulary
+    config = NGramConfig(vocab_size=len(vocabulary), eos=vocabulary.ids[EOS])
+    model = NGram.of_text(config, inputs.train())
+    return Opened(
+        name="KN-5",
+        identity=f"{name}+{file_hash(inputs.dataset.file('train'))[:8]}",
+        model=model,
+        vocabulary=vocabulary,
+        parameters=model.parameter_count(),
+    )
+
+
+def _kneser_ney_cache(name: str, inputs: Inputs) -> Opened:
+    inner = _kneser_ney("kn-5", inputs)
+    model = tuned_cache(inner.model, _valid(inputs))
+    config = model.config
+    return replace(
+        inner,
+        name="KN-5 + cache",
+        identity=f"{name}+{inner.identity.partition('+')[2]}",
+        model=model,
+        facts={
+            "cache": f"{config.window}.{config.decay:g}.{config.weight:.4f}",
+            "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
+        },
+    )
+
+
+def _unigram(name: str, inputs: Inputs) -> Opened:
+    return Opened(
+        name="unigram",
+        identity=f"{name}+{file_hash(inputs.dataset.file('train'))[:8]}",
+        model=Unigram.of_text(len(inputs.vocabulary), inputs.train()),
+        vocabulary=inputs.vocabulary,
+        parameters=len(inputs.vocabulary),
+    )
+
+
+def _mixed(line: str, inputs: Inputs) -> Opened:
+    """Models parted by commas, interpolated with weights that are tuned on valid by EM."""
+    parts = [open_model(part.strip(), inputs) for part in line.split(",") if part.strip()]
+    words = {part.vocabulary.tokens for part in parts}
+    if len(words) != 1:
+        raise BuilderError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
+    mixture = interpolate([part.model for part in parts], _valid(inputs))
+    counts = [part.parameters for part in parts]
+    return Opened(
+        name=" + ".join(part.name for part in parts),
+        identity=signature_value(".".join(part.identity for part in parts)),
+        model=mixture,
+        vocabulary=parts[0].vocabulary,
+        open_vocabulary=any(part.open_vocabulary for part in parts),
+        parameters=None if None in counts else sum(count or 0 for count in counts),
+        facts={
+            "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
+            "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
+        },
+    )
+
+
+def _valid(inputs: Inputs) -> list[Text]:
+    if inputs.dataset.layout == "file":
+        raise BuilderError(
+            f"{inputs.dataset.name}: a single file; expected a folder with a valid file to tune on"
+        )
+    return list(read_texts(inputs.dataset, "valid", inputs.vocabulary))
+
+
+def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> Opened:
+    model = NGramFile(grams, inputs.vocabulary, unknown=inputs.unknown_word)
+    file = Path(path)
+    return Opened(
+        name=file.name,
+        identity=f"{kind}+{file_hash(file)[:8]}",
+        model=model,
+        vocabulary=inputs.vocabulary,
+        open_vocabulary=True,
+        facts={"lines": "joined" if model.joined else "apart", "unknown_to_file": model.missing},
+    )
+
+
+def _arpa(path: str, inputs: Inputs) -> Opened:
+    return _of_grams(path, ArpaFile(Path(path)), "arpa", inputs)
+
+
+def _kenlm(path: str, inputs: Inputs) -> Opened:
+    return _of_grams(path, KenlmFile(Path(path)), "kenlm", inputs)
+
+
+def _command(line: str, inputs: Inputs) -> Opened:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise BuilderError(f"command:{line}: {error}; expected words as a shell would part them") from error
+    if not words:
+        raise BuilderError("command: names no program; expected command:PROGRAM ARGUMENTS")
+    return Opened(
+        name=words[0] if len(words) == 1 else f"{Path(words[0]).name} {words[1]}"[:40],
+        identity=signature_value(f"command.{line}")[:60],
+        model=Command(words, inputs.vocabulary, patience=inputs.patience),
+        vocabulary=inputs.vocabulary,
+    )
+
+
+def _transformers(name: str, inputs: Inputs) -> Opened:
+    model = load_causal_model(
+        name, inputs.vocabulary, window=inputs.window, stride=inputs.stride, device=inputs.device
+    )
+    return of_causal_model(Path(name).name, model, inputs.vocabulary)
+
+
+def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Opened:
+    """A causal model of `transformers` under a name."""
+    return Opened(
+        name=name,
+        identity=f"{signature_value(name)}+{model.digest[:8]}",
+        model=model,
+        vocabulary=vocabulary,
+        open_vocabulary=True,
+        parameters=model.parameters,
+        facts={"window": model.window, "stride": model.stride, "unknown_to_tokenizer": model.unknown_words},
+        pieces=model.piece_count,
+        text_nats=model.text_nats,
+    )
+
+
+NAMES: Final[dict[str, tuple[str, Maker]]] = {
+    "unigram": ("the share of each word in train", _unigram),
+    "kn-5": ("modified interpolated Kneser-Ney, order 5, estimated on train", _kneser_ney),
+    "kn-5-cache": ("kn-5 with a unigram cache, tuned on valid", _kneser_ney_cache),
+}
+
+KINDS: Final[dict[str, tuple[str, Maker]]] = {
+    "arpa": ("FILE: n-grams in the ARPA format, read by our own reader", _arpa),
+    "kenlm": ("FILE: n-grams in KenLM's formats, by its package kenlm", _kenlm),
+    "transformers": ("FOLDER or NAME: a causal model of the package transformers", _transformers),
+    "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
+    "mix": ("MODEL,MODEL,…: interpolated, the weights tuned on valid by EM", _mixed),
+}
