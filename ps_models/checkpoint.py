@@ -78,7 +78,11 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
-    """Write a checkpoint, whole or not at all; returned with its digest."""
+    """Write a checkpoint, whole or not at all; returned with its digest.
+
+    Raises:
+        BuilderError: It cannot be written; the one before is as it was.
+    """
     digest = _digest(checkpoint.weights)
     words = "\n".join(checkpoint.vocabulary.tokens).encode()
     tensors = {WEIGHTS + name: tensor.contiguous().cpu() for name, tensor in checkpoint.weights.items()}
@@ -97,11 +101,17 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     }
     header["check"] = _check(header, tensors)
     part = path.with_name(f".{path.name}.part")
-    save_file(tensors, part, header)
-    part.chmod(0o644)  # safetensors makes it readable by its owner alone
-    with part.open("rb+") as file:
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        save_file(tensors, part, header)
+        part.chmod(0o644)  # safetensors makes it readable by its owner alone
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    except (OSError, SafetensorError) as error:
+        part.unlink(missing_ok=True)
+        raise BuilderError(
+            f"{path}: cannot be written ({error}); make room, then go on with --resume"
+        ) from error
     return Checkpoint(
         model=checkpoint.model,
         config=checkpoint.config,

@@ -251,7 +251,7 @@ def main() -> None:
     """Run `ps-models`; an error is one line and status 1, wrong usage status 2."""
     try:
         commands()
-    except BuilderError as error:
+    except (BuilderError, OSError) as error:
         click.echo(f"ps-models: {error}", err=True)
         sys.exit(1)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -22,20 +24,28 @@ class Events(Protocol):
 
 
 class RunLog:
-    """The logs of a run in its folder. A run that goes on cuts off what came after its checkpoint."""
+    """The logs of a run in its folder, which is the run's alone while they are open.
+
+    A run that goes on cuts off what came after its checkpoint.
+
+    Raises:
+        BuilderError: Another process has them open.
+    """
 
     def __init__(
         self, folder: Path, *, lengths: Mapping[str, int] | None = None, events: Events | None = None
     ) -> None:
         self._events = events
-        for name in (UPDATES, EPOCHS):
-            path = folder / name
-            length = lengths[name] if lengths else 0
-            if path.exists() and path.stat().st_size > length:
-                with path.open("rb+") as file:
-                    file.truncate(length)
-        self._updates = (folder / UPDATES).open("a", encoding="utf-8")
-        self._epochs = (folder / EPOCHS).open("a", encoding="utf-8", newline="")
+        self._updates = (folder / UPDATES).open("a", encoding="utf-8", buffering=1)  # a line at a time
+        self._epochs = (folder / EPOCHS).open("a", encoding="utf-8", buffering=1, newline="")
+        try:
+            fcntl.flock(self._updates, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise BuilderError(f"{folder}: another process trains into it; wait for it or stop it") from error
+        for name, file in ((UPDATES, self._updates), (EPOCHS, self._epochs)):
+            file.truncate(min(file.tell(), lengths[name] if lengths else 0))
+            file.seek(0, os.SEEK_END)
 
     def update(self, record: Mapping[str, float]) -> None:
         """Write the numbers of an update, `update` among them."""

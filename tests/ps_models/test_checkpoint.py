@@ -2,6 +2,8 @@
 
 import os
 import random
+import resource
+import signal
 from dataclasses import replace
 
 import pytest
@@ -118,6 +120,21 @@ def test_the_best_one_of_a_folder_is_taken_and_cannot_be_gone_on_from(saved):
     assert checkpoint_file(path.parent).name == BEST
     with pytest.raises(BuilderError, match=r"holds weights only .* use last"):
         read_checkpoint(path.parent, training=True)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(saved):
+    written, path = saved
+    before = path.read_bytes()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(BuilderError, match="cannot be written"):
+            save_checkpoint(path, written)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_another_vocabulary_is_refused(saved):

@@ -13,7 +13,7 @@ import torch
 
 from ps_models.checkpoint import LAST, read_checkpoint
 from ps_models.experiment import evaluate_checkpoint, train_model
-from ps_models.logs import EPOCHS, UPDATES
+from ps_models.logs import EPOCHS, UPDATES, RunLog
 from ps_models.runs import StoppedError
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
 from wikitext_builder.errors import BuilderError
@@ -166,6 +166,15 @@ def test_a_run_with_other_settings_or_words_is_not_gone_on_with(tiny_dataset, tm
         train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
 
 
+def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
+    (tmp_path / "out").mkdir()
+    log = RunLog(tmp_path / "out")
+    with pytest.raises(BuilderError, match="another process"):
+        train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    log.close()
+    train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+
+
 def test_more_epochs_go_on_from_a_finished_run(tiny_dataset, tmp_path):
     train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     position = train_model(
@@ -175,6 +184,6 @@ def test_more_epochs_go_on_from_a_finished_run(tiny_dataset, tmp_path):
 
 
 def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
-    settings = settings_of("lstm", "learning_rate=1e39", "clip=0")
+    settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
     with pytest.raises(BuilderError, match="lower learning_rate or clip"):
         train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
