@@ -224,6 +224,21 @@ def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
         assert store.rejected("en") == []
 
 
+def test_a_revision_that_is_kept_is_not_rejected_any_more(tmp_path: Path) -> None:
+    good = page(1, title="A")
+    bad = [
+        Rejected(title="A", revision_id=good.revision_id, reason="damaged", detail="a bad download"),
+        Rejected(title="A", revision_id=good.revision_id + 1, reason="hidden", detail="another revision"),
+        Rejected(title="B", reason="missing", detail="another page"),
+    ]
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [], source="test", rejected=bad)
+        store.add("de", [good], source="test")
+        assert store.rejected("en") == bad
+        store.add("en", [good], source="test")
+        assert store.rejected("en") == bad[1:]
+
+
 MAKE = """
 import sys
 from pathlib import Path

@@ -150,9 +150,10 @@ class Store:
                 (self._row(language, page, source) for page in pages),
             )
             added = self._connection.total_changes - before
-            self._connection.executemany(  # of an earlier attempt at the same; its answer is what counts now
+            answered = [(language, one.title, one.revision_id) for one in settled]
+            self._connection.executemany(  # of an earlier attempt at the same; what counts is the answer now
                 "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
-                [(language, one.title, one.revision_id) for one in settled],
+                answered + [(language, page.title, page.revision_id) for page in pages],
             )
             self._connection.executemany(
                 "INSERT OR REPLACE INTO rejected (language, title, page_id, revision_id, reason, detail)"
