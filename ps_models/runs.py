@@ -76,7 +76,7 @@ def train(
         resume: Go on from here instead: the run's last checkpoint, read with `training=True`.
         device: Where the model is.
         processes: What other processes take part.
-        progress: Told how many tokens of an epoch are done.
+        progress: Told how many tokens of all epochs are done.
         events: TensorBoard's writer or the like.
         clock: Seconds, for rates and for when to save.
         save_seconds: Between two checkpoints within an epoch.
@@ -180,8 +180,13 @@ class _Session:
                 }
             )
         mean = position.nats / position.targets
-        note = f"loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
-        self.progress(f"epoch {position.epoch + 1}", position.targets, run.all_rows.targets, note)
+        note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
+        if position.losses:
+            note += f" valid {_perplexity(position.losses[-1]):.1f}"
+        an_epoch = run.all_rows.targets  # one bar for all epochs, so that it tells the time that is left
+        self.progress(
+            "train", position.epoch * an_epoch + position.targets, run.config.epochs * an_epoch, note
+        )
 
     def _end_epoch(self) -> None:
         run, position = self.run, self.run.position
@@ -213,7 +218,7 @@ class _Session:
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         del stage, total
         tokens = sum(len(text.tokens) for text in self.task.valid)
-        self.progress(f"valid {self.run.position.epoch + 1}", done, tokens, note)
+        self.progress("valid", done, tokens, note)
         if self.asked_to_stop() and self.run.processes.count == 1:
             self._stop()
 
