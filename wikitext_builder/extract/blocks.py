@@ -13,6 +13,7 @@ from wikitext_builder.extract.quotes import without_quotes
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
 OWN_LINE = ("*", "#", ":", ";", " ", "----")
+FIRST_OF_OWN_LINE = frozenset("=*#:; -")
 TERM = re.compile(r" ?: | :")
 MAGIC_WORDS = re.compile(
     r"__(?:NO|FORCE)?TOC__|__NO(?:GALLERY|EDITSECTION|INDEX|TITLECONVERT|TC|CONTENTCONVERT|CC|GLOBAL)__|"
@@ -43,23 +44,22 @@ def _paragraphs(lines: list[str]) -> Iterator[Block]:
     """Neighbouring lines of text are one paragraph; list items and indented lines are one each."""
     pending: list[str] = []
     for line in lines:
-        if _joins_others(line):
+        blank = not line or line.isspace()
+        if not blank and (line[0] not in FIRST_OF_OWN_LINE or _joins_others(line)):
             pending.append(without_quotes(line))
             continue
-        yield from _joined(pending)
-        pending = []
-        yield from _own_line_blocks(line)
-    yield from _joined(pending)
+        if pending:
+            yield from _broken(" ".join(pending))
+            pending = []
+        if not blank:
+            yield from _own_line_blocks(line)
+    yield from _broken(" ".join(pending))
 
 
 def _joins_others(line: str) -> bool:
     if line.startswith("="):
         return HEADING.fullmatch(line) is None
-    return bool(line.strip()) and not line.startswith(OWN_LINE)
-
-
-def _joined(lines: list[str]) -> Iterator[Block]:
-    yield from _broken(" ".join(lines))
+    return not line.startswith(OWN_LINE)
 
 
 def _broken(line: str) -> Iterator[Block]:

@@ -20,12 +20,16 @@ MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; what is nested deeper i
 MAX_UNCLOSED = 1_000  # openers that nothing closes; the worst of the shared pages has far fewer
 
 TOKEN = re.compile(
-    rf"\{{\{{+|\}}\}}+|\[\[+|\]\]|\||<({'|'.join(sorted(OPAQUE_TAGS))})(?=[\s/>])[^<>]*>", re.IGNORECASE
+    r"\[\[(?P<link>[^\[\]{}<]*)\]\]|\{\{(?P<call>[^\[\]{}<]*)\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
+    rf"<(?P<opaque>{'|'.join(sorted(OPAQUE_TAGS))})(?=[\s/>])[^<>]*>",
+    re.IGNORECASE,
 )
+STARTS_LINE = ("{|", "*", "#", ":", ";")
 LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "})
 
 ReadTemplate = Callable[[list["Part"], str], str]
 ReadLink = Callable[[list[str]], str]
+SaysNothing = Callable[[str, str], bool]  # of an opener's character and what stands before the first bar
 
 
 class Expanded(str):
@@ -62,94 +66,141 @@ class Frame:
     start: int
     parts: list[Part] = field(default_factory=lambda: [Part()])
     depth: int = 0  # of what is nested inside
+    silent: bool = False  # its name says that it gives no text, whatever stands in it
 
     def literal(self) -> str:
         """What it is when nothing closes it."""
         return self.opener * self.count + "|".join(part.text() for part in self.parts)
 
 
-def expand(text: str, *, read_template: ReadTemplate, read_link: ReadLink) -> str:
+def never(_opener: str, _first: str) -> bool:
+    """Nothing is known to give no text."""
+    return False
+
+
+def expand(
+    text: str, *, read_template: ReadTemplate, read_link: ReadLink, says_nothing: SaysNothing = never
+) -> str:
     """The text with every template call and link replaced by what the two readers make of it.
+
+    What stands in a call or link that `says_nothing` is matched, but not worked out: boxes and pictures take
+    a third of the time otherwise.
 
     Raises:
         RejectedError: too many openers are never closed (`malformed`), or calls nest too deep (`too-deep`).
     """
-    return Expander(text, read_template, read_link).run()
+    return Expander(text, read_template, read_link, says_nothing).run()
 
 
 class Expander:
-    """The state of one pass: the text, the stack, and how far the text has been read."""
+    """The state of one pass: the text, the stack, and where text goes now."""
 
-    def __init__(self, text: str, read_template: ReadTemplate, read_link: ReadLink) -> None:
+    def __init__(
+        self,
+        text: str,
+        read_template: ReadTemplate,
+        read_link: ReadLink,
+        says_nothing: SaysNothing = never,
+    ) -> None:
         self.text = text
         self.read_template = read_template
         self.read_link = read_link
+        self.says_nothing = says_nothing
         self.closing = ClosingTags(text)
         self.bottom = Part()
         self.stack: list[Frame] = []
+        self.top = self.bottom.pieces  # of the innermost part
+        self.silent = 0  # how many frames say nothing, whatever stands in them
 
     def run(self) -> str:
         """The whole text, read once from the left to the right."""
         text, position = self.text, 0
-        match = TOKEN.search(text)
-        while match:
-            if match.start() > position:
-                self.top().pieces.append(text[position : match.start()])
-            position = self.read(match)
-            match = TOKEN.search(text, position)
-        self.top().pieces.append(text[position:])
+        for match in TOKEN.finditer(text):
+            start, end = match.span()
+            if start < position:  # inside a tag that was read as a whole
+                continue
+            if start > position and not self.silent:
+                self.top.append(text[position:start])
+            position = end
+            marks = text[start:end]
+            first, last = marks[0], marks[-1]
+            if first == "|":
+                self.bar()
+            elif first == "<":
+                position = self.opaque(match)
+            elif last == "{" or last == "[":
+                self.open(Frame(first, end - start, start))
+            elif first == "[" or first == "{":
+                self.simple(first, marks)
+            else:
+                position = self.close(marks, start)
+                if position < end:  # braces that close the next call too
+                    position = self.close_rest(position, end)
+        self.top.append(text[position:])
         return self.flush()
 
-    def top(self) -> Part:
-        """Where text goes now."""
-        return self.stack[-1].parts[-1] if self.stack else self.bottom
+    def open(self, frame: Frame) -> None:
+        """An opener, on top of the stack."""
+        self.stack.append(frame)
+        self.top = frame.parts[-1].pieces
 
-    def read(self, match: re.Match[str]) -> int:
-        """Acts on one token; returns where to read on."""
-        marks = match[0]
-        if marks == "|":
-            return self.bar(match.end())
-        if marks[0] in "{[":
-            self.stack.append(Frame(marks[0], len(marks), match.start()))
-            return match.end()
-        if marks[0] == "<":
-            return self.opaque(match)
-        return self.close(marks, match.start())
-
-    def bar(self, end: int) -> int:
+    def bar(self) -> None:
         """A bar begins a new part of the innermost call or link."""
-        if self.stack:
-            self.stack[-1].parts.append(Part())
+        if not self.stack:
+            self.top.append("|")
+            return
+        frame = self.stack[-1]
+        if len(frame.parts) == 1 and frame.count == 2 and not self.silent:
+            frame.silent = self.says_nothing(frame.opener, frame.parts[0].text())
+            self.silent += frame.silent
+        part = Part()
+        frame.parts.append(part)
+        self.top = part.pieces
+
+    def simple(self, opener: str, source: str) -> None:
+        """A link or call with no other in its parts: the commonest of all."""
+        if self.silent:
+            self.put("", 1)
+            return
+        parts = source[2:-2].split("|")
+        if opener == "[":
+            self.put(self.read_link(parts), 1)
         else:
-            self.bottom.pieces.append("|")
-        return end
+            self.put(self.call([Part([part]) for part in parts], source), 1)
+
+    def close_rest(self, position: int, end: int) -> int:
+        """Closing braces of a run that are left over close what is open below."""
+        while position < end:
+            position = self.close(self.text[position:end], position)
+        return position
 
     def opaque(self, match: re.Match[str]) -> int:
         """A tag whose content is no wikitext: it is made to pass as text, or becomes a formula."""
-        name = match[1].lower()
+        name = match["opaque"].lower()
         end = self.closing.end_after(name, match.end())
         if match[0].endswith("/>") or end < 0:
             return match.end()
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
-        self.top().pieces.append(Expanded(opaque_text(name, content)))
+        self.top.append(Expanded(opaque_text(name, content)))
         return end
 
     def close(self, marks: str, start: int) -> int:
-        """Closes the innermost opener if the marks fit it; else they are text."""
+        """Closes the innermost opener if the marks fit it; else they are text. Returns where to read on."""
         frame = self.stack[-1] if self.stack else None
         width = min(len(marks), frame.count, 2 if marks[0] == "]" else 3) if frame else 0
         if frame is None or (frame.opener == "{") != (marks[0] == "}") or width < 2:
-            self.top().pieces.append(marks)
+            self.top.append(marks)
             return start + len(marks)
         self.stack.pop()
+        self.silent -= frame.silent
         end = start + width
         frame.count -= width
-        opened = frame.start + frame.count
-        result = self.result_of(frame, self.text[opened:end], width)
+        result = self.result_of(frame, self.text[frame.start + frame.count : end], width)
+        self.top = self.stack[-1].parts[-1].pieces if self.stack else self.bottom.pieces
         if frame.count >= 2:
-            self.stack.append(Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
+            self.open(Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
         elif frame.count:
-            self.top().pieces.append(frame.opener)
+            self.top.append(frame.opener)
         self.put(result, frame.depth + 1)
         return end
 
@@ -159,22 +210,29 @@ class Expander:
             raise RejectedError(
                 "too-deep", f"templates or links nested over {MAX_DEPTH} deep at {source[:40]!r}"
             )
+        if self.silent:
+            return ""
         if frame.opener == "[":
             return self.read_link([part.text() for part in frame.parts])
         if width == 3:  # a template's own parameter, which has no value in an article: its default
             return frame.parts[1].text() if len(frame.parts) > 1 else ""
-        result = self.read_template(frame.parts, source)
+        return self.call(frame.parts, source)
+
+    def call(self, parts: list[Part], source: str) -> str:
+        """The text of a template call."""
+        result = self.read_template(parts, source)
         # A call may repeat an argument; repeated at every level that would double and double again.
         return result if len(result) <= 2 * len(source) + 5_000 else ""
 
     def put(self, result: str, depth: int) -> None:
         """Adds the text of a closed pair to what encloses it."""
-        part = self.top()
-        if result.startswith(("{|", "*", "#", ":", ";")) and not _at_line_start(part):
+        if self.stack and self.stack[-1].depth < depth:
+            self.stack[-1].depth = depth
+        if self.silent:
+            return
+        if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
             result = "\n" + result  # as MediaWiki does, so that a list or a table begins its line
-        part.pieces.append(Expanded(result))
-        if self.stack:
-            self.stack[-1].depth = max(self.stack[-1].depth, depth)
+        self.top.append(Expanded(result))
 
     def flush(self) -> str:
         """What is never closed is text."""
@@ -182,11 +240,13 @@ class Expander:
             raise RejectedError(
                 "malformed", f"{len(self.stack)} openers that nothing closes, expected at most {MAX_UNCLOSED}"
             )
+        if self.silent:  # what was to say nothing is text after all, with all that stands in it
+            return Expander(self.text, self.read_template, self.read_link).run()
         return self.bottom.text() + "".join(frame.literal() for frame in self.stack)
 
 
-def _at_line_start(part: Part) -> bool:
-    for piece in reversed(part.pieces):
+def _at_line_start(pieces: list[str]) -> bool:
+    for piece in reversed(pieces):
         if piece:
             return piece.endswith("\n")
     return True

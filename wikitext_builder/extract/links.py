@@ -57,20 +57,28 @@ class LinkReader:
         if len(parts) == 1 and "|" in parts[0]:  # a bar that {{!}} gave
             parts = parts[0].split("|")
         target = parts[0].strip().replace("_", " ")
-        label = "|".join(parts[1:])
         if not target or "\n" in parts[0] or target.startswith("["):
             return self.not_a_link(parts)
-        prefix = target.partition(":")[0].strip().lower() if ":" in target else ""
-        if prefix in self.files:
-            return GONE
-        if prefix in self.categories or prefix in INTERLANGUAGE:
-            return ""
+        if ":" in target:
+            prefix = target.partition(":")[0].strip().lower()
+            if prefix in self.files:
+                return GONE
+            if prefix in self.categories or prefix in INTERLANGUAGE:
+                return ""
         if len(parts) == 1:
             return target.lstrip(":").strip()
+        label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
-            return seamed(label)
+            return seamed(label) if "'" in label else label
         match = PIPE_TRICK.match(target)
         return match[1] if match else target
+
+    def is_picture(self, target: str) -> bool:
+        """Whether a link with this target, before its first bar, is a picture with its caption."""
+        prefix, colon, _ = target.partition(":")
+        if not colon or "\n" in target:
+            return False
+        return prefix.strip().replace("_", " ").lower() in self.files
 
     def not_a_link(self, parts: list[str]) -> str:
         """Double brackets around what can be no title are text; an external link in them is one still."""

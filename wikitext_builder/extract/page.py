@@ -57,7 +57,9 @@ def extract(
     left_out = LeftOut()
     links = LinkReader(names)
     templates = TemplateReader(page=page, expansions=expansions, left_out=left_out, read_link=links)
-    expanded = expand(trim(page.wikitext), read_template=templates, read_link=links)
+    expanded = expand(
+        trim(page.wikitext), read_template=templates, read_link=links, says_nothing=templates.says_nothing
+    )
     if language == "zh":
         expanded = one_variant(expanded)
     found = blocks(without_tables(flatten_tags(expanded)))

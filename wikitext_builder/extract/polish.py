@@ -8,17 +8,21 @@ import unicodedata
 
 import regex
 
-from wikitext_builder.extract.markers import FORMULA, GONE, UNKNOWN
+from wikitext_builder.extract.markers import FORMULA, GONE, UNKNOWN, UNKNOWN_START
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
 # No such character stands in the official files: formats (ZWSP, soft hyphen, bidi marks), controls,
 # surrogates, private use and unassigned ones.
 UNPRINTABLE = regex.compile(r"[\p{Cf}\p{Cc}\p{Cs}\p{Co}]+")
+ALPHANUMERIC = re.compile(r"[^\W_]")
 SPACES = re.compile(r"\s+")
 UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
 
 HOLES = re.compile(f"{GONE}(?:\\s*{GONE})+")
 HOLE = f"\\s?{GONE}\\s?"
+# Patterns that open with what may be absent are slow to search: these two say whether they can match.
+HOLE_AFTER_MARKS = re.compile(f"[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}")
+HOLE_BEFORE_MARK = re.compile(f"{GONE}\\s?[])\\.,;:!?]")
 EMPTY_PARENTHESES = re.compile(
     f"\\s?[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}(?:[\\s,;:/{GONE}]|or\\b|and\\b)*[)\\]]"
 )
@@ -38,7 +42,7 @@ def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
     >>> polish("where \x01 is", own_line_formulas=True)
     ['where', '<formula>', 'is']
     """
-    line = characters(mend(UNKNOWN.sub(GONE, text)))
+    line = characters(mend(without_unknown(text)))
     if own_line_formulas and "<formula>" in line:
         pieces = [piece.strip() for piece in FORMULA_LINE.split(line)]
     else:
@@ -48,7 +52,12 @@ def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
 
 def polish_heading(text: str) -> str:
     """The text of a heading on one line, without outer equals signs."""
-    return characters(mend(UNKNOWN.sub(GONE, text)).replace("\x05", " ")).strip("= ")
+    return characters(mend(without_unknown(text)).replace("\x05", " ")).strip("= ")
+
+
+def without_unknown(text: str) -> str:
+    """The text with a mark of absence where a call stood that nobody knew."""
+    return UNKNOWN.sub(GONE, text) if UNKNOWN_START in text else text
 
 
 def characters(text: str) -> str:
@@ -57,25 +66,27 @@ def characters(text: str) -> str:
         text = UNPAIRED.sub("", text)  # a bracket that lost its fellow is a slip of an editor
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
-    text = text.replace(FORMULA, "<formula>")
+    text = " ".join(text.replace(FORMULA, "<formula>").split())
+    if not text.isprintable():
+        text = UNPRINTABLE.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFC", UNPRINTABLE.sub("", SPACES.sub(" ", text)))
-    elif not text.isprintable():
-        text = UNPRINTABLE.sub("", SPACES.sub(" ", text))
-    return SPACES.sub(" ", text).strip()
+        text = " ".join(unicodedata.normalize("NFC", text).split())
+    return text
 
 
 def mend(text: str) -> str:
     """The text with the holes of removed calls closed as a careful editor would, and only there."""
     if GONE not in text:
         return text
-    text = HOLES.sub(GONE, SPACES.sub(" ", text))  # single spaces and marks keep what follows linear
-    text = EMPTY_PARENTHESES.sub("", text)
+    text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep what follows linear
+    if HOLE_AFTER_MARKS.search(text):
+        text = EMPTY_PARENTHESES.sub("", text)
     text = HOLE_AT_START.sub("", text)
     text = HOLE_AFTER_OPENING.sub(r"\1", text)
-    text = HOLE_BEFORE_CLOSING.sub(r"\1", text)
-    text = HOLE_BETWEEN.sub(r"\1", text)
-    text = HOLE_BEFORE_POINT.sub(r"\1", text)
+    if HOLE_BEFORE_MARK.search(text):
+        text = HOLE_BEFORE_CLOSING.sub(r"\1", text)
+        text = HOLE_BETWEEN.sub(r"\1", text)
+        text = HOLE_BEFORE_POINT.sub(r"\1", text)
     return text.replace(GONE, "")
 
 
@@ -88,4 +99,4 @@ def no_heading(line: str) -> str:
 
 
 def _has_text(line: str) -> bool:
-    return any(char.isalnum() for char in line) or (bool(line) and not line.isascii())
+    return ALPHANUMERIC.search(line) is not None or (bool(line) and not line.isascii())

@@ -6,7 +6,8 @@ import re
 
 from wikitext_builder.extract.markers import SEAM
 
-RUN = re.compile(r"'{2,}")
+RUN = re.compile(r"('{2,})")
+ORDINARY = frozenset([2, 3, 5])  # widths of runs that hold no apostrophe of the text
 
 
 def without_quotes(line: str) -> str:
@@ -19,11 +20,14 @@ def without_quotes(line: str) -> str:
     ('Tokyo is big', "l'étoile", "'s'")
     """
     if "''" not in line:
-        return line.replace(SEAM, "")
-    runs = list(RUN.finditer(line))
-    widths = [len(run[0]) for run in runs]
-    bold = sum(width in {3, 4} or width >= 5 for width in widths)
+        return line.replace(SEAM, "") if SEAM in line else line
+    between = RUN.split(line)
+    widths = [len(run) for run in between[1::2]]
+    bold = sum(width >= 3 for width in widths)
     italics = sum(width == 2 or width >= 5 for width in widths)
+    if not (bold % 2 and italics % 2) and ORDINARY.issuperset(widths):
+        return "".join(between[::2]).replace(SEAM, "")
+    runs = list(RUN.finditer(line))
     literal = [1 if width == 4 else max(width - 5, 0) for width in widths]
     if bold % 2 and italics % 2:
         index = _apostrophe_before_italics(line, runs)

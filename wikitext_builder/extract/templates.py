@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from wikitext_builder.article import Page
 from wikitext_builder.extract.expand import Part, expand
@@ -41,6 +42,15 @@ class TemplateReader:
             return self.left_out.mark(source) if result is None else result
         return self.template(template_name(name), parts, source)
 
+    def says_nothing(self, opener: str, first: str) -> bool:
+        """Whether a call of this name, or a link to this target, gives no text whatever else it says."""
+        if opener == "[":
+            return self.read_link.is_picture(first)
+        if ":" in first:
+            return False
+        name = template_name(first)
+        return name not in MACROS and is_removed(name)
+
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
         macro: Callable[[Call], str | None] | None = MACROS.get(name)
@@ -60,6 +70,7 @@ def _no_template(_parts: list[Part], _source: str) -> str:
     return GONE
 
 
+@lru_cache(maxsize=2**14)
 def template_name(name: str) -> str:
     """The name that a template is registered under: no namespace, spaces, a capital first letter.
 

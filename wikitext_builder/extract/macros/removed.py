@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from wikitext_builder.extract.listing import listed
 
@@ -120,6 +121,7 @@ Wikicite; Wikidata property; Winner-table; Z148
 )
 
 
+@lru_cache(maxsize=2**14)
 def is_removed(name: str) -> bool:
     """Whether a template of this name is taken out on purpose; one that has a macro is not asked for.
 
