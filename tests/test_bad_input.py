@@ -196,11 +196,16 @@ NAMES = re.compile(
 )
 
 
-def dataset_of_titles(folder: Path, titles: list[str]) -> Path:
-    """The dataset made of a dump of pages with these titles and of some good ones."""
+def store_of_titles(folder: Path, titles: list[str]) -> None:
+    """Import a dump of pages with these titles and of some good ones."""
     pages = [page(n, f"Text of page {n}, at length.", title) for n, title in enumerate(titles, 1)]
     (folder / "dump.xml").write_bytes(export_xml([*map(page_xml, pages), *map(page_xml, good_pages())]))
     done("import", "--all", folder / "dump.xml", "--store", folder / "pages.store")
+
+
+def dataset_of_titles(folder: Path, titles: list[str]) -> Path:
+    """The dataset made of them."""
+    store_of_titles(folder, titles)
     done("build", "demo", "--store", folder / "pages.store", "--out", folder / "out", "--workers", 1)
     return folder / "out"
 
@@ -231,7 +236,7 @@ def test_no_impossible_title_harms_or_names_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.xfail(reason="imports take titles from dumps as they are, and then no lock can be written")
 def test_an_impossible_title_of_a_dump_costs_nothing_of_the_rest(tmp_path: Path) -> None:
-    dataset_of_titles(tmp_path, IMPOSSIBLE)
+    store_of_titles(tmp_path, IMPOSSIBLE)
     assert "Good 1\t" in done("lock", "--store", tmp_path / "pages.store")
 
 
@@ -467,13 +472,13 @@ def test_what_is_no_store_of_this_version_is_refused(store: Path, tmp_path: Path
 
 def test_a_full_disk_is_told_and_the_same_command_goes_on(store: Path, tmp_path: Path) -> None:
     command = ("import", SAMPLE_DUMP, "--store", tmp_path / "pages.store")
-    for limit in (0, 10_000, 60_000):
+    for limit in (0, 60_000):
         message = refused(*command, preexec_fn=small_files(limit))
         assert "pages.store" in message
     done(*command)
     assert done("lock", "--store", tmp_path / "pages.store") == done("lock", "--store", store)
     building = ("build", "demo", "--store", store, "--out", tmp_path / "out", "--workers", 1)
-    for limit in (0, 5_000, 60_000):
+    for limit in (0, 60_000):
         assert "run the same command again" in refused(*building, preexec_fn=small_files(limit))
         assert not (tmp_path / "out").exists()
     done(*building)
