@@ -5,6 +5,9 @@ import gzip
 import hashlib
 import io
 import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dumps import COMPRESSIONS
-from wikitext_builder.decompress import PIECE, Source, decompressed, sha256_of_file
+from wikitext_builder import decompress
+from wikitext_builder.decompress import (
+    EXPANSION_LIMIT,
+    PART_LIMIT,
+    PIECE,
+    READ,
+    UNPACKED_LIMIT,
+    Source,
+    decompressed,
+    sha256_of_file,
+)
 from wikitext_builder.errors import BuilderError
 
 
@@ -65,3 +78,155 @@ def test_the_digest_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"abc")
     assert sha256_of_file(path) == hashlib.sha256(b"abc").hexdigest()
+
+
+# --- streams of bzip2 side by side
+
+
+def outcome(pieces: Iterator[bytes]) -> tuple[bytes, str]:
+    """The bytes before an error, and the error."""
+    content = bytearray()
+    try:
+        for piece in pieces:
+            content += piece
+    except BuilderError as error:
+        return bytes(content), str(error)
+    return bytes(content), ""
+
+
+def simply(data: bytes, step: int) -> Iterator[bytes]:
+    """The plain way: one stream after the other, so many bytes of the file at a time; the oracle."""
+    source = io.BytesIO(data)
+    left = source.read(step)
+    while left:
+        stream = bz2.BZ2Decompressor()
+        while not stream.eof:
+            try:
+                yield stream.decompress(left, decompress.PIECE)
+            except (OSError, ValueError) as error:
+                raise BuilderError("damaged") from error
+            left = b""
+            if stream.needs_input and not stream.eof and not (left := source.read(step)):
+                raise BuilderError("break off")
+        left = stream.unused_data or source.read(step)
+
+
+def check_against_the_plain_way(data: bytes) -> None:
+    """Equal, but for this: libbz2 gives the more of a damaged stream the smaller the steps it is fed in."""
+    least, error = outcome(simply(data, decompress.READ))
+    content, found = outcome(decompressed(Source(io.BytesIO(data)), threads=0))
+    assert (error in found, bool(error)) == (True, bool(found))
+    if content != least:
+        most, _ = outcome(simply(data, 1))
+        assert (bool(error), content.startswith(least), most.startswith(content)) == (True, True, True)
+    for threads in (1, 3):
+        assert outcome(decompressed(Source(io.BytesIO(data)), threads=threads)) == (content, found)
+
+
+START = b"BZh91AY&SY"
+CONTENTS = st.one_of(
+    st.binary(max_size=100),
+    st.integers(0, 300).map(lambda n: START * n),
+    st.integers(0, 9999).map(lambda seed: random.Random(seed).randbytes(seed % 1200)),
+)
+JUNK = st.binary(max_size=3) | st.sampled_from([START, START[:7], bz2.compress(b"a"), b"\0" * 300])
+
+
+@st.composite
+def files(draw: st.DrawFn) -> bytes:
+    """Streams, perhaps with something cut out, put in or altered anywhere, and broken off."""
+    contents = draw(st.lists(CONTENTS, min_size=1, max_size=6))
+    data = b"".join(map(bz2.compress, contents))
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(4, len(data)))
+        data = data[:at] + draw(JUNK) + data[at + draw(st.integers(0, 4)) :]
+    return data[: draw(st.integers(4, len(data)))] if draw(st.booleans()) else data
+
+
+@contextmanager
+def small_steps() -> Iterator[None]:
+    """All limits a 256th, so that short files have many parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("READ", "PIECE", "PART_LIMIT", "UNPACKED_LIMIT"):
+            patch.setattr(decompress, name, getattr(decompress, name) // 256)
+        patch.setattr(decompress, "PART_LIMIT", 2 * decompress.READ)  # the least that works
+        yield
+
+
+@given(data=files())
+def test_threads_give_what_the_plain_way_gives(data: bytes) -> None:
+    with small_steps():
+        check_against_the_plain_way(data)
+
+
+@small_steps()
+@pytest.mark.parametrize("length", [300, 503, 509, 512, 513, 1024, 5000])
+def test_what_looks_like_a_stream_inside_another_is_none(length: int) -> None:
+    inner = bz2.compress(b"inner")
+    outer = bz2.compress(random.Random(length).randbytes(length))
+    whole = inner + outer * 2 + inner
+    assert unpacked(whole) == b"inner" + random.Random(length).randbytes(length) * 2 + b"inner"
+    for at in (5, 100, 253, 256, len(outer) - 1):
+        check_against_the_plain_way(inner + outer[:at] + inner + outer[at:] + inner)
+        check_against_the_plain_way(inner + outer[:at] + START + outer[at:] + inner)
+        check_against_the_plain_way(whole[:-at])
+
+
+def test_streams_longer_than_a_part_are_read_whole() -> None:
+    content = random.Random(1).randbytes(PART_LIMIT + 200_000)
+    long, short = bz2.compress(content), bz2.compress(b"short")
+    assert len(long) > PART_LIMIT + 2 * READ
+    assert unpacked(short + long + short * 2) == b"short" + content + b"shortshort"
+
+
+@small_steps()
+def test_the_start_of_a_stream_at_any_place_of_what_is_read() -> None:
+    tail = bz2.compress(b"tail")
+    for length in range(150, 250):
+        head = random.Random(length).randbytes(length)
+        assert unpacked(bz2.compress(head) + tail * 9) == head + b"tail" * 9
+
+
+def test_streams_that_unpack_to_much_are_held_by_nobody() -> None:
+    large = bz2.compress(b"a" * (UNPACKED_LIMIT + 1))
+    content, error = outcome(decompressed(Source(io.BytesIO(large * 3 + bz2.compress(b"end"))), threads=2))
+    assert (len(content), content[-3:], error) == (3 * (UNPACKED_LIMIT + 1) + 3, b"end", "")
+    for threads in (0, 2):
+        content, error = outcome(decompressed(Source(io.BytesIO(large * 5)), threads=threads))
+        assert "unpack to more than" in error
+        assert EXPANSION_LIMIT - PIECE < len(content) <= EXPANSION_LIMIT
+
+
+class Breaking(io.BytesIO):
+    """A disk with a bad spot."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() >= 3 * READ:
+            raise OSError(5, "Input/output error")
+        return super().read(size)
+
+
+def test_what_stands_before_a_bad_spot_of_the_disk_comes_before_its_error() -> None:
+    data = b"".join(bz2.compress(random.Random(n).randbytes(10_000)) for n in range(40))
+    part = len(bz2.compress(random.Random(0).randbytes(10_000)))
+    for threads in (0, 1, 4):
+        content = bytearray()
+
+        def taken(threads: int = threads, content: bytearray = content) -> None:
+            for piece in decompressed(Source(Breaking(data)), threads=threads):
+                content.extend(piece)
+
+        with pytest.raises(OSError, match="Input/output"):
+            taken()
+        assert len(content) == 3 * READ // part * 10_000
+
+
+def test_who_stops_in_the_middle_leaves_no_thread() -> None:
+    data = b"".join(bz2.compress(random.Random(n).randbytes(100_000)) for n in range(40))
+    source = Source(io.BytesIO(data))
+    pieces = decompressed(source, threads=3)
+    next(pieces)
+    assert any(thread.name.startswith("bzip2") for thread in threading.enumerate())
+    assert source.taken < len(data) / 2  # and little is read ahead
+    pieces.close()
+    assert not any(thread.name.startswith("bzip2") for thread in threading.enumerate())

@@ -140,7 +140,8 @@ def test_a_finished_import_is_known(tmp_path: Path) -> None:
     again = imported(tmp_path / "a", path)
     assert not first.finished_before
     assert again.finished_before
-    assert (first.megabytes_per_second > 0, again.megabytes_per_second) == (True, 0)
+    assert first.megabytes_per_second
+    assert again.megabytes_per_second is None
     assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
 
 
@@ -165,6 +166,18 @@ def test_what_stands_before_a_break_is_kept_and_a_good_file_completes_it(tmp_pat
     path.write_bytes(whole)
     report = imported(tmp_path / "a", path)
     assert (report.kept, report.already_there) == (5, 5)
+
+
+def test_what_a_bad_download_damaged_a_good_one_mends(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2)))
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b" text<", b" test<", 1))
+    assert imported(tmp_path / "a", path).rejected == {"damaged": 1}
+    path.write_bytes(good)
+    assert imported(tmp_path / "a", path).kept == 1
+    revisions, rejected = content(tmp_path / "a")
+    assert [revision.title for revision in revisions] == ["Title 1", "Title 2"]
+    assert rejected == []
 
 
 def test_progress_and_time_are_told(tmp_path: Path) -> None:

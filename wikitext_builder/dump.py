@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from wikitext_builder.article import Page
-from wikitext_builder.decompress import Source, decompressed
+from wikitext_builder.decompress import THREADS, Source, decompressed
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.store import Rejected, sha1_of
 
@@ -90,7 +91,8 @@ class DumpedPage:
 class Dump:
     """A dump being read, once, from its beginning to its end.
 
-    `as_of` is a time in ISO 8601 and UTC; empty asks for the newest revisions.
+    `as_of` is a time in ISO 8601 and UTC; empty asks for the newest revisions. `threads` are those of
+    `decompressed`: they unpack while the pages given are used.
 
     Attributes:
         site: Known in full when the first page comes.
@@ -98,7 +100,7 @@ class Dump:
         count: Pages given so far.
     """
 
-    def __init__(self, path: Path, *, as_of: str = "") -> None:
+    def __init__(self, path: Path, *, as_of: str = "", threads: int = THREADS) -> None:
         if as_of and not TIMESTAMP.fullmatch(as_of):
             raise BuilderError(f"the date {as_of!r} is not of the form 2016-04-16T17:15:34Z, in UTC")
         self.path = path
@@ -107,11 +109,12 @@ class Dump:
         self.count = 0
         self._last_title = ""
         self._as_of = as_of
+        self._threads = threads
         self._source: Source | None = None
 
     @property
     def bytes_taken(self) -> int:
-        """Bytes of the file read so far."""
+        """Bytes of the file read so far; of bzip2 some ahead of the pages given."""
         return self._source.taken if self._source else 0
 
     @property
@@ -139,9 +142,10 @@ class Dump:
 
     def _parsed(self, source: Source) -> Iterator[DumpedPage]:
         parser = _Parser(self.site, self._as_of)
-        for piece in decompressed(source):
-            self.xml_bytes += len(piece)
-            yield from self._counted(parser.feed(piece))
+        with closing(decompressed(source, threads=self._threads)) as pieces:
+            for piece in pieces:
+                self.xml_bytes += len(piece)
+                yield from self._counted(parser.feed(piece))
         yield from self._counted(parser.feed(b"", final=True))
 
     def _counted(self, pages: Iterator[DumpedPage]) -> Iterator[DumpedPage]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wikitext_builder.article import Page
-from wikitext_builder.decompress import sha256_of_file
+from wikitext_builder.decompress import THREADS, sha256_of_file
 from wikitext_builder.dump import Dump, DumpedPage
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.languages import Language, is_list_title
@@ -46,9 +46,9 @@ class ImportReport:
     finished_before: bool = False  # this very file was imported before and was not read again
 
     @property
-    def megabytes_per_second(self) -> float:
-        """Of XML, a million bytes each; 0 where nothing was read."""
-        return 0.0 if self.finished_before or not self.seconds else self.xml_bytes / 1e6 / self.seconds
+    def megabytes_per_second(self) -> float | None:
+        """Of XML, a million bytes each; None where none was read, because the import was done before."""
+        return None if self.finished_before or not self.seconds else self.xml_bytes / 1e6 / self.seconds
 
 
 # --- what a page is
@@ -167,6 +167,7 @@ def import_dump(
     as_of: str = "",
     progress: Progress = no_progress,
     clock: Callable[[], float] = time.monotonic,
+    threads: int = THREADS,
 ) -> ImportReport:
     """Keep the articles of a dump; killed and run again, nothing is there twice and nothing is lost.
 
@@ -178,6 +179,7 @@ def import_dump(
         as_of: ISO 8601 in UTC: of a dump with history the newest revision not after it; empty: the newest.
         progress: Hears how many bytes of the file were read.
         clock: Seconds, for the rate in the report.
+        threads: Those that unpack a multistream dump, see `decompressed`.
 
     Raises:
         BuilderError: See `Dump.pages`; what stood before a damaged spot is kept.
@@ -186,7 +188,7 @@ def import_dump(
     key = _progress_key(path, language, keep, as_of)
     if (before := _finished_before(store, key, path)) is not None:
         return ImportReport(**before, seconds=clock() - started, finished_before=True)
-    dump = Dump(path, as_of=as_of)
+    dump = Dump(path, as_of=as_of, threads=threads)
     counts = _Counts()
     total = path.stat().st_size if path.is_file() else None
     for batch in _batches(dump, ArticleTest(language), keep, counts):

@@ -126,10 +126,9 @@ def import_(
             if as_json:
                 click.echo(json.dumps({"dump": str(path), **asdict(report)}))
                 continue
-            before = " (imported before, not read again)" if report.finished_before else ""
-            click.echo(
-                f"{path}{before}: {report.pages:,} pages, {report.megabytes_per_second:.1f} MB/s of XML"
-            )
+            rate = report.megabytes_per_second
+            how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of XML"
+            click.echo(f"{path}: {report.pages:,} pages, {how}")
             click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
             click.echo(f"  skipped   {listed(report.skipped)}")
             click.echo(f"  rejected  {listed(report.rejected)}")
