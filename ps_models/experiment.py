@@ -101,27 +101,24 @@ def train_model(
     vocabulary = Vocabulary.of_file(dataset.file("train"))
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
-    last = out / LAST
-    if last.exists() and not resume:
-        raise BuilderError(f"{out}: holds a run already; go on with --resume, or use another --out")
-    saved = read_checkpoint(last, training=True) if last.exists() else None
+    saved = _saved_run(out, vocabulary, data, resume=resume)
     if saved is not None:
-        check_vocabulary(saved, vocabulary, str(data))
         _check_same_model(saved, model, asdict(model_config), out)
     chosen = choose_device(device, processes.rank)
     torch.manual_seed(training.seed)
     made = make_model(model, model_config).to(chosen)
     torch.manual_seed(training.seed + processes.rank)  # each process draws masks of its own
+    describe = Checkpoint(
+        model=model,
+        config=asdict(model_config),
+        weights={},
+        vocabulary=vocabulary,
+        facts={"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset},
+    )
     task = Task(
         stream=read_stream(dataset, "train", vocabulary),
         valid=list(read_texts(dataset, "valid", vocabulary)),
-        describe=Checkpoint(
-            model=model,
-            config=asdict(model_config),
-            weights={},
-            vocabulary=vocabulary,
-            facts={"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset},
-        ),
+        describe=describe,
     )
     return train(
         made,
@@ -137,6 +134,18 @@ def train_model(
         log_every=log_every,
         max_updates=max_updates,
     )
+
+
+def _saved_run(out: Path, vocabulary: Vocabulary, data: Path, *, resume: bool) -> Checkpoint | None:
+    """What to go on from; None where nothing was saved."""
+    last = out / LAST
+    if not last.exists():
+        return None
+    if not resume:
+        raise BuilderError(f"{out}: holds a run already; go on with --resume, or use another --out")
+    saved = read_checkpoint(last, training=True)
+    check_vocabulary(saved, vocabulary, str(data))
+    return saved
 
 
 def load_model(path: Path, device: str = "cpu") -> tuple[nn.Module, Checkpoint]:
