@@ -13,8 +13,10 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extract import extract
 from wikitext_builder.fetch import check_wiki
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.shards import SECONDS_A_PAGE
 from wikitext_builder.store import Store
 from wikitext_builder.wikipedia import Wikipedia
+from wikitext_builder.workers import time_limit
 
 MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
 MAX_REQUEST_BYTES = 200_000  # of the calls that go in one request
@@ -83,11 +85,14 @@ def expand(
     def tasks() -> Iterator[Task]:
         nonlocal looked_at
         for page in store.pages(code, revision_ids):
+            calls: tuple[str, ...] = ()
             try:
-                calls = unknown_calls(store, code, page)
+                with time_limit(SECONDS_A_PAGE):
+                    calls = unknown_calls(store, code, page)
             except RejectedError as error:
                 rejected[error.reason] += 1
-                calls = ()
+            except Exception:  # a page that breaks our code: the build writes it out with the error
+                rejected["extraction-failed"] += 1
             looked_at += 1
             if calls:
                 yield Task(page=page, calls=calls)
