@@ -49,6 +49,20 @@ def test_a_stopped_run_goes_on_to_the_same_result(tiny_dataset, tmp_path, model,
     assert without_seconds[0] == without_seconds[1]
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("stride", "bptt"), [(1, 4), (3, 9), (7, 1), (10, 10), (5000, 2)])
+def test_without_learning_an_epoch_is_an_evaluation_of_train_whatever_the_stride(
+    tiny_dataset, tmp_path, model, stride, bptt
+):
+    settings = (*settings_of(model, *QUIET), "batch_size=1", "learning_rate=0", "epochs=1")
+    chunks = (f"stride={stride}", f"bptt={bptt}", "loss=token")
+    train_model(model, tiny_dataset, tmp_path / "out", settings=(*settings, *chunks), device="cpu")
+    scored = evaluate_checkpoint(tmp_path / "out", tiny_dataset, split="train", device="cpu").score
+    row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
+    assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
+    assert len(losses(tmp_path / "out")) == -(-scored.tokens // stride)
+
+
 COMMAND = [sys.executable, "-W", "ignore", "-m", "ps_models.cli", "--threads", "1", "train"]
 
 
