@@ -42,8 +42,10 @@ class LSTMConfig:
     recurrent_dropout: float = 0.0  # of h before the recurrent weights, always locked
     locked: bool = True  # the same mask at each step, section 5.2
     per_gate: bool = False  # another mask at each gate, of layers' inputs and of the recurrence
-    zoneout: float = 0.5  # of outputs h, "the recurrent connections", section 5.2
-    zoneout_cell: float = 0.0  # of cells c; the paper does not tell them apart, see docs/models
+    zoneout: float = (
+        0.5  # of outputs h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
+    )
+    zoneout_cell: float = 0.0  # of cells c, of which the paper says nothing; Krueger et al. used 0.5, h 0.05
     init: float = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
     eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
 
@@ -84,13 +86,9 @@ class LSTMLayer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Outputs of all steps, and the (h, c) after `at` of them."""
         input_mask, recurrent_mask = masks
-        if (
-            inputs_TBE.is_cuda
-            and recurrent_mask is None
-            and zones == (0.0, 0.0)
-            and not _per_gate(input_mask)
-        ):
-            return self._cudnn(masked(inputs_TBE, input_mask), start, at)
+        plain = recurrent_mask is None and not _per_gate(input_mask)
+        if inputs_TBE.is_cuda and plain and not any(isinstance(zone, Tensor) or zone for zone in zones):
+            return self.by_torch(masked(inputs_TBE, input_mask), start, at)
         gates_TBG = self._gates(inputs_TBE, input_mask)
         weight_GH = self.weight_hh.to(product_type(self.weight_hh))
         hidden_TBH, cells_TBH = lstm_steps(
@@ -105,10 +103,13 @@ class LSTMLayer(nn.Module):
         gates = [functional.linear(inputs_TBE * kept, weight, bias) for kept, weight, bias in parts]
         return torch.cat(gates, dim=-1)
 
-    def _cudnn(
+    def by_torch(
         self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], at: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The same by `torch.lstm`, which does all steps in one kernel but tells only the last cell."""
+        """The same without zoneout and masks by `torch.lstm`, cuDNN's on a GPU.
+
+        It tells only the last cell: to know that after `at` steps it is called twice.
+        """
         before, middle = self._torch_lstm(inputs_TBE[:at], start)
         after, _ = self._torch_lstm(inputs_TBE[at:], middle)
         return torch.cat([before, after]), middle
@@ -120,7 +121,8 @@ class LSTMLayer(nn.Module):
             return start[0].new_empty(0, *start[0].shape), start
         h, c = (value[None].contiguous() for value in start)
         weights = (self.weight_ih, self.weight_hh, self.bias, torch.zeros_like(self.bias))
-        hidden, h, c = torch.lstm(inputs_TBE, (h, c), weights, True, 1, 0.0, self.training, False, False)
+        train = torch.is_grad_enabled()  # cuDNN has gradients in this mode only; there is no dropout in it
+        hidden, h, c = torch.lstm(inputs_TBE, (h, c), weights, True, 1, 0.0, train, False, False)
         return wide(hidden), (wide(h[0]), wide(c[0]))
 
 

@@ -3,6 +3,7 @@
     python benchmarks/speed/models.py train [--vocabulary V] [--hidden H] [--rounds R] [--bf16]
     python benchmarks/speed/models.py recurrence [--hidden H] [--rounds R] [--bf16]
     python benchmarks/speed/models.py softmax [--vocabulary V] [--rounds R]
+    python benchmarks/speed/models.py memory [--rounds R]
 
 One thread, random words, CPU seconds of this process (other processes disturb them least). All rows of a
 table run in turn, so many rounds, and the median counts. `train` times whole updates: loss, gradients, clip
@@ -10,8 +11,8 @@ and step of SGD. Tokens a second are those that are scored: at K = 1 that is one
 counts the products of matrices alone (thrice the forward pass), windows that are run again included.
 
 Two rows are written anew from others' descriptions: the word language model of pytorch/examples (segments,
-dropout anew at each step) and a k1 = 1 loop with the pointer of one step, in probabilities. `softmax` runs
-each row in a process of its own, to tell the peak of its memory.
+dropout anew at each step) and a k1 = 1 loop with the pointer of one step, in probabilities. `softmax`
+and `memory`, which is of whole updates, run each row in a process of its own, to tell the peak of its memory.
 """
 
 # ruff: noqa: N806 - sizes have the names of the papers
@@ -306,12 +307,46 @@ def write_softmax(vocabulary: int, hidden: int, rounds: int) -> None:
         sys.stdout.write(f"{name:32}{seconds:9.3f}{BATCH * WINDOW / seconds:10,.0f}{more:9.2f}\n")
 
 
+MEMORY = {  # softmaxes of the pointer sentinel-LSTM, by vocabulary
+    "WikiText-2": {"vocab_size": 33_278},
+    "WikiText-2, tied": {"vocab_size": 33_278, "tied": True},
+    "WikiText-2, adaptive": {"vocab_size": 33_278, "cutoffs": (2_000, 10_000)},
+    "WikiText-103, adaptive": {"vocab_size": 267_735, "cutoffs": (20_000, 60_000, 200_000)},
+    "WikiText-103, tied": {"vocab_size": 267_735, "tied": True},
+}
+
+
+def update_in_own_process(name: str, hidden: int, rounds: int) -> tuple[float, float, float]:
+    """CPU seconds of an update with plain segments, and GB at the peak and of weights."""
+    torch.set_num_threads(1)
+    config = PointerSentinelConfig(hidden_size=hidden, **MEMORY[name])  # type: ignore[arg-type]
+    model = PointerSentinelLSTM(config)
+    update = Update(model, config.vocab_size, WINDOW, WINDOW, bf16=False)
+    row = Row(run=update, tokens=0, flop=0.0)
+    seconds = seconds_of({name: row}, rounds)[name]
+    weights = sum(parameter.numel() for parameter in model.parameters()) * 4 / 1e9
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, weights
+
+
+def write_memory(hidden: int, rounds: int) -> None:
+    """The table of `memory`. Words are equally frequent here, at which an adaptive softmax is slow."""
+    sys.stdout.write(f"{'':32}{'CPU s':>9}{'tokens/s':>10}{'GB peak':>9}{'weights':>9}\n")
+    for name in MEMORY:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            seconds, peak, weights = pool.apply(update_in_own_process, (name, hidden, rounds))
+        speed = BATCH * WINDOW / seconds
+        sys.stdout.write(f"{name:32}{seconds:9.3f}{speed:10,.0f}{peak:9.2f}{weights:9.2f}\n")
+
+
 def main(arguments: argparse.Namespace) -> None:
     """Print one table."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     if arguments.table == "softmax":
         write_softmax(arguments.vocabulary, arguments.hidden, arguments.rounds)
+        return
+    if arguments.table == "memory":
+        write_memory(arguments.hidden, arguments.rounds)
         return
     if arguments.table == "train":
         rows = train_rows(arguments.vocabulary, arguments.hidden, arguments.bf16)
@@ -331,7 +366,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=["train", "recurrence", "softmax"])
+    parser.add_argument("table", choices=["train", "recurrence", "softmax", "memory"])
     parser.add_argument("--vocabulary", type=int, default=10_000)
     parser.add_argument("--hidden", type=int, default=650)
     parser.add_argument("--rounds", type=int, default=5)

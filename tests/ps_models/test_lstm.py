@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ps_models.lstm import LSTM, LSTMConfig
+from ps_models.lstm import LSTM, LSTMConfig, LSTMLayer
 from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
 PTB, WIKITEXT_2, WIKITEXT_103 = 10_000, 33_278, 267_735
@@ -83,3 +83,21 @@ def test_learns_a_text_by_heart():
     with torch.no_grad():
         scores, _ = model.eval()(text, model.initial_state(1))
     assert scores.mean().exp().item() > 0.8
+
+
+@pytest.mark.parametrize("at", [0, 1, 4, 6])
+def test_a_layer_by_torch_is_the_same(at: int):
+    """The way of GPUs where there is no zoneout; torch.lstm is on every device."""
+    torch.manual_seed(1)
+    layer = LSTMLayer(3, 5).double()
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter)
+    inputs = torch.randn(6, 2, 3, dtype=torch.float64)
+    start = torch.randn(2, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
+    ours, (h, c) = layer(inputs, start, at, (None, None), (0.0, 0.0))
+    theirs, (other_h, other_c) = layer.by_torch(inputs, start, at)
+    for one, other in ((ours, theirs), (h, other_h), (c, other_c)):
+        torch.testing.assert_close(one, other)
+    grads = [torch.autograd.grad(value.square().sum(), [*layer.parameters()]) for value in (ours, theirs)]
+    for one, other in zip(*grads, strict=True):
+        torch.testing.assert_close(one, other)
