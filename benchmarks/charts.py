@@ -1,0 +1,207 @@
+"""Charts as SVG to stand in a page: no script, no style attribute, nothing that a strict policy forbids.
+
+Colours are presentation attributes; text and axes take the page's own colour, so that they can be read on
+dark and on light.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
+WIDTH, HEIGHT = 560, 330
+LEFT, RIGHT, BOTTOM = 58, 12, 46  # around the plot, in units of the drawing
+LEGEND: Final = 18  # height of a line of the legend
+TICKS: Final = 6  # about so many a linear axis
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A range of values on a length of the drawing."""
+
+    low: float
+    high: float
+    begin: float  # where `low` lies
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Where a value lies."""
+        low, high, value = (
+            (math.log10(x) for x in (self.low, self.high, value))
+            if self.log
+            else (self.low, self.high, value)
+        )
+        return self.begin + (self.end - self.begin) * (value - low) / (high - low)
+
+    def ticks(self) -> list[float]:
+        """Round values in the range."""
+        if self.log:
+            decades = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
+            found = [10.0**decade for decade in decades]
+            return found if len(found) > 1 else [*found, *_round(self.low, self.high)]
+        return _round(self.low, self.high)
+
+
+def line_chart(
+    title: str,
+    curves: Mapping[str, Points],
+    *,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> str:
+    """Curves over a common axis. Points that a logarithm cannot show are left out.
+
+    Args:
+        title: What is read out in place of the drawing.
+        curves: By name.
+        x_label: Of the horizontal axis.
+        y_label: Of the vertical axis.
+        log_x: Whether the horizontal axis is logarithmic.
+        log_y: Whether the vertical axis is.
+    """
+    shown = {
+        name: [(x, y) for x, y in points if _can_show(x, log=log_x) and _can_show(y, log=log_y)]
+        for name, points in curves.items()
+    }
+    points = [point for curve in shown.values() for point in curve]
+    if not points:
+        return ""
+    top = _top(shown)
+    x_axis = _axis([x for x, _ in points], LEFT, WIDTH - RIGHT, log=log_x)
+    y_axis = _axis([y for _, y in points], top + HEIGHT - BOTTOM, top, log=log_y)
+    drawn = [*_frame(x_axis, y_axis, x_label, y_label, top), *_legend(list(shown))]
+    base = top + HEIGHT - BOTTOM
+    drawn += [_text(x_axis(tick), base + 16, _number(tick), "middle") for tick in x_axis.ticks()]
+    for color, curve in zip(_colors(len(shown)), shown.values(), strict=True):
+        path = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in curve)
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        if len(curve) <= TICKS:
+            drawn += [
+                f'<circle cx="{x_axis(x):.1f}" cy="{y_axis(y):.1f}" r="3" fill="{color}"/>' for x, y in curve
+            ]
+    return _svg(title, top + HEIGHT, drawn)
+
+
+def bar_chart(
+    title: str, labels: Sequence[str], series: Mapping[str, Sequence[float | None]], *, y_label: str
+) -> str:
+    """Bars side by side for each label, from zero; None leaves a gap.
+
+    Args:
+        title: What is read out in place of the drawing.
+        labels: Of the groups of bars.
+        series: A value a label, by name.
+        y_label: Of the vertical axis.
+    """
+    values = [value for row in series.values() for value in row if value is not None and math.isfinite(value)]
+    if not values:
+        return ""
+    top, room = _top(series), 54  # the labels are aslant
+    base = top + HEIGHT - room
+    y_axis = _axis([0.0, *values], base, top)
+    step = (WIDTH - LEFT - RIGHT) / len(labels)
+    width = 0.8 * step / len(series)
+    drawn = [*_grid(y_axis), _text(14, (top + base) / 2, y_label, "middle", turn=-90), *_legend(list(series))]
+    for place, label in enumerate(labels):
+        middle = LEFT + (place + 0.5) * step
+        drawn.append(_text(middle + 4, base + 14, label, "end", turn=-25))
+        for number, (color, row) in enumerate(zip(_colors(len(series)), series.values(), strict=True)):
+            if (value := row[place]) is not None and math.isfinite(value):
+                ends = sorted((y_axis(0), y_axis(value)))
+                x = middle + (number - len(series) / 2) * width
+                size = f'width="{width:.1f}" height="{ends[1] - ends[0]:.1f}"'
+                drawn.append(f'<rect x="{x:.1f}" y="{ends[0]:.1f}" {size} fill="{color}"/>')
+    zero = f"{y_axis(0):.1f}"
+    drawn.append(f'<path d="M{LEFT} {zero}H{WIDTH - RIGHT}" stroke="currentColor"/>')
+    return _svg(title, top + HEIGHT + 12, drawn)
+
+
+def _frame(x_axis: Axis, y_axis: Axis, x_label: str, y_label: str, top: float) -> list[str]:
+    base = top + HEIGHT - BOTTOM
+    return [
+        *_grid(y_axis),
+        f'<path d="M{LEFT} {top}V{base:.1f}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>',
+        *(f'<path d="M{x_axis(tick):.1f} {base:.1f}v5" stroke="currentColor"/>' for tick in x_axis.ticks()),
+        _text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT - 8, x_label, "middle"),
+        _text(14, (top + base) / 2, y_label, "middle", turn=-90),
+    ]
+
+
+def _grid(y_axis: Axis) -> list[str]:
+    lines = []
+    for tick in y_axis.ticks():
+        y = y_axis(tick)
+        lines.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".15"/>')
+        lines.append(_text(LEFT - 6, y + 4, _number(tick), "end"))
+    return lines
+
+
+def _legend(names: Sequence[str]) -> list[str]:
+    drawn = []
+    for number, (color, name) in enumerate(zip(_colors(len(names)), names, strict=True)):
+        y = LEGEND * number + 12
+        drawn.append(f'<rect x="{LEFT}" y="{y - 9}" width="12" height="12" fill="{color}"/>')
+        drawn.append(_text(LEFT + 18, y + 1, name, "start"))
+    return drawn
+
+
+def _svg(title: str, height: float, drawn: Sequence[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{html.escape(title)}"'
+        f' font-size="12" fill="currentColor">{"".join(drawn)}</svg>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str, *, turn: float = 0) -> str:
+    turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{html.escape(text)}</text>'
+
+
+def _top(series: Mapping[str, object]) -> float:
+    return LEGEND * len(series) + 10
+
+
+def _colors(count: int) -> list[str]:
+    return [COLORS[number % len(COLORS)] for number in range(count)]
+
+
+def _can_show(value: float, *, log: bool) -> bool:
+    return math.isfinite(value) and (value > 0 or not log)
+
+
+def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = False) -> Axis:
+    low, high = min(values), max(values)
+    if low == high:
+        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+    elif not log:
+        margin = 0.04 * (high - low)
+        low, high = low - (margin if low else 0), high + (margin if high else 0)
+    return Axis(low=low, high=high, begin=begin, end=end, log=log)
+
+
+def _round(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, about TICKS of them."""
+    raw = (high - low) / TICKS
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
+    return [
+        step * number for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
+
+
+def _number(value: float) -> str:
+    """A tick's label.
+
+    >>> _number(0.30000000000000004), _number(20000.0), _number(1e-05), _number(3e7)
+    ('0.3', '20,000', '1e-05', '3e+07')
+    """
+    return f"{value:,.6g}" if 1e-4 <= abs(value) < 1e7 or not value else f"{value:g}"
