@@ -6,7 +6,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wikitext_builder import blobs, card
@@ -173,6 +173,7 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
         store=str(plan.store.resolve()),
         language=plan.recipe.language,
         sections=plan.recipe.sections,
+        source=plan.recipe.source,
         revision_ids=tuple(revision_ids),
         location=f"{location}/shards/{name}.jsonl.zst",
     )
@@ -180,13 +181,7 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
         return task
     pages = f"{location}/pages/{name}.jsonl.zst"
     pack_pages(task, pages)
-    return ShardTask(
-        store=pages,
-        language=task.language,
-        sections=task.sections,
-        revision_ids=task.revision_ids,
-        location=task.location,
-    )
+    return replace(task, store=pages)
 
 
 def _groups(plan: Plan, extracted: _Extracted, location: str) -> list[Group]:

@@ -42,6 +42,11 @@ CREATE TABLE IF NOT EXISTS expansions (
     failure TEXT NOT NULL,
     PRIMARY KEY (language, revision_id, call)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rendered (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, failure TEXT NOT NULL, sha1 TEXT NOT NULL,
+    body BLOB NOT NULL,
+    UNIQUE (language, revision_id)
+);
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
@@ -61,8 +66,15 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
                 f"PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
             )
         _check_format(path, connection)
+        _add_new_tables(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
     return connection
+
+
+def _add_new_tables(connection: sqlite3.Connection) -> None:
+    """Give a store of an earlier version the table that came after it; its other content stays as it is."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rendered'").fetchone():
+        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

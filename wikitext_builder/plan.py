@@ -44,7 +44,7 @@ class Identity:
     """All that decides a dataset's bytes."""
 
     recipe: Recipe
-    source: str  # sha256 over the revisions, the given splits and the expansions
+    source: str  # sha256 over the revisions, the given splits, the expansions and the HTML
     versions: dict[str, str]
 
     def digest(self) -> str:
@@ -64,12 +64,16 @@ def identity_of(plan: Plan) -> Identity:
             " `wikitext-builder status` says what is there"
         )
     with Store.open(plan.store) as store:
-        expansions = store.expansions_digest(plan.recipe.language)
+        texts = [store.expansions_digest(plan.recipe.language)]
+        if plan.recipe.source == "rendered":
+            texts += map(str, store.rendered_sha1s(plan.recipe.language).items())
     rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
     given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
     versions = {name: version(name) for name in DECIDING_PACKAGES}
+    if plan.recipe.source == "rendered":
+        versions["lxml"] = version("lxml")
     versions |= {"wikitext-builder": __version__, "unicode": unidata_version}
-    return Identity(plan.recipe, digest_of([*rows, *given, expansions]), versions)
+    return Identity(plan.recipe, digest_of([*rows, *given, *texts]), versions)
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:

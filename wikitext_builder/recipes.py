@@ -9,6 +9,8 @@ from wikitext_builder.errors import BuilderError
 
 NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # part of file names and of a YAML head
 
+SOURCES = ("wikitext", "rendered")  # of an article's lines
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
@@ -20,6 +22,7 @@ class Recipe:
     test_articles: int = 60  # Table 1
     min_count: int = 3  # section 4.3: words with a count below 3 become <unk>
     sections: str = "official"  # or "clean": see extract/sections.py
+    source: str = "wikitext"  # or "rendered": the HTML that `fetch --rendered` kept, where it did
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, for the paper does not say how articles were chosen
 
@@ -29,6 +32,8 @@ class Recipe:
             raise BuilderError(
                 f"the recipe name {self.name!r}: expected 1 to 100 letters, digits, . _ ~ and -"
             )
+        if self.source not in SOURCES:
+            raise BuilderError(f"the source {self.source!r} of texts: expected one of {', '.join(SOURCES)}")
         if not self.seed.isprintable() or "`" in self.seed:
             raise BuilderError(f"the seed {self.seed!r}: expected a line of printable characters without `")
 

@@ -15,6 +15,7 @@ from wikitext_builder.article import Article, Page, heading_level
 from wikitext_builder.corpus import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extract import extract
+from wikitext_builder.extract.rendered import extract_rendered
 from wikitext_builder.store import Rejected, Store
 from wikitext_builder.tokenizer import tokenize
 from wikitext_builder.workers import time_limit
@@ -33,6 +34,16 @@ class ShardTask:
     sections: str
     revision_ids: tuple[int, ...]
     location: str  # of the shard
+    source: str = "wikitext"  # or "rendered", see `Recipe`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Input:
+    """A page, and what else its lines can be made of."""
+
+    page: Page
+    expansions: dict[str, str]
+    html: str | None  # where the lines are to come from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,39 +60,56 @@ def make_shard(task: ShardTask) -> ShardResult:
     size = 0
     if not blobs.exists(task.location):
         lines = []
-        for page, expansions in _pages(task):
-            size += len(page.wikitext.encode())
-            record = asdict(_use(page, task, expansions))
+        for one in _inputs(task):
+            size += len(one.page.wikitext.encode())
+            record = asdict(_use(one, task))
             lines.append(json.dumps(record, ensure_ascii=False) + "\n")
         blobs.write(task.location, zstandard.compress("".join(lines).encode(), level=3))
     rejected = tuple(one for one in read_shard(task.location) if isinstance(one, Rejected))
     return ShardResult(pages=len(task.revision_ids), rejected=rejected, wikitext_bytes=size)
 
 
-def _pages(task: ShardTask) -> Iterator[tuple[Page, dict[str, str]]]:
+def _inputs(task: ShardTask) -> Iterator[_Input]:
     if blobs.is_url(task.store):
         for line in zstandard.decompress(blobs.read(task.store)).decode().splitlines():
-            page, expansions = json.loads(line)
-            yield Page(**page), expansions
+            fields = json.loads(line)
+            yield _Input(page=Page(**fields.pop("page")), **fields)
         return
     with Store.open(Path(task.store)) as store:
         for page in store.pages(task.language, task.revision_ids):
-            yield page, store.expansions(task.language, page.revision_id)
+            html = store.rendered(task.language, page.revision_id) if task.source == "rendered" else None
+            expansions = store.expansions(task.language, page.revision_id)
+            yield _Input(page=page, expansions=expansions, html=html)
 
 
 def pack_pages(task: ShardTask, location: str) -> None:
     """Copy the pages of a task out of the store to where workers without the store's disk reach them."""
     if not blobs.exists(location):
-        lines = [json.dumps([asdict(page), expansions]) for page, expansions in _pages(task)]
+        lines = [json.dumps(asdict(one)) for one in _inputs(task)]
         blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
 
 
-def _use(page: Page, task: ShardTask, expansions: dict[str, str]) -> Article | Rejected:
+def _article(one: _Input, task: ShardTask) -> Article:
+    page = one.page
+    if one.html is None:
+        return extract(page, language=task.language, sections=task.sections, expansions=one.expansions)
+    return extract_rendered(
+        one.html,
+        title=page.title,
+        page_id=page.page_id,
+        revision_id=page.revision_id,
+        timestamp=page.timestamp,
+        language=task.language,
+        sections=task.sections,
+    )
+
+
+def _use(one: _Input, task: ShardTask) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
+    page = one.page
     try:
         with time_limit(SECONDS_A_PAGE):
-            article = extract(page, language=task.language, sections=task.sections, expansions=expansions)
-            article = tokenize(article, language=task.language)
+            article = tokenize(_article(one, task), language=task.language)
         if not TITLE.fullmatch(article.lines[1]):
             reason, detail = "no-title", f"its title {page.title!r} leaves no word for a heading"
         elif any(line and not heading_level(line) for line in article.lines):

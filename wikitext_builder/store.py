@@ -238,6 +238,37 @@ class Store:
                 title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=wikitext
             )
 
+    # --- pages as MediaWiki renders them
+
+    def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
+        """Keep the HTML of a revision, or why there is none."""
+        body = self._compress.compress(html.encode())
+        row = (language, revision_id, failure, sha1_of(html), body)
+        self._write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
+
+    def rendered(self, language: str, revision_id: int) -> str | None:
+        """The HTML of a revision; None where there is none."""
+        query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
+        rows = self._read(query, (language, revision_id)) if self._has_rendered() else []
+        return self._unpack(revision_id, *rows[0]) if rows else None
+
+    def rendered_counts(self, language: str) -> dict[str, int]:
+        """How many revisions have HTML (under the empty reason) and how many have none, by reason."""
+        query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
+        return dict(self._read(query, (language,))) if self._has_rendered() else {}
+
+    def rendered_sha1s(self, language: str) -> dict[int, str]:
+        """Revision ids and the SHA-1 of their HTML, empty where the wiki gave none."""
+        query = (
+            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END FROM rendered WHERE language = ?"
+        )
+        rows = self._read(f"{query} ORDER BY revision_id", (language,)) if self._has_rendered() else []
+        return dict(rows)
+
+    def _has_rendered(self) -> bool:
+        """Whether the table is there: a store of an earlier version gets it when it is opened for writing."""
+        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'rendered'", ()))
+
     def _unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
         try:
             wikitext = self._decompress.decompress(body).decode()
