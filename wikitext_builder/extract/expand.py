@@ -164,7 +164,7 @@ class Expander:
             return
         parts = source[2:-2].split("|")
         if opener == "[":
-            self.put(self.read_link(parts), 1)
+            self.put(text_of_link(self.read_link(parts)), 1)
         else:
             self.put(self.call([Part([part]) for part in parts], source), 1)
 
@@ -213,7 +213,7 @@ class Expander:
         if self.silent:
             return ""
         if frame.opener == "[":
-            return self.read_link([part.text() for part in frame.parts])
+            return text_of_link(self.read_link([part.text() for part in frame.parts]))
         if width == 3:  # a template's own parameter, which has no value in an article: its default
             return frame.parts[1].text() if len(frame.parts) > 1 else ""
         return self.call(frame.parts, source)
@@ -250,6 +250,11 @@ def _at_line_start(pieces: list[str]) -> bool:
         if piece:
             return piece.endswith("\n")
     return True
+
+
+def text_of_link(label: str) -> str:
+    """A link's label, which makes no list item at the start of a line: `[[#History]]`."""
+    return f"&#{ord(label[0])};{label[1:]}" if label.startswith(("*", "#", ":", ";")) else label
 
 
 def opaque_text(name: str, content: str) -> str:

@@ -8,7 +8,8 @@ import unicodedata
 
 import regex
 
-from wikitext_builder.extract.markers import FORMULA, GONE, UNKNOWN, UNKNOWN_START
+from wikitext_builder.extract.markers import BREAK, FORMULA, GONE, UNKNOWN, UNKNOWN_START
+from wikitext_builder.tokenizer import MANY_MARKS, sort_marks
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
 # No such character stands in the official files: formats (ZWSP, soft hyphen, bidi marks), controls,
@@ -21,11 +22,13 @@ UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
 HOLES = re.compile(f"{GONE}(?:\\s*{GONE})+")
 HOLE = f"\\s?{GONE}\\s?"
 # Patterns that open with what may be absent are slow to search: these two say whether they can match.
-HOLE_AFTER_MARKS = re.compile(f"[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}")
+HOLE_AFTER_MARKS = re.compile(f"[$£€¥]{GONE}|[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}")
 HOLE_BEFORE_MARK = re.compile(f"{GONE}\\s?[])\\.,;:!?]")
 EMPTY_PARENTHESES = re.compile(
     f"\\s?[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}(?:[\\s,;:/{GONE}]|or\\b|and\\b)*[)\\]]"
 )
+# What inflation made of a sum, which nobody here can work out: `(equivalent to $… in 2016)`.
+MONEY_WITHOUT_AMOUNT = re.compile(f"\\s?\\([^()]{{0,200}}[$£€¥]{GONE}[^()]{{0,200}}\\)")
 HOLE_AFTER_OPENING = re.compile(f"([(\\[]){HOLE}[,;:]?\\s?")
 HOLE_BEFORE_CLOSING = re.compile(f"\\s?[,;:]?{HOLE}([)\\]])")
 HOLE_BETWEEN = re.compile(f"([,;:]){HOLE}[,;:]")
@@ -52,7 +55,12 @@ def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
 
 def polish_heading(text: str) -> str:
     """The text of a heading on one line, without outer equals signs."""
-    return characters(mend(without_unknown(text)).replace("\x05", " ")).strip("= ")
+    return polish_title(text.replace(BREAK, " ")).strip("= ")
+
+
+def polish_title(text: str) -> str:
+    """The text of a title on one line; equals signs are its own, as in the album `= (album)`."""
+    return characters(mend(without_unknown(text)))
 
 
 def without_unknown(text: str) -> str:
@@ -70,7 +78,7 @@ def characters(text: str) -> str:
     if not text.isprintable():
         text = UNPRINTABLE.sub("", text)
     if not text.isascii():
-        text = " ".join(unicodedata.normalize("NFC", text).split())
+        text = " ".join(unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, text)).split())
     return text
 
 
@@ -81,6 +89,7 @@ def mend(text: str) -> str:
     text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep what follows linear
     if HOLE_AFTER_MARKS.search(text):
         text = EMPTY_PARENTHESES.sub("", text)
+        text = MONEY_WITHOUT_AMOUNT.sub("", text)
     text = HOLE_AT_START.sub("", text)
     text = HOLE_AFTER_OPENING.sub(r"\1", text)
     if HOLE_BEFORE_MARK.search(text):

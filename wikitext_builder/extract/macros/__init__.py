@@ -10,10 +10,12 @@ from wikitext_builder.extract.macros.coordinates import COORDINATES
 from wikitext_builder.extract.macros.dates import DATES
 from wikitext_builder.extract.macros.flags import FLAGS
 from wikitext_builder.extract.macros.languages import LANGUAGE_MACROS
+from wikitext_builder.extract.macros.law import LAW
 from wikitext_builder.extract.macros.lists import LISTS
 from wikitext_builder.extract.macros.numbers import NUMBERS
 from wikitext_builder.extract.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extract.macros.phonetics import PHONETICS
+from wikitext_builder.extract.macros.places import PLACES
 from wikitext_builder.extract.macros.science import SCIENCE
 from wikitext_builder.extract.macros.ships import SHIPS
 from wikitext_builder.extract.macros.sports import SPORTS
@@ -29,9 +31,11 @@ MACROS: dict[str, Macro] = {
     **DATES,
     **FLAGS,
     **LANGUAGE_MACROS,
+    **LAW,
     **LISTS,
     **NUMBERS,
     **PHONETICS,
+    **PLACES,
     **SCIENCE,
     **SHIPS,
     **SPORTS,

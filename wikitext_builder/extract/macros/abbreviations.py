@@ -31,7 +31,7 @@ def url(call: Call) -> str | None:
 def post_nominals(call: Call) -> str | None:
     """Letters after a name, as in `CB CBE`."""
     values = [value for value in call.positional() if value]
-    return (call.get("sep") or " ").join(values)
+    return call.get("list") or (call.get("sep") or " ").join(values)
 
 
 def usc(call: Call) -> str | None:
@@ -69,7 +69,12 @@ Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define ab
     "PMC": around("PMC ", ""),
     "ArXiv": around("arXiv:", ""),
     "Arxiv": around("arXiv:", ""),
-    "OEIS": around("(sequence ", " in the OEIS)"),
+    "OEIS": around("(sequence ", " in the OEIS)", "1", "id"),
+    "Oeis": around("(sequence ", " in the OEIS)", "1", "id"),
+    "Bibleref2c": bible,
+    "Bibleref2c-nb": lambda call: call.get("2"),
+    "Post nominals": post_nominals,
+    "Tag": lambda call: f"&lt;{call.get('1')}&gt;" if call.get("1") else None,
     "OEIS2C": first,
     "Bibleverse": bible,
     "Bibleref": bible,

@@ -9,6 +9,7 @@ from math import floor
 from wikitext_builder.extract.macros.call import Call, Macro
 from wikitext_builder.extract.macros.measures import RANGES, SUBUNITS, Measure, measure, plain, value_of
 from wikitext_builder.extract.macros.rounding import converted, rounded
+from wikitext_builder.extract.macros.spelling import in_words
 from wikitext_builder.extract.macros.styles import Style, style
 from wikitext_builder.extract.macros.units import Unit, unit
 
@@ -54,7 +55,22 @@ def convert(call: Call) -> str | None:
     if source is None:
         return None
     outputs, shown = _outputs(given, shown)
+    if shown.spelled:
+        given = spelled(given, shown)
     return _composed(given, source, outputs, shown) if outputs is not None else None
+
+
+def spelled(measure: Measure, style: Style) -> Measure:
+    """The measure with its values in words, the first letter a capital where the call asks for that."""
+    values = [
+        replace(value, shown=in_words(value.shown, american=style.american)) for value in measure.values
+    ]
+    if style.spelled.istitle():
+        values[0] = replace(values[0], shown=values[0].shown[:1].upper() + values[0].shown[1:])
+    below = measure.below
+    if below is not None:
+        below = (replace(below[0], shown=in_words(below[0].shown, american=style.american)), below[1])
+    return replace(measure, values=tuple(values), below=below)
 
 
 def _outputs(measure: Measure, style: Style) -> tuple[list[str] | None, Style]:
@@ -144,6 +160,8 @@ def _output(measure: Measure, source: Unit, code: str, style: Style) -> str | No
         text = rounded(result, measure, source, target, style)
         shown.append(text)
         numbers.append(text)
+    if style.spelled.lower() == "on":
+        shown = [in_words(text, american=style.american) for text in shown]
     if style.display == "output number only":
         return _joined(shown, measure, style, by_name=True)
     singular = re.fullmatch(r"1(?:\.0*)?", numbers[-1]) is not None

@@ -41,10 +41,9 @@ def _with_marks(latitude: list[str], longitude: list[str]) -> str | None:
 
 
 def _marked(values: list[str]) -> str:
-    """Degrees, minutes and seconds, the last two with two digits as the page has them."""
+    """Degrees, minutes and seconds, with as many digits as the page has, as Module:Coordinates shows them."""
     pairs = zip(values[:-1], MARKS, strict=False)
-    padded = [f"{value.zfill(2) if mark != '°' else value}{mark}" for value, mark in pairs]
-    return "".join(padded) + values[-1].upper()
+    return "".join(value + mark for value, mark in pairs) + values[-1].upper()
 
 
 def _decimal(value: str, letters: str, call: Call) -> str:

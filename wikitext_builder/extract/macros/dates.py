@@ -202,6 +202,41 @@ def duration(call: Call) -> str | None:
     return ":".join(parts)
 
 
+def time_ago(call: Call) -> str | None:
+    """`205 years ago`, `5 months ago` on the day of the revision."""
+    then = as_date(call.get("1"), call.get("2"), call.get("3"))
+    if then is None or then > (now := today(call)):
+        return None
+    years = years_between(then, now)
+    months = (now.year - then.year) * 12 + now.month - then.month
+    count, unit = (years, "year") if years else (months, "month")
+    return f"{count} {unit}{'' if count == 1 else 's'} ago"
+
+
+def _year_and_age(call: Call, word: str) -> str | None:
+    """`1950 (age 65–66)`, `1950 (aged 65–66)`: without a month two ages are possible."""
+    year, other = call.get("1"), call.get("2") if word == "aged" else str(today(call).year)
+    if not (year.isdecimal() and other.isdecimal()):
+        return None
+    years = int(year) - int(other) if word == "aged" else int(other) - int(year)
+    return f"{year} ({word} {max(years - 1, 0)}–{years})"
+
+
+def century(call: Call) -> str | None:
+    """`5th century` of a number, `5th century BC` of a negative one."""
+    number = call.get("1").replace("−", "-")
+    if not re.fullmatch(r"-?\d{1,2}", number):
+        return None
+    shown = ordinal(int(number.lstrip("-")))
+    return f"{shown} century" + (" BC" if number.startswith("-") else "")
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `12th`, `23rd`."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 def _page_year(call: Call) -> str | None:
     return call.page.timestamp[:4]
 
@@ -247,7 +282,7 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Died": around("d. ", ""),
     "D.": around("d. ", ""),
     "OldStyleDate": old_style_date,
-    "OldStyleDateDY": lambda call: f"{call.get('1')}, {call.get('2')} &#91;O.S. {call.get('3')}&#93;",
+    "OldStyleDateDY": lambda call: f"{call.get('1')} {call.get('2')} &#91;O.S. {call.get('3')}&#93;",
     "OldStyleDateNY": old_style_date,
     "Dash year": span,
     "Dts": sortable_date,
@@ -273,6 +308,15 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Fy": first,
     "Wsy": first,
     "Cfby": first,
+    **dict.fromkeys(listed("Cfb link; Nhly; Nfy; Baseball Year; Wsy; Mlsy; Afly; Uslpdly"), first),
+    "Years or months ago": time_ago,
+    "Time ago": time_ago,
+    "Birth year and age": lambda call: _year_and_age(call, "age"),
+    "Death year and age": lambda call: _year_and_age(call, "aged"),
+    "Century": century,
+    "Decade": lambda call: f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None,
+    "Née": lambda call: f"née {call.get('1')}".strip(),
+    "Nee": lambda call: f"née {call.get('1')}".strip(),
     "Scy": first,
     "Mlsy": first,
 }

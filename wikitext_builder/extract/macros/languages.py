@@ -102,7 +102,57 @@ def zh(call: Call) -> str | None:
         if value := arguments.get(key, "").strip():
             shown = f'"{value}"' if key == "l" else value
             pieces.append(shown if hidden else f"{ZH_LABELS[key]}: {shown}")
+    if not pieces and call.get("1"):
+        pieces = [call.get("1") if hidden else f"Chinese: {call.get('1')}"]
     return "; ".join(pieces) or None
+
+
+# Codes of old templates that are no codes of languages, or long ones.
+OLD_CODES = {
+    "ell": "Greek", "gr": "Greek", "cz": "Czech", "brh": "Brahui", "ady": "Adyghe", "lzz": "Laz",
+    "hbo": "Biblical Hebrew", "sa2": "Sanskrit", "he-n": "Hebrew", "jp": "Japanese", "per": "Persian",
+    "dk": "Danish", "ukr": "Ukrainian", "heb": "Hebrew", "ru-Latn": "Russian",
+}  # fmt: skip
+
+
+def named_as(name: str) -> Macro:
+    """The text of a language whose template's name holds no code of it."""
+    return lambda call: named_language(name, call.get("1"), call)
+
+
+def etymology(call: Call) -> str | None:
+    """`from Greek ἄλλος "other" and τρόπος "manner, form"`; words and glosses in turn."""
+    values = call.positional()
+    name = {"gre": "Greek", "la": "Latin", "gr": "Greek"}.get(values[0], LANGUAGE_NAMES.get(values[0]))
+    if name is None:
+        return None
+    rest = [*values[1:], ""]
+    words = []
+    for word, gloss in zip(rest[::3] if len(rest) > 3 else rest[:1], rest[1::3], strict=False):
+        words.append(f'{word} "{gloss}"' if gloss else word)
+    return f"from {name} {' and '.join(word.strip() for word in words if word.strip())}"
+
+
+def hebrew_name(call: Call) -> str | None:
+    """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`."""
+    hebrew, modern, tiberian, meaning = (call.get(str(number)) for number in range(1, 5))
+    return _hebrew([hebrew], [modern], [tiberian], meaning)
+
+
+def hebrew_name_2(call: Call) -> str | None:
+    """The same with two forms of each."""
+    values = [call.get(str(number)) for number in range(1, 8)]
+    return _hebrew(values[:2], values[2:4], values[4:6], values[6])
+
+
+def _hebrew(hebrew: list[str], modern: list[str], tiberian: list[str], meaning: str) -> str:
+    shown = [
+        " / ".join(dict.fromkeys(form for form in forms if form)) for forms in (hebrew, modern, tiberian)
+    ]
+    labelled = f"Hebrew: {shown[0]}"
+    labelled += f", Modern {shown[1]}" if shown[1] else ""
+    labelled += f" Tiberian {shown[2]}" if shown[2] else ""
+    return f"{labelled}; {meaning}" if meaning else labelled
 
 
 def korean(call: Call) -> str | None:
@@ -148,6 +198,12 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Ruby": lambda call: f"{call.get('1')} ({call.get('2')})",
     "Ruby-ja": lambda call: f"{call.get('1')} ({call.get('2')})",
     "Zh": zh,
+    "Lang-zh": zh,
+    **{f"Lang-{old}": named_as(name) for old, name in OLD_CODES.items()},
+    "Ety": etymology,
+    "Hebrew Name": hebrew_name,
+    "Hebrew Name 1": hebrew_name,
+    "Hebrew Name 2": hebrew_name_2,
     "Zh-cp": lambda call: f"Chinese: {call.get('c')}; pinyin: {call.get('p')}",
     "Zh-c": first,
     "Korean": korean,

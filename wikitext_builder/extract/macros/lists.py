@@ -57,7 +57,7 @@ Indented plainlist; Ubli; Columns-list; Colist; Cmn; Div col content; Glossary
     ),
     **dict.fromkeys(
         listed("Hlist; Flatlist; Flat list; Flowlist; Horizontal list"),
-        on_one_line(" · "),
+        one_a_line,  # the dots between are no text but the page's style
     ),
     **dict.fromkeys(
         listed(

@@ -21,6 +21,7 @@ SUBUNITS = {
     "st": {"lb": (14, "kg lb")}, "LT": {"Lcwt": (20, "t")}, "ST": {"Scwt": (20, "t")},
     "chain": {"ft": (66, "m"), "yd": (22, "m")},
 }  # fmt: skip
+MAX_CHARACTERS = 40  # of a number: what is longer is no measure, and may be too large for a float
 VALUE = re.compile(r"(?P<sign>[-−+]?)(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)(?P<exponent>[eE][-+]?\d{1,2})?")
 FRACTION = re.compile(
     r"(?P<sign>[-−]?)(?:(?P<whole>\d+)(?:[ +-]|&nbsp;))?(?P<over>\d+)(?:/|⁄|//)(?P<under>\d+)"
@@ -113,6 +114,8 @@ def _below(code: str, rest: list[str]) -> tuple[Value, str] | None:
 def value_of(text: str) -> Value | None:
     """A number as it is written: with commas, a sign, an exponent or a fraction."""
     text = text.replace("&minus;", "-").strip()
+    if len(text) > MAX_CHARACTERS:
+        return None
     if match := FRACTION.fullmatch(text):
         return _fraction_value(match)
     match = VALUE.fullmatch(text)

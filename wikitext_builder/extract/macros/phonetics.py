@@ -12,18 +12,52 @@ LABELS = {
     "lang": "English", "pron": "pronounced", "local": "locally", "uk": "UK", "us": "US",
     "usalso": "US also", "usuk": "US and UK", "alsouk": "also UK", "alsous": "also US",
     "uklang": "UK English", "uslang": "US English", "also": "also", "dc": "District of Columbia",
-    "audio": "", "small": "", "i": "", "icon": "", "wpn": "",
+    "aus": "AU", "ca": "CA", "ie": "IE", "nz": "NZ", "za": "ZA", "ipa": "IPA", "english": "English",
+    "audio": "", "small": "", "icon": "", "wpn": "",
 }  # fmt: skip
-# Letters that it takes for sounds, from Module:IPAc-en/phonemes: only those whose sound is written otherwise.
+# What it takes for sounds beside their own letters, from Module:IPAc-en/phonemes of 2015-06-19; vowels before
+# r with the marks of length that the module of 2016 gave them.
+_ALIASES = """
+(d)=ᵈ; dy=dj; dʲ=dj; D=ð; dh=ð; J=dʒ; dZ=dʒ; dzh=dʒ; ʤ=dʒ; g=ɡ; y=j; ɫ=l; ly=lj; lʲ=lj; ny=nj;
+nʲ=nj; N=ŋ; ng=ŋ; ŋg=ŋɡ; ngg=ŋɡ; Ng=ŋɡ; T=θ; th=θ; thy=θj; thj=θj; θʲ=θj; ɹ=r; ɻ=r; sy=sj; sʲ=sj;
+S=ʃ; sh=ʃ; (t)=ᵗ; ty=tj; tʲ=tj; C=tʃ; ch=tʃ; tS=tʃ; ʧ=tʃ; ʍ=hw; wh=hw; zy=zj; zʲ=zj; Z=ʒ; zh=ʒ;
+kh=x; ?=ʔ; A:=ɑː; ah=ɑː; aa=ɑː; ɑ:=ɑː; ä=ɑː; â=ɑː; ar=ɑːr; ɑɹ=ɑːr; är=ɑːr; âr=ɑːr; aːr=ɑːr;
+a:r=ɑːr; ɑ:r=ɑːr; ɑːr=ɑːr; Q=ɒ; ŏ=ɒ; Q:=ɒː; ɑ̃=ɒ̃; ɒ~=ɒ̃; ɑ~=ɒ̃; ã=ɒ̃; a~=ɒ̃; Q~=ɒ̃; ŏr=ɒr; Qr=ɒr;
+ae=æ; &=æ; {=æ; a:=aː; ai=aɪ; aI=aɪ; ye=aɪ; eye=aɪ; ī=aɪ; aɪr=aɪər; aIr=aɪər; īr=aɪər; aɪə=aɪər;
+yr=aɪər; au=aʊ; aU=aʊ; ow=aʊ; aʊr=aʊər; aUr=aʊər; aʊə=aʊər; aur=aʊər; E=ɛ; ĕ=ɛ; Er=ɛr; ĕr=ɛr;
+err=ɛr; ei=eɪ; eI=eɪ; ay=eɪ; ā=eɪ; eː=eɪ; e:=eɪ; aer=ær; &r=ær; æɹ=ær; ăr=ær; arr=ær; eir=ɛər;
+eIr=ɛər; e@r=ɛər; E@r=ɛər; air=ɛər; ɛɪɹ=ɛər; eɪr=ɛər; eːr=ɛər; e:r=ɛər; ɛəɹ=ɛər; ār=ɛər; ɛə=ɛər;
+I=ɪ; ĭ=ɪ; ĭr=ɪr; irr=ɪr; i:=iː; ee=iː; ē=iː; i:r=ɪər; iːr=ɪər; I@r=ɪər; i@r=ɪər; eer=ɪər; ɪəɹ=ɪər;
+iːɹ=ɪər; ēr=ɪər; ɪə=ɪər; (i)=ⁱ; (ɪ)=ⁱ; (ə)=ᵊ; (@)=ᵊ; (j)=ʲ; (y)=ʲ; ʸ=ʲ; O=ɔː; O:=ɔː; aw=ɔː; ɔ:=ɔː;
+ô=ɔː; Or=ɔːr; awr=ɔːr; ɔɹ=ɔːr; ôr=ɔːr; ɔ(r)=ɔːr; oj=ɔɪ; ɔj=ɔɪ; oi=ɔɪ; oɪ=ɔɪ; ɔi=ɔɪ; OI=ɔɪ; oy=ɔɪ;
+ɔɪr=ɔɪər; oyr=ɔɪər; ɔɪə=ɔɪər; o:=oʊ; oː=oʊ; ou=oʊ; oU=oʊ; @u=oʊ; @U=oʊ; oh=oʊ; oe=oʊ; əʊ=oʊ;
+əu=oʊ; ɔʊ=oʊ; ɔu=oʊ; ō=oʊ; oUr=ɔər; ohr=ɔər; ɔəɹ=ɔər; ɔʊɹ=ɔər; oʊɹ=ɔər; oʊr=ɔər; oːr=ɔər; o:r=ɔər;
+ōr=ɔər; ɔə=ɔər; ɔə(r)=ɔər; U=ʊ; uu=ʊ; ŏŏ=ʊ; uur=ʊr; Ur=ʊr; ŏŏr=ʊr; u:=uː; oo=uː; ōō=uː; u:r=ʊər;
+uːr=ʊər; u@r=ʊər; U@r=ʊər; oor=ʊər; ʊəɹ=ʊər; ōōr=ʊər; ʊə=ʊər; ju:=juː; yu:=juː; yew=juː; ew=juː;
+ū=juː; yoo=juː; ūr=jʊər; yoor=jʊər; ju:r=jʊər; juːr=jʊər; jʊə=jʊər; V=ʌ; ŭ=ʌ; urr=ʌr; Vr=ʌr;
+ʌɹ=ʌr; ŭr=ʌr; 3=ɜːr; 3:=ɜːr; ɝː=ɜːr; ɝ=ɜːr; ɜː=ɜːr; ɜ:=ɜːr; ɜ=ɜːr; 3r=ɜːr; 3:r=ɜːr; @:r=ɜːr;
+@:=ɜːr; ɜɹ=ɜːr; ûr=ɜːr; ɜ(r)=ɜːr; schwa=ə; @=ə; ɚ=ər; @r=ər; əɹ=ər; ə(r)=ər; @n=ən; ᵊn=ən; n̩=ən;
+o-=ɵ; ou-=ɵ; oʊ-=ɵ; @m=əm; ᵊm=əm; m̩=əm; i-=ɨ; I-=ɨ; ɪ-=ɨ; u-=ʉ; U-=ʉ; ʊ-=ʉ; ju-=jʉ; yu-=jʉ;
+jU-=jʉ; yU-=jʉ; jʊ-=jʉ; @l=əl; ᵊl=əl; əɫ=əl; l̩=əl; ·=.; –=-
+"""
 SOUNDS = {
-    "'": "ˈ", ",": "ˌ", "-": "", ".": ".", "_": " ", " ": " ", "g": "ɡ", "r": "r", "y": "j", "sh": "ʃ",
-    "zh": "ʒ", "ch": "tʃ", "tS": "tʃ", "dZ": "dʒ", "j\\": "ʝ", "th": "θ", "dh": "ð", "ng": "ŋ", "N": "ŋ",
-    "S": "ʃ", "Z": "ʒ", "T": "θ", "D": "ð", "@": "ə", "V": "ʌ", "I": "ɪ", "E": "ɛ", "U": "ʊ", "{": "æ",
-    "Q": "ɒ", "A:": "ɑː", "O:": "ɔː", "i:": "iː", "u:": "uː", "3:": "ɜːr", "er": "ər", "ai": "aɪ",
-    "au": "aʊ", "oi": "ɔɪ", "ei": "eɪ", "oU": "oʊ", "ou": "oʊ", "ae": "æ", "tʃ": "tʃ", "dʒ": "dʒ",
-    "alpha": "ɑː", "ar": "ɑːr", "or": "ɔːr", "ee": "iː", "oo": "uː", "ʧ": "tʃ", "ʤ": "dʒ", "hw": "hw",
-    "O": "ɒ", "3r": "ɜːr", "eir": "ɛər", "ir": "ɪər", "ur": "ʊər", "aɪər": "aɪər", "aʊər": "aʊər",
-}  # fmt: skip
+    **dict(pair.split("=") for pair in listed(_ALIASES)),
+    "ɜr": "ɜːr",
+    "ɑr": "ɑːr",
+    "ɔr": "ɔːr",
+    "er": "ər",
+    "or": "ɔːr",
+    "ir": "ɪər",
+    "ur": "ʊər",
+    "ɔːr": "ɔːr",
+    "tʃ": "tʃ",
+    "alpha": "ɑː",
+    "'": "ˈ",
+    ",": "ˌ",
+    ",_": ", ",
+    "_": " ",
+    "and": "/ & /",
+}
 
 
 def ipa(call: Call) -> str | None:
@@ -75,7 +109,10 @@ def _all_positional(call: Call) -> list[str]:
 
 def respelled(call: Call) -> str | None:
     """`BUR-lin`."""
-    return "-".join(value for value in call.positional() if value).replace("-_-", " ").replace("_", " ")
+    shown = "-".join(value for value in call.positional() if value)
+    for mark, written in (("-,_-", ", "), ("-_-", " "), ("_", " "), ("-'-", "'"), ("'-", "'"), ("-'", "'")):
+        shown = shown.replace(mark, written)
+    return shown
 
 
 def audio(call: Call) -> str | None:
@@ -98,6 +135,9 @@ PHONETICS: dict[str, Macro] = {
     "Pron-en": around("/", "/"),
     "Pronounced": around("/", "/"),
     **{f"IPA-{code}": ipa_of_language for code in LANGUAGE_NAMES if code != "en"},
+    "IPA-tu": lambda call: f"Turkish pronunciation: &#91;{call.get('1')}&#93;",
+    "IPA-lzz": lambda call: f"IPA: &#91;{call.get('1')}&#93;",
+    "IPA-esdia": around("locally &#91;", "&#93;"),
     "IPA-hns": lambda call: f"Hindustani pronunciation: &#91;{call.get('1')}&#93;",
     "IPA-sh": lambda call: f"Serbo-Croatian pronunciation: &#91;{call.get('1')}&#93;",
     "IPAc-cmn": lambda _call: None,

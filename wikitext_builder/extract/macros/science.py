@@ -62,6 +62,17 @@ def particle(call: Call) -> str | None:
         "electron": "e−", "positron": "e+", "proton": "p", "proton+": "p+", "neutron": "n",
         "neutron0": "n0", "photon": "γ", "gamma": "γ", "muon": "μ−", "neutrino": "ν",
         "electron neutrino": "νe", "electron antineutrino": "νe", "antiproton": "p", "alpha": "α",
+        "up antiquark": "u", "down antiquark": "d", "strange antiquark": "s", "charm antiquark": "c",
+        "bottom antiquark": "b", "top antiquark": "t", "beta+": "β+", "beta-": "β−", "beta": "β",
+        "electron+": "e+", "electron-": "e−", "muon+": "μ+", "muon-": "μ−", "antimuon": "μ+", "tau": "τ−",
+        "tau-": "τ−", "tau+": "τ+", "antitau": "τ+", "muon neutrino": "νμ", "muon antineutrino": "νμ",
+        "tau neutrino": "ντ", "tau antineutrino": "ντ", "antineutrino": "ν", "antineutron": "n",
+        "gluon": "g", "higgs boson": "H", "graviton": "G", "antielectron": "e+", "deuteron": "d",
+        "pion0": "π0", "kaon": "K", "kaon+": "K+", "kaon-": "K−", "kaon0": "K0", "antikaon0": "K0",
+        "lambda": "Λ", "lambda0": "Λ0", "sigma": "Σ", "sigma+": "Σ+", "sigma0": "Σ0", "sigma-": "Σ−",
+        "xi": "Ξ", "xi0": "Ξ0", "xi-": "Ξ−", "omega": "Ω", "omega-": "Ω−", "delta": "Δ", "delta++": "Δ++",
+        "j/psi": "J/ψ", "upsilon": "ϒ", "w boson+-": "W±", "eta": "η", "rho": "ρ", "phi": "ϕ", "b": "B",
+        "antiquark": "q", "antilambda0": "Λ0", "hadron": "h", "nucleon": "N", "majoron": "J",
         "pion": "π", "pion+": "π+", "pion-": "π−", "w boson": "W", "w boson+": "W+", "w boson-": "W−",
         "z boson": "Z", "quark": "q", "up quark": "u", "down quark": "d", "strange quark": "s",
         "charm quark": "c", "bottom quark": "b", "top quark": "t",
@@ -88,6 +99,18 @@ def music_symbol(call: Call) -> str | None:
 def chess_piece(call: Call) -> str | None:
     """The letter or sign of a chess notation."""
     return call.get("1")
+
+
+def with_unit(symbol: str) -> Macro:
+    """A number with the sign of a celestial body's mass or size; the sign alone where there is no number."""
+    return lambda call: f"{call.get('1')} {symbol}".strip()
+
+
+def theorem(call: Call) -> str | None:
+    """`Theorem (Name). The statement.`, a paragraph of its own."""
+    kind = call.get("title") or ("Proof" if call.name.endswith("proof") else "Theorem")
+    name, statement = call.get("name"), call.get("math_statement", "proof", "1")
+    return f"\n\n{name or kind}. {statement}\n\n" if statement else None
 
 
 def fossil_range(call: Call) -> str | None:
@@ -130,9 +153,23 @@ ComplexNuclide; Isotope
     "Subatomic particle": particle,
     "SubatomicParticle": particle,
     "Physics particle": lambda call: f"{call.get('1')}{call.get('TR')}",
-    "Solar mass": around("", " M☉"),
-    "Solar luminosity": around("", " L☉"),
-    "Solar radius": around("", " R☉"),
+    "Solar mass": with_unit("M☉"),
+    "Solar luminosity": with_unit("L☉"),
+    "Solar radius": with_unit("R☉"),
+    "Earth mass": with_unit("M⊕"),
+    "Earth radius": with_unit("R⊕"),
+    "Jupiter mass": with_unit("MJ"),
+    "Jupiter radius": with_unit("RJ"),
+    "Lunar mass": with_unit("M☾"),
+    "Eqm": text(" ⇌ "),
+    "E-sp": lambda call: f" × 10{call.get('1').replace('-', '−')}",
+    **dict.fromkeys(("Math theorem", "Math proof"), theorem),
+    "PhysicsParticle": lambda call: f"{call.get('1')}{call.get('TR')}",
+    # The numbers of phrases on risks and safety, as {{S36/37/39}}: the template's name is its text.
+    **{f"{kind}{number}": text(f"{kind}{number}") for kind in "RS" for number in range(1, 69)},
+    **{name: text(name) for name in listed("S1/2; S36/37; S36/37/39; S36/39; S37/39; R20/21/22; R36/37/38")},
+    # {{radium}} is the symbol with a link to the element.
+    **{name.capitalize(): text(symbol) for name, symbol in ELEMENTS.items()},
     "Sols": around("", " L☉"),
     "Val/": first,
     "RA": lambda call: " ".join(
@@ -145,6 +182,7 @@ ComplexNuclide; Isotope
         f"{value}{mark}" for value, mark in zip(call.positional(), "°′″", strict=False) if value
     ),
     "Mpl": lambda call: f"{call.get('1')} {call.get('2')}".strip(),
+    "Mpl-": lambda call: f"({call.get('1')}) {call.get('2')}{call.get('3')}",
     "Mp": lambda call: f"{call.get('1')}{call.get('2')}",
     **dict.fromkeys(listed("Music; Musical note; Music symbol"), music_symbol),
     "Sharp": text("♯"),

@@ -15,6 +15,12 @@ def winning_percentage(call: Call) -> str | None:
     return f"{(int(wins) + int(ties) / 2) / (int(wins) + int(losses) + int(ties)):.3f}".lstrip("0") or ".000"
 
 
+def win_loss_record(call: Call) -> str | None:
+    """`542–733–39`: wins, losses and draws, as `{{win-loss record|w=542|l=733|d=39}}` has them."""
+    values = [call.get("w"), call.get("l"), call.get("d", "t"), call.get("otl")]
+    return "–".join(value for value in values if value) or None
+
+
 SPORTS: dict[str, Macro] = {
     "Winning percentage": winning_percentage,
     "Winpct": winning_percentage,
@@ -23,6 +29,9 @@ SPORTS: dict[str, Macro] = {
     "Cardinals NFL season": argument("2", "1"),
     "NFL playoff year": first,
     "Retired number": first,
+    "Win-loss record": win_loss_record,
+    "Win–loss record": win_loss_record,
+    "WinLossRecord": win_loss_record,
     "Penshootout": lambda _call: "",
     "Pso": lambda _call: "",
     "Aet": lambda _call: "(a.e.t.)",

@@ -24,6 +24,7 @@ class Style:
     precision: int | None
     significant: int | None
     multiple_of: int  # 5 or 25: round to a multiple
+    spelled: str  # in, on, In, On: the values in words, those converted to with `on` only
 
     def by_name(self, measure: Unit, side: str) -> bool:
         """Whether a unit is written by its name."""
@@ -75,5 +76,6 @@ def style(call: Call, measure: Measure) -> Style | None:
         american=call.get("sp").lower() == "us",
         precision=precision,
         significant=int(significant) if significant.isdecimal() and 0 < int(significant) < 15 else None,
+        spelled=call.get("spell") if call.get("spell").lower() in {"in", "on"} else "",
         multiple_of=int(round_to) if round_to in {"5", "25"} else 5 if display == "5" else 0,
     )

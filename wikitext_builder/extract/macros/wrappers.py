@@ -164,7 +164,9 @@ link; Lpsref; Cue sports gloss; Chess glossary; Music term
     ),
     "Vanchor": first,
     "Visible anchor": argument("text", "1"),
-    "Slink": lambda call: f"{call.get('1') or call.page.title} § {call.get('2')}",
+    "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
+    "Section link": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
+    "Cns": first,
     **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tooltip; Tip; Popup"), hover),
     "Tooltip": first,
     **dict.fromkeys(
