@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import statistics
-from collections import Counter
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from wikitext_builder.article import Article
-from wikitext_builder.tokenizer import tokenize
 from wikitext_builder.vocabulary import UNK
 
 MAX_PRODUCT = 4_000_000  # tokens of two parts times each other that are compared one by one
-
-# What dropped templates and forgotten markup leave, looked for in the dataset's lines: the first ones in
-# tokens, the others in the text before tokenization.
-TOKEN_RESIDUE = {
-    "( )": re.compile(r"\( \)"),
-    "( ,": re.compile(r"\( ,"),
-    "( ;": re.compile(r"\( ;"),
-    ", ,": re.compile(r", ,"),
-    ", .": re.compile(r", \.(?= |$)"),
-}
-TEXT_RESIDUE = {
-    "|": re.compile(r"\|"),
-    "''": re.compile(r"''"),
-    "[[": re.compile(r"\[\[|\]\]"),
-    "{{": re.compile(r"\{\{|\}\}"),
-    "thumb": re.compile(r"\bthumb\b(?=\||$)|\|thumb"),
-    "px": re.compile(r"\b\d+px\b"),
-    "entity": re.compile(r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});"),
-    "tag": re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?: [^<>]{0,200})?/?>"),
-    "list marker": re.compile(r"^[*#:;]"),
-    "File:": re.compile(r"\b(?:File|Image):"),
-}
-FORMULA = "<formula>"  # the one tag that is a token
+ANCHOR = 4  # tokens that hold longer parts together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,19 +115,53 @@ def _paired(left: Sequence[str], keys: Sequence[str], right: Sequence[str]) -> I
 def token_score(ours: Sequence[str], theirs: Sequence[str]) -> Score:
     """The score of two sequences of tokens, in time that is bounded.
 
-    Parts so long that each token cannot be looked for at each place are compared as if tokens that stand at
-    more than one place in a hundred were not there, which counts a little too few.
+    Sequences so long that each token cannot be looked for at each place are cut where both have the same
+    few tokens, which stand nowhere else; what is too long still counts too few.
     """
-    long = len(ours) * len(theirs) > MAX_PRODUCT
-    matcher = SequenceMatcher(None, ours, theirs, autojunk=long)
-    matched = sum(block.size for block in matcher.get_matching_blocks())
+    if len(ours) * len(theirs) <= MAX_PRODUCT:
+        matched = _matched(ours, theirs, skip_frequent=False)
+        return Score(matched=matched, ours=len(ours), theirs=len(theirs))
+    matched = a = b = 0
+    for c, d in [*_anchors(ours, theirs), (len(ours), len(theirs))]:
+        long = (c - a) * (d - b) > MAX_PRODUCT
+        matched += _matched(ours[a:c], theirs[b:d], skip_frequent=long)
+        a, b = c, d
     return Score(matched=matched, ours=len(ours), theirs=len(theirs))
 
 
-def compare_articles(ours: Article, theirs: Article, *, language: str) -> Comparison:
-    """Compare two extractions of one page, token by token."""
-    left, right = tokenize(ours, language=language), tokenize(theirs, language=language)
-    return compare(ours.title, left.lines, right.lines)
+def _matched(ours: Sequence[str], theirs: Sequence[str], *, skip_frequent: bool) -> int:
+    if ours == theirs:
+        return len(ours)
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=skip_frequent)
+    return sum(block.size for block in matcher.get_matching_blocks())
+
+
+def _anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+    """Places where both have the same tokens that stand but once in each, the most that are in order."""
+    left, right = _once(ours), _once(theirs)
+    pairs = sorted((place, right[key]) for key, place in left.items() if key in right)
+    ends: list[int] = []  # the least end of an ordered chain, by its length
+    last: list[int] = []  # the index of the pair at that end
+    before: list[int] = []  # of each pair, the index of the one before it in its chain
+    found: list[tuple[int, int]] = []
+    for index, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        ends[length : length + 1] = [place]
+        last[length : length + 1] = [index]
+        before.append(last[length - 1] if length else -1)
+    index = last[-1] if last else -1
+    while index >= 0:
+        found.append(pairs[index])
+        index = before[index]
+    return found[::-1]
+
+
+def _once(tokens: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """The runs of tokens that stand once, with their places."""
+    found: dict[tuple[str, ...], int] = {}
+    for place, run in enumerate(zip(*(tokens[start:] for start in range(ANCHOR)), strict=False)):
+        found[run] = -1 if run in found else place
+    return {run: place for run, place in found.items() if place >= 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,54 +195,3 @@ def worst(comparisons: Iterable[Comparison], count: int) -> list[tuple[str, Part
     """The parts with the most tokens lost and made up, with the titles of their articles."""
     parts = [(one.title, part) for one in comparisons for part in one.parts if part.wrong]
     return sorted(parts, key=lambda pair: (-pair[1].wrong, pair[0]))[:count]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Residue:
-    """What one pattern finds in many articles."""
-
-    pattern: str
-    count: int
-    per_million: float  # tokens
-    titles: tuple[str, ...]  # of the articles where it stands, in order
-    lines: tuple[str, ...]  # the first of them
-
-
-def residue(articles: Iterable[Article], *, language: str, examples: int = 5) -> list[Residue]:
-    """Markup and holes that are left in plain articles, pattern by pattern.
-
-    >>> article = Article(title="A", page_id=1, revision_id=1, timestamp="", lines=("It ( ) is ''b.",))
-    >>> [(one.pattern, one.count) for one in residue([article], language="en") if one.count]
-    [('( )', 1), ("''", 1)]
-    """
-    tokens = 0
-    counts: Counter[str] = Counter()
-    titles: dict[str, dict[str, None]] = {}
-    lines: dict[str, list[str]] = {}
-    for article in articles:
-        tokenized = tokenize(article, language=language)
-        tokens += sum(len(line.split()) for line in tokenized.lines)
-        for line, parted in zip(article.lines, tokenized.lines, strict=True):
-            for name, found in _residue_of(line, parted):
-                counts[name] += found
-                titles.setdefault(name, {})[article.title] = None
-                lines.setdefault(name, []).append(line)
-    return [
-        Residue(
-            pattern=name,
-            count=counts[name],
-            per_million=counts[name] / tokens * 1e6 if tokens else 0.0,
-            titles=tuple(titles.get(name, ())),
-            lines=tuple(lines.get(name, ())[:examples]),
-        )
-        for name in (*TOKEN_RESIDUE, *TEXT_RESIDUE)
-    ]
-
-
-def _residue_of(line: str, tokenized: str) -> Iterator[tuple[str, int]]:
-    for name, pattern in TOKEN_RESIDUE.items():
-        if found := len(pattern.findall(tokenized)):
-            yield name, found
-    for name, pattern in TEXT_RESIDUE.items():
-        if found := sum(match != FORMULA for match in pattern.findall(line)):
-            yield name, found

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 import click
 
 from wikitext_builder import __version__
-from wikitext_builder.cli import datasets, pages
+from wikitext_builder.cli import datasets, fidelity, pages
 from wikitext_builder.errors import BuilderError, RejectedError
 
 STOPPED = "stopped; fetch, import and build go on from here when run again"
@@ -37,7 +37,7 @@ def cli() -> None:
     """
 
 
-for _command in (*pages.COMMANDS, *datasets.COMMANDS):
+for _command in (*pages.COMMANDS, *datasets.COMMANDS, *fidelity.COMMANDS):
     cli.add_command(_command)
 
 
