@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,17 +17,17 @@ from benchmarks.adapters.command import PATIENCE, Command
 from benchmarks.adapters.kenlm import KenlmFile
 from benchmarks.adapters.ngrams import NGramFile, NGrams
 from benchmarks.adapters.transformers import CausalModel, load_causal_model
+from ps_models.baselines import BASELINES
 from ps_models.checkpoint import check_vocabulary
 from ps_models.experiment import load_model
 from ps_models.interpolation import interpolate
 from ps_models.language_model import LanguageModel
-from ps_models.ngram import NGram, NGramConfig
+from ps_models.ngram import NGram
 from ps_models.signature import signature_value
-from ps_models.text import Dataset, Text, file_hash, read_stream, read_texts
-from ps_models.unigram import Unigram
-from ps_models.unigram_cache import tuned_cache
+from ps_models.text import Dataset, Text, file_hash, read_texts
+from ps_models.unigram_cache import UnigramCache
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.vocabulary import EOS, Vocabulary
+from wikitext_builder.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +42,6 @@ class Inputs:
     stride: int | None = None  # pieces a block; half of a window if None
     unknown_word: str | None = None  # how a file of n-grams spells <unk>
     patience: float = PATIENCE  # seconds for a program to answer
-
-    def train(self) -> Tensor:
-        """The ids of the train file, (time,).
-
-        Raises:
-            BuilderError: There is none.
-        """
-        if self.dataset.layout == "file":
-            raise BuilderError(f"{self.dataset.name}: a single file; expected a folder with a train file")
-        return read_stream(self.dataset, "train", self.vocabulary)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,42 +136,22 @@ def _users(module: str, name: str, inputs: Inputs) -> Opened:
     )
 
 
-def _kneser_ney(name: str, inputs: Inputs) -> Opened:
-    vocabulary = inputs.vocabulary
-    config = NGramConfig(vocab_size=len(vocabulary), eos=vocabulary.ids[EOS])
-    model = NGram.of_text(config, inputs.train())
+def _baseline(name: str, inputs: Inputs) -> Opened:
+    """A model that only counts, made anew from train, and from valid where something in it is tuned."""
+    _expect_folder(inputs)
+    model = BASELINES[name](inputs.dataset, inputs.vocabulary)
+    facts: dict[str, object] = {}
+    if isinstance(model, UnigramCache):
+        config = model.config
+        facts["cache"] = f"{config.window}.{config.decay:g}.{config.weight:.4f}"
+        facts["tuned"] = f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}"
     return Opened(
-        name="KN-5",
+        name=ABOUT.get(name, (name, name))[0],
         identity=f"{name}+{file_hash(inputs.dataset.file('train'))[:8]}",
         model=model,
-        vocabulary=vocabulary,
-        parameters=model.parameter_count(),
-    )
-
-
-def _kneser_ney_cache(name: str, inputs: Inputs) -> Opened:
-    inner = _kneser_ney("kn-5", inputs)
-    model = tuned_cache(inner.model, _valid(inputs))
-    config = model.config
-    return replace(
-        inner,
-        name="KN-5 + cache",
-        identity=f"{name}+{inner.identity.partition('+')[2]}",
-        model=model,
-        facts={
-            "cache": f"{config.window}.{config.decay:g}.{config.weight:.4f}",
-            "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
-        },
-    )
-
-
-def _unigram(name: str, inputs: Inputs) -> Opened:
-    return Opened(
-        name="unigram",
-        identity=f"{name}+{file_hash(inputs.dataset.file('train'))[:8]}",
-        model=Unigram.of_text(len(inputs.vocabulary), inputs.train()),
         vocabulary=inputs.vocabulary,
-        parameters=len(inputs.vocabulary),
+        parameters=model.parameter_count() if isinstance(model, NGram) else None,
+        facts=facts,
     )
 
 
@@ -208,11 +178,17 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
 
 
 def _valid(inputs: Inputs) -> list[Text]:
+    _expect_folder(inputs)
+    return list(read_texts(inputs.dataset, "valid", inputs.vocabulary))
+
+
+def _expect_folder(inputs: Inputs) -> None:
+    """A single file is all parts of its dataset: what is estimated on it would be measured on it too."""
     if inputs.dataset.layout == "file":
         raise BuilderError(
-            f"{inputs.dataset.name}: a single file; expected a folder with a valid file to tune on"
+            f"{inputs.dataset.name}: a single file; expected a folder with train and valid files, so that"
+            " nothing is measured on what it was estimated on"
         )
-    return list(read_texts(inputs.dataset, "valid", inputs.vocabulary))
 
 
 def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> Opened:
@@ -273,10 +249,14 @@ def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Op
     )
 
 
+ABOUT: Final = {  # baseline: its name in tables, and what it is
+    "unigram": ("unigram", "the share of each word in train"),
+    "kn-5": ("KN-5", "modified interpolated Kneser-Ney, order 5, estimated on train"),
+    "kn-5+cache": ("KN-5 + cache", "kn-5 with a unigram cache that is tuned on valid"),
+}
+
 NAMES: Final[dict[str, tuple[str, Maker]]] = {
-    "unigram": ("the share of each word in train", _unigram),
-    "kn-5": ("modified interpolated Kneser-Ney, order 5, estimated on train", _kneser_ney),
-    "kn-5-cache": ("kn-5 with a unigram cache, tuned on valid", _kneser_ney_cache),
+    name: (ABOUT.get(name, (name, name))[1], _baseline) for name in BASELINES
 }
 
 KINDS: Final[dict[str, tuple[str, Maker]]] = {

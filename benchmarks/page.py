@@ -7,12 +7,15 @@ import hashlib
 import html
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from typing import Final
 
 from benchmarks.formats import INTERVALS, LAWS, group_columns, group_rows, notes
 from benchmarks.metrics import METRICS
 from benchmarks.report import Grouping, Report, grouping_chart
 from benchmarks.result import Result
 from benchmarks.tables import Row, Table, cells, columns
+
+WORDS: Final = frozenset({"laws"})  # columns of words, which are aligned to the left
 
 
 def page(report: Report) -> str:
@@ -56,8 +59,8 @@ def _class(row: Row) -> str:
 def _grouping_section(grouping: Grouping) -> str:
     return (
         f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(grouping.about)}. Nats a token.</p>"
-        f"{grouping_chart(grouping)}"
-        f"{_html_table(group_columns(grouping), group_rows(grouping))}</section>"
+        f'<div class="pair">{grouping_chart(grouping)}'
+        f"{_html_table(group_columns(grouping), group_rows(grouping))}</div></section>"
     )
 
 
@@ -68,7 +71,10 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]], classes: Seq
     for number, row in enumerate(rows):
         style = f' class="{classes[number]}"' if number < len(classes) and classes[number] else ""
         first = f'<th scope="row">{html.escape(row[0])}</th>'
-        rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        rest = "".join(
+            f"<td{' class=word' if name in WORDS else ''}>{html.escape(cell)}</td>"
+            for name, cell in zip(head[1:], row[1:], strict=True)
+        )
         lines.append(f"<tr{style}>{first}{rest}</tr>")
     return (
         f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>'

@@ -32,7 +32,7 @@ class KenlmFile:
         self.order = int(self._model.order)
 
     def __contains__(self, word: str) -> bool:
-        return word in self._model
+        return word == "<unk>" or word in self._model  # of which it says that it is unknown
 
     def log10(self, context: tuple[str, ...], word: str) -> float:
         """The base-10 log-probability of a word that the model knows, after the words of the context."""
