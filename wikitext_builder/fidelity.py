@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from wikitext_builder.vocabulary import UNK
 
 MAX_PRODUCT = 4_000_000  # tokens of two parts times each other that are compared one by one
+MAX_LINE_PAIRS = 250_000  # lines of two parts times each other
 ANCHOR = 4  # tokens that hold longer parts together
 
 
@@ -66,11 +67,7 @@ class Comparison:
 
     title: str
     parts: tuple[Part, ...]
-
-    @property
-    def score(self) -> Score:
-        """Over the whole article."""
-        return sum((part.score for part in self.parts), Score())
+    score: Score  # of the whole: a token may stand in a part beside the one that is shown with it
 
 
 def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> Comparison:
@@ -86,15 +83,21 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> Compariso
     known = {token for line in right for token in line.split()}
     read = _as_unknown(known) if UNK in known else str
     keys = [read(line) for line in left]
-    parts = []
+    parts: list[Part] = []
+    total = Score()
     for kind, a, b, c, d in SequenceMatcher(None, keys, right, autojunk=False).get_opcodes():
         if kind == "equal":
             count = sum(len(line.split()) for line in right[c:d])
             score = Score(matched=count, ours=count, theirs=count)
             parts.append(Part(ours=tuple(left[a:b]), theirs=tuple(right[c:d]), score=score))
         else:
-            parts += _paired(left[a:b], keys[a:b], right[c:d])
-    return Comparison(title=title, parts=tuple(parts))
+            paired = list(_paired(left[a:b], keys[a:b], right[c:d]))
+            parts += paired
+            together = _part(left[a:b], keys[a:b], right[c:d]).score
+            apart = sum((part.score for part in paired), Score())
+            score = max(together, apart, key=lambda one: one.matched)
+        total += score
+    return Comparison(title=title, parts=tuple(parts), score=total)
 
 
 def _as_unknown(known: set[str]) -> Callable[[str], str]:
@@ -102,14 +105,46 @@ def _as_unknown(known: set[str]) -> Callable[[str], str]:
 
 
 def _paired(left: Sequence[str], keys: Sequence[str], right: Sequence[str]) -> Iterator[Part]:
-    """Parts of lines that are not equal: one to one where there are as many, else all together."""
-    if len(left) == len(right):
-        for ours, key, theirs in zip(left, keys, right, strict=True):
-            score = token_score(key.split(), theirs.split())
-            yield Part(ours=(ours,), theirs=(theirs,), score=score)
-    else:
-        score = token_score(" ".join(keys).split(), " ".join(right).split())
-        yield Part(ours=tuple(left), theirs=tuple(right), score=score)
+    """Parts of lines that are not equal: one to one where they are alike, what stands between together."""
+    a = b = 0
+    for c, d in [*_alike(keys, right), (len(left), len(right))]:
+        if a < c or b < d:
+            yield _part(left[a:c], keys[a:c], right[b:d])
+        if c < len(left) and d < len(right):
+            yield _part(left[c : c + 1], keys[c : c + 1], right[d : d + 1])
+        a, b = c + 1, d + 1
+
+
+def _part(ours: Sequence[str], keys: Sequence[str], theirs: Sequence[str]) -> Part:
+    score = token_score(" ".join(keys).split(), " ".join(theirs).split())
+    return Part(ours=tuple(ours), theirs=tuple(theirs), score=score)
+
+
+def _alike(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of lines that share most of their types, in order, with the most types shared in all."""
+    if len(left) * len(right) > MAX_LINE_PAIRS:
+        return []
+    ours, theirs = [set(line.split()) for line in left], [set(line.split()) for line in right]
+    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # of the lines from a and b on
+    for a in reversed(range(len(left))):
+        for b in reversed(range(len(right))):
+            paired = best[a + 1][b + 1] + _shared(ours[a], theirs[b])
+            best[a][b] = max(best[a + 1][b], best[a][b + 1], paired)
+    pairs, a, b = [], 0, 0
+    while a < len(left) and b < len(right):
+        if best[a][b] == best[a + 1][b]:
+            a += 1
+        elif best[a][b] == best[a][b + 1]:
+            b += 1
+        else:
+            pairs.append((a, b))
+            a, b = a + 1, b + 1
+    return pairs
+
+
+def _shared(ours: set[str], theirs: set[str]) -> int:
+    shared = len(ours & theirs)
+    return shared if 10 * shared >= 6 * max(len(ours), len(theirs)) else 0
 
 
 def token_score(ours: Sequence[str], theirs: Sequence[str]) -> Score:

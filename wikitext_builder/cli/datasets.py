@@ -18,7 +18,7 @@ from wikitext_builder.cli.options import FILE, FOLDER, json_option, language_opt
 from wikitext_builder.corpus import SplitCounts
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.recipes import RECIPES, Recipe
+from wikitext_builder.recipes import RECIPES, SOURCES, Recipe
 from wikitext_builder.split import SPLITS
 from wikitext_builder.store import Revision, Store
 from wikitext_builder.workers import Processes, Runner, Serial
@@ -66,6 +66,7 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @click.option(
     "--sections", type=click.Choice(["official", "clean"]), help="Instead of the recipe's, official."
 )
+@click.option("--source", type=click.Choice(SOURCES), help="Of the lines: HTML where the store has it.")
 @click.option("--seed", help="Of the split, instead of the recipe's.")
 @click.option(
     "--workers",

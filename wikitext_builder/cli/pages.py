@@ -40,6 +40,7 @@ from wikitext_builder.store import Store
 @click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags so many seconds.")
 @click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
+@click.option("--rendered", is_flag=True, help="Keep each page's HTML too, one request a page.")
 @json_option
 def fetch(
     store_path: Path,
@@ -52,11 +53,13 @@ def fetch(
     maxlag: float | None,
     parallel: int,
     expand: bool,
+    rendered: bool,
     as_json: bool,
 ) -> None:
     """Fetch Good and Featured articles through the Wikipedia API into a store."""
     from wikitext_builder.expand import expand as expand_templates
     from wikitext_builder.fetch import fetch as fetch_pages
+    from wikitext_builder.rendering import fetch_rendered
     from wikitext_builder.selection import default_selections, parse_date, parse_selection
     from wikitext_builder.wikipedia import Wikipedia, api_of
 
@@ -73,13 +76,17 @@ def fetch(
     ):
         report = fetch_pages(store, wikipedia, chosen, as_of=date, limit=limit, progress=progress)
         expanded = expand_templates(store, wikipedia, progress=progress) if expand else None
+        html = fetch_rendered(store, wikipedia, progress=progress) if rendered else None
     if as_json:
-        click.echo(json.dumps({"fetch": asdict(report), "expand": expanded and asdict(expanded)}))
+        reports = {"fetch": report, "expand": expanded, "rendered": html}
+        click.echo(json.dumps({name: one and asdict(one) for name, one in reports.items()}))
         return
     click.echo(f"{report.selected:,} selected: {report.fetched:,} fetched, {report.present:,} settled before")
     click.echo(f"  rejected  {listed(report.rejected)}")
     if expanded:
         _print_expanded(expanded.expanded, expanded.failed)
+    if html:
+        click.echo(f"  rendered  {html.fetched:,}, {html.present:,} before; not: {listed(html.failed)}")
     for warning in report.warnings:
         click.echo(f"the wiki warns: {warning}", err=True)
 
