@@ -76,7 +76,7 @@ def characters(text: str) -> str:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = " ".join(text.replace(FORMULA, "<formula>").split())
     if not text.isprintable():
-        text = UNPRINTABLE.sub("", text)
+        text = " ".join(UNPRINTABLE.sub("", text).split())
     if not text.isascii():
         text = " ".join(unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, text)).split())
     return text

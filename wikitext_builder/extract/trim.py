@@ -27,7 +27,8 @@ OTHER_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf
 POINTS = frozenset(".,;:!?)")
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
-ONLY_NAME = re.compile(r"<(\w+)")
+# A reference's tag that lacks its end: MediaWiki shows it, a slip of an editor that nobody wants to read.
+UNENDED = re.compile(r"<ref\s+(?:name|group)\s*=\s*(?:\"[^\"<>\n]*\"?|[^\s<>\"|{}]*)(?!\s*/?>)")
 
 
 def trim(wikitext: str) -> str:
@@ -45,7 +46,8 @@ def trim(wikitext: str) -> str:
     text = wikitext.replace("\r\n", "\n").replace("\r", "\n") if "\r" in wikitext else wikitext
     if _has_controls(encoded):
         text = CONTROLS.sub("", text)
-    return "".join(_kept_pieces(text))
+    kept = "".join(_kept_pieces(text))
+    return UNENDED.sub("", kept) if "<ref" in kept else kept
 
 
 def _has_controls(encoded: bytes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from math import floor
 
 from wikitext_builder.extract.macros.call import Call, Macro
@@ -103,6 +104,8 @@ def _composed(measure: Measure, source: Unit, outputs: list[str], style: Style) 
             return None
         pieces.append(piece)
     before, after, between = JOINS.get(style.display, (" (", ")", "; "))
+    if style.display == "x":
+        before, after = style.custom
     converted = between.join(pieces)
     if style.display in {"output only", "output number only"}:
         return converted
@@ -158,6 +161,8 @@ def _output(measure: Measure, source: Unit, code: str, style: Style) -> str | No
         if result is None:
             return None
         text = rounded(result, measure, source, target, style)
+        if style.denominator:
+            text = as_fraction(result, style.denominator)
         shown.append(text)
         numbers.append(text)
     if style.spelled.lower() == "on":
@@ -173,6 +178,21 @@ def _output(measure: Measure, source: Unit, code: str, style: Style) -> str | No
     return _with_unit(
         shown, measure, target, style, by_name=style.by_name(target, "out"), singular=singular, side="out"
     )
+
+
+def as_fraction(size: float, denominator: int) -> str:
+    """The nearest fraction in lowest terms.
+
+    >>> as_fraction(1.243, 4), as_fraction(0.5, 8), as_fraction(2.01, 4)
+    ('1 1⁄4', '1⁄2', '2')
+    """
+    nearest = Fraction(floor(abs(size) * denominator + 0.5), denominator)
+    whole, rest = divmod(nearest, 1)
+    pieces = [
+        f"{whole:,}" if whole or not rest else "",
+        f"{rest.numerator}⁄{rest.denominator}" if rest else "",
+    ]
+    return ("−" if size < 0 and nearest else "") + " ".join(piece for piece in pieces if piece)
 
 
 def _as_number(text: str) -> float:

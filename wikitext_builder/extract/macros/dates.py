@@ -82,8 +82,13 @@ def single_date(call: Call) -> str | None:
 
 
 def free_date(call: Call) -> str | None:
-    """`{{start-date|7 December 1941}}`: the date as written."""
-    return call.get("1")
+    """`{{start-date|7 December 1941}}`: the date as written; an ISO date in words."""
+    value = call.get("1")
+    iso = re.fullmatch(r"(\d{4})-(\d\d)(?:-(\d\d))?", value)
+    if iso is None or call.get("2").lower() == "iso":
+        return value
+    style = call.get("2").lower()
+    return written(iso[1], iso[2], iso[3] or "", day_comes_first=style != "mdy") or value
 
 
 def birth_and_age(call: Call) -> str | None:

@@ -10,6 +10,15 @@ from collections.abc import Callable
 TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|<=|>=|!=|<>|[-+*/^()<>=]|[a-z]+)")
 MAX_LENGTH = 500
 
+
+def _rounded(value: float, decimals: int) -> float:
+    """To so many decimals, away from zero; none are left to round beyond a float's own."""
+    if decimals > 15 or decimals < -300:
+        return value if decimals > 0 else 0.0
+    factor = 10.0**decimals
+    return math.copysign(math.floor(abs(value) * factor + 0.5) / factor, value)
+
+
 # Operator: (binding strength, what it does). From MediaWiki's ParserFunctions, ExprParser.
 OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     "or": (2, lambda a, b: float(bool(a) or bool(b))),
@@ -21,7 +30,7 @@ OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     ">": (4, lambda a, b: float(a > b)),
     "<=": (4, lambda a, b: float(a <= b)),
     ">=": (4, lambda a, b: float(a >= b)),
-    "round": (5, lambda a, b: math.copysign(math.floor(abs(a) * 10 ** int(b) + 0.5) / 10 ** int(b), a)),
+    "round": (5, lambda a, b: _rounded(a, int(b))),
     "+": (6, operator.add),
     "-": (6, operator.sub),
     "*": (7, operator.mul),

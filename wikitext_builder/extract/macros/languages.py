@@ -121,16 +121,18 @@ def named_as(name: str) -> Macro:
 
 
 def etymology(call: Call) -> str | None:
-    """`from Greek ἄλλος "other" and τρόπος "manner, form"`; words and glosses in turn."""
-    values = call.positional()
+    """`from Greek ἄλλος, meaning 'other', and τρόπος, meaning 'manner'`: words and glosses in turn."""
+    values = [*call.positional(), ""]
     name = {"gre": "Greek", "la": "Latin", "gr": "Greek"}.get(values[0], LANGUAGE_NAMES.get(values[0]))
     if name is None:
         return None
     rest = [*values[1:], ""]
     words = []
     for word, gloss in zip(rest[::3] if len(rest) > 3 else rest[:1], rest[1::3], strict=False):
-        words.append(f'{word} "{gloss}"' if gloss else word)
-    return f"from {name} {' and '.join(word.strip() for word in words if word.strip())}"
+        meaning = f"meaning '{gloss}'" if gloss else ""
+        words.append(", ".join(piece for piece in (word, meaning) if piece))
+    shown = ", and ".join(word for word in words if word)
+    return f"from {name}, {shown}" if not rest[0] else f"from {name} {shown}".strip()
 
 
 def hebrew_name(call: Call) -> str | None:

@@ -62,7 +62,7 @@ def measure(arguments: list[str]) -> Measure | None:
             if value_pair is None:
                 return None
             values += value_pair
-            words.append("-")
+            words.append("to" if " to " in arguments[position] else "-")
         else:
             values.append(value)
         position += 1
@@ -87,7 +87,7 @@ def measure(arguments: list[str]) -> Measure | None:
 
 def _range_in_one(argument: str) -> list[Value] | None:
     """`94-104` or `94 to 104` in one argument."""
-    match = re.fullmatch(r"([\d.,]+) ?(?:-|–|&ndash;) ?([\d.,]+)", argument)
+    match = re.fullmatch(r"([\d.,]+) ?(?:-|–|&ndash;|(?<= )to(?= )) ?([\d.,]+)", argument)
     pair = [value_of(match[1]), value_of(match[2])] if match else []
     return [value for value in pair if value is not None] if len(pair) == 2 and None not in pair else None
 

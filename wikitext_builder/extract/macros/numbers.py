@@ -56,7 +56,7 @@ def value_with_uncertainty(call: Call) -> str | None:
     if exponent := call.get("e"):
         power = f"10{exponent.replace('-', '−')}"
         shown = f"{shown}×{power}" if main else power
-    unit = call.get("u", "ul", "up")
+    unit = call.get("u", "ul", "up").replace(".", "⋅")
     per = call.get("upl", "up")
     if unit and per and unit != per:
         unit = f"{unit}/{per}"

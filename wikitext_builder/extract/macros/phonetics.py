@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, around
 from wikitext_builder.extract.macros.language_names import LANGUAGE_NAMES
@@ -112,7 +114,7 @@ def respelled(call: Call) -> str | None:
     shown = "-".join(value for value in call.positional() if value)
     for mark, written in (("-,_-", ", "), ("-_-", " "), ("_", " "), ("-'-", "'"), ("'-", "'"), ("-'", "'")):
         shown = shown.replace(mark, written)
-    return shown
+    return re.sub("-{2,}", "-", shown)
 
 
 def audio(call: Call) -> str | None:

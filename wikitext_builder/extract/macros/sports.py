@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from wikitext_builder.extract.macros.call import Call, Macro, argument, first
 
 
 def winning_percentage(call: Call) -> str | None:
     """`.625` of wins and losses."""
-    wins, losses, ties = (call.get(name) or "0" for name in ("1", "2", "3"))
-    if not (wins.isdecimal() and losses.isdecimal() and ties.isdecimal()) or not int(wins) + int(
-        losses
-    ) + int(ties):
+    games = [call.get(name) or "0" for name in ("1", "2", "3")]
+    if not all(re.fullmatch(r"[0-9]{1,6}", count) for count in games):
         return None
-    return f"{(int(wins) + int(ties) / 2) / (int(wins) + int(losses) + int(ties)):.3f}".lstrip("0") or ".000"
+    wins, losses, ties = map(int, games)
+    if not wins + losses + ties:
+        return None
+    return f"{(wins + ties / 2) / (wins + losses + ties):.3f}".removeprefix("0")
 
 
 def win_loss_record(call: Call) -> str | None:

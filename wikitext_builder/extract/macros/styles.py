@@ -24,6 +24,8 @@ class Style:
     precision: int | None
     significant: int | None
     multiple_of: int  # 5 or 25: round to a multiple
+    denominator: int  # of the fractions that the output is rounded to; 0 for decimals
+    custom: tuple[str, str]  # what stands before and after the output where display is x
     spelled: str  # in, on, In, On: the values in words, those converted to with `on` only
 
     def by_name(self, measure: Unit, side: str) -> bool:
@@ -50,7 +52,7 @@ def style(call: Call, measure: Measure) -> Style | None:
         "num": "output number only",
         "sqbr-sp": "sqbr",
     }.get(display, display)
-    if call.get("frac") or display in {"unit", "x", "preunit"}:
+    if display in {"unit", "preunit"} or (call.get("frac") and not call.get("frac").isdecimal()):
         return None  # rare, and another matter
     abbreviation = abbreviation if abbreviation in {"on", "off", "in", "out"} else ""
     if call.name in {"Cvt", "Convert abbreviated"} and not abbreviation:
@@ -76,6 +78,14 @@ def style(call: Call, measure: Measure) -> Style | None:
         american=call.get("sp").lower() == "us",
         precision=precision,
         significant=int(significant) if significant.isdecimal() and 0 < int(significant) < 15 else None,
+        denominator=min(int(call.get("frac") or 0), 1_000) if len(call.get("frac")) < 5 else 0,
+        custom=_custom(call) if display == "x" else ("", ""),
         spelled=call.get("spell") if call.get("spell").lower() in {"in", "on"} else "",
         multiple_of=int(round_to) if round_to in {"5", "25"} else 5 if display == "5" else 0,
     )
+
+
+def _custom(call: Call) -> tuple[str, str]:
+    """The last two numbered arguments with their spaces: `disp=x| (about |)`; one alone stands before."""
+    values = [call.arguments[str(number)] for number in range(1, len(call.positional()) + 1)]
+    return (values[-2], values[-1]) if len(values) > 4 else (values[-1], "")

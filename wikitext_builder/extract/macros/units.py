@@ -56,6 +56,7 @@ in|in|inch|inches|length|0.0254|mm
 yd|yd|yard||length|0.9144|m
 mi|mi|mile||length|1609.344|km
 nmi|nmi|nautical mile||length|1852|km mi
+smi|mi|statute mile||length|1609.344|km
 NM|NM|nautical mile||length|1852|km mi
 chain|chain|chain||length|20.1168|ft m|N
 furlong|furlong|furlong||length|201.168|ft m|N
@@ -143,6 +144,8 @@ cal|cal|calorie||energy|4.184|J
 kcal|kcal|kilocalorie||energy|4184|kJ
 Cal|Cal|calorie||energy|4184|kJ
 eV|eV|electronvolt||energy|1.602176487e-19|aJ
+kJ/mol|kJ/mol|kilojoule per mole|kilojoules per mole|molar energy|1|kcal/mol
+kcal/mol|kcal/mol|kilocalorie per mole|kilocalories per mole|molar energy|4.184|kJ/mol
 kWh|kWh|kilowatt-hour||energy|3600000|MJ
 MWh|MWh|megawatt-hour||energy|3600000000|GJ
 BTU|BTU|British thermal unit||energy|1055.05585262|kJ

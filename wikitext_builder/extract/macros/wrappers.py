@@ -123,8 +123,8 @@ Big; Larger; Large; Resize; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; 
 Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Underset; Mono; Monospace;
 Code; Codett; Tt; Kbd; Key press; Keypress; Samp; Var; Mvar; Math variable; Not a typo; Proper
 name; As written; Typo; Chem name; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
-Sup sub; Su; Larger font; Bigger; Unicode; PIE; Polytonic; Hebrew; Serif; Sans-serif; Sans serif;
-Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Script; Vertical
+Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Hebrew; Serif; Sans-serif; Sans serif;
+Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
 text; Trim; Lc; Mbox text; DISPLAYTITLE; Citation needed span; Cn span; Fact span; Cnspan;
 Reference necessary; Clarify span; Disputed span; Dubious span; Weasel span; Or span; Update span;
 Page numbers needed span; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom; Wrap;
@@ -162,6 +162,8 @@ link; Lpsref; Cue sports gloss; Chess glossary; Music term
         ),
         second_or_first,
     ),
+    "Su": lambda call: call.get("p") + call.get("b"),  # what stands above, then what stands below
+    "Script": second_or_first,
     "Vanchor": first,
     "Visible anchor": argument("text", "1"),
     "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
