@@ -105,14 +105,37 @@ def _as_unknown(known: set[str]) -> Callable[[str], str]:
 
 
 def _paired(left: Sequence[str], keys: Sequence[str], right: Sequence[str]) -> Iterator[Part]:
-    """Parts of lines that are not equal: one to one where they are alike, what stands between together."""
+    """Parts of lines that are not equal: one to one where they are alike, what stands between together.
+
+    Where neighbouring parts share more together than each alone (one side breaks a line), they are one.
+    """
+    last: tuple[int, int] | None = None  # where the part begins that is held back
+    held = _part((), (), ())
     a = b = 0
-    for c, d in [*_alike(keys, right), (len(left), len(right))]:
-        if a < c or b < d:
-            yield _part(left[a:c], keys[a:c], right[b:d])
-        if c < len(left) and d < len(right):
-            yield _part(left[c : c + 1], keys[c : c + 1], right[d : d + 1])
+    for c, d in _cuts(_alike(keys, right), len(left), len(right)):
+        part = _part(left[a:c], keys[a:c], right[b:d])
+        if last is not None:
+            start, first = last
+            both = _part(left[start:c], keys[start:c], right[first:d])
+            if both.score.matched > held.score.matched + part.score.matched:
+                held, a, b = both, c, d
+                continue
+            yield held
+        last, held, a, b = (a, b), part, c, d
+    if last is not None:
+        yield held
+
+
+def _cuts(pairs: Sequence[tuple[int, int]], left: int, right: int) -> Iterator[tuple[int, int]]:
+    """Where parts end: before and after each pair of lines, and at the end."""
+    a = b = 0
+    for c, d in pairs:
+        if (a, b) != (c, d):
+            yield c, d
         a, b = c + 1, d + 1
+        yield a, b
+    if (a, b) != (left, right):
+        yield left, right
 
 
 def _part(ours: Sequence[str], keys: Sequence[str], theirs: Sequence[str]) -> Part:
