@@ -1,0 +1,119 @@
+"""Any models mixed word by word, p(w) = sum over m of weight_m p_m(w), with weights tuned by EM.
+
+The expectation-maximisation of Jelinek and Mercer (1980), "Interpolated estimation of Markov source
+parameters from sparse data": each weight becomes the mean share that its model has in the words of validation
+data. Its goal is concave, so there is one best mixture, and EM comes to it from equal weights.
+"""
+
+# Shapes: M = models, B = batch, T = time.
+# ruff: noqa: N803, N806 - names end in their shapes
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ps_models.evaluation import token_nats
+from ps_models.language_model import LanguageModel
+from ps_models.text import Text
+from wikitext_builder.errors import BuilderError
+
+GAIN = 1e-12  # nats a token: EM ends where a round brings less
+ROUNDS = 10_000
+
+
+class Interpolation:
+    """A mixture of models over one vocabulary; modules among them have to be in evaluation mode.
+
+    Its state is the tuple of theirs.
+    """
+
+    def __init__(self, models: Sequence[LanguageModel[Any]], weights: Sequence[float]) -> None:
+        total = sum(weights)
+        if not models or len(models) != len(weights) or abs(total - 1) > 1e-6 or min(weights) < 0:
+            raise BuilderError(
+                f"weights {', '.join(f'{weight:g}' for weight in weights) or 'none'} of {len(models)} models;"
+                " expected one a model, none below 0, with a sum of 1"
+            )
+        self.models = tuple(models)
+        self.weights = tuple(weight / total for weight in weights)
+
+    def initial_state(self, batch_size: int) -> tuple[Any, ...]:
+        """Those of the models."""
+        return tuple(model.initial_state(batch_size) for model in self.models)
+
+    def __call__(self, tokens: Tensor, state: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
+        """Score tokens (batch, time), in float64; see `LanguageModel`."""
+        pairs = [model(tokens, part) for model, part in zip(self.models, state, strict=True)]
+        scores_MBT = torch.stack([scores.double() for scores, _ in pairs])
+        return _mixed(scores_MBT, self.weights), tuple(part for _, part in pairs)
+
+    def next_log_probs(self, state: tuple[Any, ...]) -> Tensor:
+        """Log-probabilities of every word as the next token, (batch, vocabulary), if each is `Generative`."""
+        models: Sequence[Any] = self.models
+        rows = [model.next_log_probs(part).double() for model, part in zip(models, state, strict=True)]
+        return _mixed(torch.stack(rows), self.weights)
+
+
+def interpolate(
+    models: Sequence[LanguageModel[Any]], texts: Sequence[Text], *, context: str = "carried"
+) -> Interpolation:
+    """The mixture that predicts texts best.
+
+    Args:
+        models: Each is asked once for every token.
+        texts: Of validation data, in order.
+        context: As in `evaluate`.
+
+    Raises:
+        BuilderError: There are no models or no texts.
+    """
+    if not models or not texts:
+        raise BuilderError(f"{len(models)} models and {len(texts)} texts; expected at least one of each")
+    scores = [-torch.cat([nats for _, nats in token_nats(model, texts, context=context)]) for model in models]
+    return Interpolation(models, fit_weights(torch.stack(scores)).tolist())
+
+
+def fit_weights(log_probs_MT: Tensor) -> Tensor:
+    """The weights of the mixture that gives tokens the greatest probability, by EM from equal ones.
+
+    >>> fit_weights(torch.tensor([[0.5, 0.5, 0.1], [0.1, 0.1, 0.5]]).log())
+    tensor([0.7500, 0.2500], dtype=torch.float64)
+
+    Args:
+        log_probs_MT: Natural log-probabilities that each model gives to each token, -inf where it is 0.
+
+    Raises:
+        BuilderError: All models give some token a probability of 0, or one gives NaN.
+    """
+    probs_MT, highest_T = _scaled(log_probs_MT.double())
+    weights_M = torch.full((len(probs_MT),), 1 / len(probs_MT), dtype=torch.float64)
+    before = -torch.inf
+    for _ in range(ROUNDS):
+        mixture_T = weights_M @ probs_MT
+        mean = float((mixture_T.log() + highest_T).mean())
+        if mean - before < GAIN:
+            return weights_M
+        before = mean
+        weights_M = weights_M * (probs_MT / mixture_T).mean(dim=1)
+        weights_M = weights_M / weights_M.sum()
+    raise BuilderError(f"weights have not settled after {ROUNDS} rounds of EM; expected a gain below {GAIN}")
+
+
+def _scaled(log_probs_MT: Tensor) -> tuple[Tensor, Tensor]:
+    """Probabilities as multiples of the highest for each token, so that none of them all underflows."""
+    highest_T = log_probs_MT.max(dim=0).values
+    if not log_probs_MT.numel() or not highest_T.isfinite().all():
+        raise BuilderError(
+            "weights cannot be fit: expected tokens, each with a probability above 0 from some model"
+        )
+    return (log_probs_MT - highest_T).exp(), highest_T
+
+
+def _mixed(scores: Tensor, weights: Sequence[float]) -> Tensor:
+    """The log of the weighted sum over the first dimension."""
+    logs = torch.tensor(weights, dtype=torch.float64, device=scores.device).log()
+    return torch.logsumexp(scores + logs.reshape(-1, *[1] * (scores.dim() - 1)), dim=0)

@@ -1,0 +1,109 @@
+"""An n-gram model with modified Kneser-Ney smoothing: KN-5, the first row of the paper's Table 2."""
+
+# Shapes: B = batch, T = time, N = order, V = vocabulary.
+# ruff: noqa: N806 - names end in their shapes
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ps_models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
+from wikitext_builder.errors import BuilderError
+
+
+@dataclass(frozen=True, kw_only=True)
+class NGramConfig:
+    """What an n-gram model is; nothing in it is tuned."""
+
+    vocab_size: int
+    order: int = 5  # Mikolov and Zweig (2012), Table 2: KN5
+    eos: int = 1  # no n-gram reaches over the end of a line
+
+    def __post_init__(self) -> None:
+        if self.order < 1:
+            raise BuilderError(f"order {self.order}; expected 1 or more")
+
+
+class NGram:
+    """Probabilities from the last N - 1 words of the line, looked up in the tables of `kneser_ney`.
+
+    The state are the last N - 1 tokens, (batch, N - 1).
+    """
+
+    def __init__(self, config: NGramConfig, tables: Sequence[Grams]) -> None:
+        self.config = config
+        self.tables = tuple(tables)
+
+    @classmethod
+    def of_text(cls, config: NGramConfig, stream: Tensor) -> NGram:
+        """The model of a training text.
+
+        Args:
+            config: The order and the vocabulary's size.
+            stream: int64 ids, (time,), each line ended by `<eos>`.
+        """
+        return cls(config, estimate(stream.cpu().numpy(), config.vocab_size, config.order, config.eos))
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """A line begins: what stands before an `<eos>` is never looked at."""
+        return torch.full((batch_size, self.config.order - 1), self.config.eos)
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Score tokens (batch, time), in float64; see `LanguageModel`."""
+        text = torch.cat([state.to(tokens.device), tokens], dim=1)
+        scores_BT = torch.from_numpy(self._scores(text.cpu().numpy(), tokens.shape[1]))
+        return scores_BT.to(tokens.device), text[:, tokens.shape[1] :]
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        """Natural log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
+        rows = [self._next(context) for context in state.cpu().numpy()]
+        return torch.from_numpy(np.stack(rows)).to(state.device)
+
+    def parameter_count(self) -> int:
+        """Probabilities and backoffs in the tables."""
+        return sum(len(table.log_probs) + len(table.log_backoffs) for table in self.tables)
+
+    def _scores(self, text: Ints, length: int) -> Floats:
+        """Context by context, the shortest first: a longer n-gram's own probability, or one more backoff."""
+        log_probs_BT = self.tables[0].log_probs[text[:, text.shape[1] - length :]]
+        numbers = text  # of the n-gram that begins at each place
+        for words, (shorter, table) in enumerate(zip(self.tables, self.tables[1:], strict=False), start=1):
+            contexts = numbers[:, :-1]
+            numbers = _one_word_on(table, contexts, text[:, words:], self.config.vocab_size)
+            contexts_BT, found_BT = (places[:, places.shape[1] - length :] for places in (contexts, numbers))
+            backoffs_BT = _values(shorter.log_backoffs, contexts_BT, np.zeros(contexts_BT.shape))
+            log_probs_BT = _values(table.log_probs, found_BT, log_probs_BT + backoffs_BT)
+        return log_probs_BT
+
+    def _next(self, context: Ints) -> Floats:
+        V = self.config.vocab_size
+        log_probs_V = self.tables[0].log_probs.copy()
+        for words in range(1, self.config.order):
+            number = int(context[-words])
+            for table, word in zip(self.tables[1:words], context[len(context) - words + 1 :], strict=True):
+                number = int(_one_word_on(table, np.array([number]), np.array([word]), V)[0])
+            if number == ABSENT:  # nor was any longer context met
+                break
+            table = self.tables[words]
+            begin, end = np.searchsorted(table.keys, [number * V, (number + 1) * V])
+            log_probs_V += self.tables[words - 1].log_backoffs[number]
+            log_probs_V[table.keys[begin:end] % V] = table.log_probs[begin:end]
+        return log_probs_V
+
+
+def _values(column: Floats, numbers: Ints, otherwise: Floats) -> Floats:
+    """A column's values at the numbers of n-grams; what else there is where one is absent."""
+    found = numbers != ABSENT
+    values = otherwise.copy()
+    values[found] = column[numbers[found]]
+    return values
+
+
+def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> Ints:
+    """The numbers of n-grams that are a context and one word more."""
+    return np.where(contexts == ABSENT, ABSENT, table.find(contexts * vocab_size + words))

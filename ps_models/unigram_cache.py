@@ -1,0 +1,149 @@
+"""A unigram cache over any model: what was said a short while ago is said again.
+
+    p(w) = (1 - weight) p_model(w) + weight p_cache(w)
+    p_cache(w) ~ sum of decay^age over the places of the last `window` tokens that hold w
+
+Kuhn and De Mori (1990), "A cache-based natural language model for speech recognition"; the decay is that of
+Clarkson and Robinson (1997), "Language model adaptation using mixtures and an exponentially decaying cache".
+"""
+
+# Shapes: B = batch, T = time, W = window, V = vocabulary.
+# ruff: noqa: N803, N806, N815 - names end in their shapes
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ps_models.evaluation import token_nats
+from ps_models.interpolation import fit_weights
+from ps_models.language_model import Generative, LanguageModel, State
+from ps_models.text import Text
+from ps_models.window import NO_WORD, windows
+from wikitext_builder.errors import BuilderError
+
+BLOCK = 2**19  # places compared at once: what bounds the memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnigramCacheConfig:
+    """To be tuned on validation data, by `tuned_cache`; the defaults suit KN-5 on Penn Treebank."""
+
+    window: int = 200
+    decay: float = 1.0
+    weight: float = 0.1  # lambda, the cache's share
+
+    def __post_init__(self) -> None:
+        if self.window < 1 or not 0 < self.decay <= 1 or not 0 <= self.weight < 1:
+            raise BuilderError(
+                f"{self}; expected a window of 1 or more, a decay above 0 and up to 1, and a weight from 0 on"
+                " that leaves the model a share"
+            )
+
+
+GRID = (  # of windows and decays; the weight is found for each
+    *(UnigramCacheConfig(window=window) for window in (100, 200, 400, 800, 1600)),
+    *(UnigramCacheConfig(window=2000, decay=decay) for decay in (0.98, 0.99, 0.995, 0.997, 0.998, 0.999)),
+)
+
+
+class UnigramCacheState(NamedTuple, Generic[State]):
+    """The model's state and the last W tokens."""
+
+    model: State
+    words_BW: Tensor  # NO_WORD before the text began
+
+
+class UnigramCache(Generic[State]):
+    """A model mixed with the frequencies of the last words, `<eos>` among them.
+
+    A module inside has to be in evaluation mode. Until a word was read, the cache is empty and the model's
+    scores stand.
+    """
+
+    def __init__(self, model: LanguageModel[State], config: UnigramCacheConfig) -> None:
+        self.model = model
+        self.config = config
+
+    def initial_state(self, batch_size: int) -> UnigramCacheState[State]:
+        """The model's, and an empty cache."""
+        words_BW = torch.full((batch_size, self.config.window), NO_WORD)
+        return UnigramCacheState(self.model.initial_state(batch_size), words_BW)
+
+    def __call__(
+        self, tokens: Tensor, state: UnigramCacheState[State]
+    ) -> tuple[Tensor, UnigramCacheState[State]]:
+        """Score tokens (batch, time), in float64; see `LanguageModel`."""
+        model_BT, inner = self.model(tokens, state.model)
+        words = torch.cat([state.words_BW.to(tokens.device), tokens], dim=1)
+        cache_BT = _cache_log_probs(words, tokens, model_BT, self.config)
+        state = UnigramCacheState(inner, words[:, tokens.shape[1] :])
+        return _mixed(model_BT, cache_BT, self.config.weight), state
+
+    def next_log_probs(self, state: UnigramCacheState[State]) -> Tensor:
+        """Log-probabilities of every word as the next token, (batch, vocabulary), of a `Generative` model."""
+        model: Generative[State] = self.model  # type: ignore[assignment]
+        model_BV = model.next_log_probs(state.model)
+        words_BW = state.words_BW.to(model_BV.device)
+        weights_BW = _weights(self.config, words_BW.device) * (words_BW != NO_WORD)
+        counts_BV = torch.zeros_like(model_BV, dtype=torch.float64)
+        counts_BV.scatter_add_(1, words_BW.clamp(min=0), weights_BW)
+        cache_BV = _log_ratio(counts_BV, weights_BW.sum(dim=1, keepdim=True), model_BV)
+        return _mixed(model_BV, cache_BV, self.config.weight)
+
+
+def tuned_cache(
+    model: LanguageModel[State],
+    texts: Sequence[Text],
+    grid: Iterable[UnigramCacheConfig] = GRID,
+) -> UnigramCache[State]:
+    """The model with the cache of the grid that predicts texts best in one pass, its weight found by EM.
+
+    Args:
+        model: Anything that scores; it is asked once.
+        texts: Of validation data, in order; the cache is carried from one to the next.
+        grid: Windows and decays to try; their weights are not looked at.
+    """
+    model_T = -torch.cat([nats for _, nats in token_nats(model, texts)])
+    stream = torch.cat([text.tokens for text in texts])
+    found: list[tuple[float, UnigramCacheConfig]] = []
+    for candidate in grid:
+        words = torch.cat([torch.full((candidate.window,), NO_WORD), stream])
+        cache_T = _cache_log_probs(words[None], stream[None], model_T[None], candidate)[0]
+        _, weight = fit_weights(torch.stack([model_T, cache_T])).tolist()
+        found.append((float(_mixed(model_T, cache_T, weight).sum()), replace(candidate, weight=weight)))
+    _, best = max(found, key=lambda pair: pair[0])
+    return UnigramCache(model, best)
+
+
+def _cache_log_probs(words: Tensor, tokens: Tensor, model_BT: Tensor, config: UnigramCacheConfig) -> Tensor:
+    """Log p_cache of tokens; `words` begin W places before the first. While it is empty, the model's."""
+    weights_W = _weights(config, tokens.device)
+    steps = max(1, BLOCK // (len(tokens) * config.window))
+    seen_BTWs = torch.split(windows(words[:, :-1], config.window), steps, 1)
+    parts = [
+        ((seen_BTW == target_BT[..., None]).double() @ weights_W, (seen_BTW != NO_WORD).double() @ weights_W)
+        for seen_BTW, target_BT in zip(seen_BTWs, torch.split(tokens, steps, 1), strict=True)
+    ]
+    match_BT, total_BT = (torch.cat(column, dim=1) for column in zip(*parts, strict=True))
+    return _log_ratio(match_BT, total_BT, model_BT)
+
+
+def _weights(config: UnigramCacheConfig, device: torch.device) -> Tensor:
+    """The decay^age of the places of a window, oldest first; the last word's age is 0."""
+    ages_W = torch.arange(config.window - 1, -1, -1, device=device, dtype=torch.float64)
+    return torch.pow(torch.tensor(config.decay, dtype=torch.float64, device=device), ages_W)
+
+
+def _log_ratio(counts: Tensor, totals: Tensor, otherwise: Tensor) -> Tensor:
+    """The log of counts / totals; where a total is 0, what else there is."""
+    return torch.where(totals == 0, otherwise.double(), (counts / totals.clamp(min=1e-300)).log())
+
+
+def _mixed(model: Tensor, cache: Tensor, weight: float) -> Tensor:
+    shares = torch.tensor([1 - weight, weight], dtype=torch.float64, device=model.device).log()
+    return torch.logaddexp(shares[0] + model, shares[1] + cache)
