@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.dumps import COMPRESSIONS, export_xml, page_xml, revision_xml
 from wikitext_builder.article import Page
+from wikitext_builder.decompress import THREADS
 from wikitext_builder.dump import TEXT_LIMIT, Dump, DumpedPage, read_pages
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store import Rejected
@@ -438,3 +439,18 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     count, kibibytes = map(int, run.stdout.split())
     assert count == 44_901
     assert kibibytes < 40 * 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@pytest.mark.parametrize("times", [10, 40])
+def test_memory_does_not_grow_with_the_streams_of_a_dump(tmp_path: Path, times: int) -> None:
+    head, end = export_xml(["@"]).split(b"@")
+    hundred_pages = b"".join(page_xml(page(n, wikitext="word " * 4_000)).encode() for n in range(1, 101))
+    path = tmp_path / "large.xml.bz2"
+    path.write_bytes(bz2.compress(head) + bz2.compress(hundred_pages) * times + bz2.compress(end))
+    run = subprocess.run(
+        [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
+    )
+    count, kibibytes = map(int, run.stdout.split())
+    assert count == 100 * times
+    assert kibibytes < ((2 * THREADS + 1) * 3 + 20) * 1024  # of 2 MB streams, and a piece more in the making

@@ -1,0 +1,179 @@
+"""Speed of reading a multistream dump: unpacked, parsed, imported, with several numbers of threads.
+
+    python benchmarks/speed/dump.py [--megabytes N] [--threads N ...] [--times N]
+
+The shared real pages are repeated under other titles and ids, with a stream of bzip2 for each 100, as in
+Wikimedia's dumps. The figures are MB of XML a second by the clock on the wall and, in brackets, of the
+processor's time of all threads; each the best of several runs, taken in turns, for other work on the machine
+only ever makes a run slower. 0 threads unpack in the parser's own. Peak memory (VmHWM) is of a process of its
+own that imports. A table goes to stdout.
+"""
+
+from __future__ import annotations
+
+import bz2
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+import click
+
+from wikitext_builder.decompress import Source, decompressed
+from wikitext_builder.dump import Dump
+from wikitext_builder.importing import import_dump
+from wikitext_builder.languages import LANGUAGES
+from wikitext_builder.store import Store
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
+PAGES_A_STREAM = 100  # https://meta.wikimedia.org/wiki/Data_dumps/Dump_format
+END = b"</mediawiki>\n"
+ID = re.compile(rb"<id>\d+</id>")
+
+
+def write_dump(path: Path, xml: Path, size: int) -> None:
+    """A multistream dump of about so many bytes of XML, and the same unpacked."""
+    head, pages = real_pages()
+    with path.open("wb") as packed, xml.open("wb") as plain:
+        for stream in (head, *streams(pages, size), END):
+            plain.write(stream)
+            packed.write(bz2.compress(stream))
+
+
+def real_pages() -> tuple[bytes, list[bytes]]:
+    """The first bytes of an export, and the XML of each shared page."""
+    paths = sorted(SHARED.glob("pages-*.xml.bz2"))
+    if not paths:
+        raise click.ClickException(f"{SHARED}: no shared pages; the benchmark needs the real data")
+    head, pages = b"", []
+    for path in paths:
+        head, *rest = bz2.decompress(path.read_bytes()).split(b"<page>")
+        pages += [b"<page>" + page.partition(b"</page>")[0] + b"</page>\n" for page in rest]
+    return head, pages
+
+
+def streams(pages: list[bytes], size: int) -> Iterator[bytes]:
+    """The pages over and over, each with a title, page id and revision id of its own."""
+    numbered = enumerate(cycle(pages), start=1)
+    while size > 0:
+        stream = b"".join(renamed(page, number) for number, page in islice(numbered, PAGES_A_STREAM))
+        size -= len(stream)
+        yield stream
+
+
+def renamed(page: bytes, number: int) -> bytes:
+    """The page under another name."""
+    page = page.replace(b"</title>", b" %d</title>" % number, 1)
+    return ID.sub(b"<id>%d</id>" % number, page, count=2)  # first the page's, then the revision's
+
+
+# --- what is measured
+
+
+def unpack(path: Path, threads: int) -> None:
+    """Only the bytes."""
+    with path.open("rb") as file:
+        for _ in decompressed(Source(file), threads=threads):
+            pass
+
+
+def parse(path: Path, threads: int) -> None:
+    """Pages, thrown away."""
+    for _ in Dump(path, threads=threads).pages():
+        pass
+
+
+def keep(path: Path, threads: int, everything: str) -> None:
+    """Pages into a new store."""
+    with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "pages.store") as store:
+        language = LANGUAGES["en"]
+        import_dump(store, path, language=language, keep="all" if everything else "marked", threads=threads)
+
+
+def import_marked(path: Path, threads: int) -> None:
+    """Good and Featured articles into a new store."""
+    keep(path, threads, "")
+
+
+def import_all(path: Path, threads: int) -> None:
+    """All articles into a new store."""
+    keep(path, threads, "all")
+
+
+WAYS: dict[str, Callable[[Path, int], None]] = {
+    "unpack": unpack,
+    "parse": parse,
+    "import": import_marked,
+    "import --all": import_all,
+}
+
+
+Seconds = tuple[float, float]  # by the clock on the wall, of the processor
+
+
+def seconds(way: Callable[[Path, int], None], path: Path, threads: int) -> Seconds:
+    """Of one run."""
+    started = time.perf_counter(), time.process_time()
+    way(path, threads)
+    return time.perf_counter() - started[0], time.process_time() - started[1]
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from benchmarks.speed.dump import import_marked
+import_marked(Path(sys.argv[1]), int(sys.argv[2]))
+print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+"""
+
+
+def peak_memory(path: Path, threads: int) -> float:
+    """Megabytes of a process that imports the dump."""
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", PEAK, str(path), str(threads)]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)  # noqa: S603
+    return int(run.stdout) * 1024 / 1e6
+
+
+def rows(path: Path, xml: Path, threads: tuple[int, ...], times: int) -> Iterator[tuple[str, ...]]:
+    """Of the plain XML and of the dump with each number of threads."""
+    runs = [("plain XML", xml, 0), *((f"threads: {number}", path, number) for number in threads)]
+    found: dict[tuple[str, str], list[Seconds]] = defaultdict(list)
+    for _ in range(times):
+        for name, file, number in runs:
+            for what, way in WAYS.items():
+                found[name, what].append(seconds(way, file, number))
+    size = xml.stat().st_size / 1e6
+    for name, file, number in runs:
+        best = (map(min, zip(*found[name, what], strict=True)) for what in WAYS)
+        speeds = [f"{size / wall:.0f} ({size / processor:.0f})" for wall, processor in best]
+        yield name, *speeds, f"{peak_memory(file, number):.0f}"
+
+
+@click.command()
+@click.option("--megabytes", type=int, default=200, show_default=True, help="Of XML.")
+@click.option("--threads", multiple=True, type=int, default=[0, 1, 2], show_default=True)
+@click.option("--times", type=int, default=3, show_default=True, help="Runs, of which the best counts.")
+def main(megabytes: int, threads: tuple[int, ...], times: int) -> None:
+    """Measure MB/s of XML."""
+    with tempfile.TemporaryDirectory() as name:
+        path, xml = Path(name) / "multistream.xml.bz2", Path(name) / "plain.xml"
+        write_dump(path, xml, megabytes * 1_000_000)
+        sizes = f"{xml.stat().st_size / 1e6:.0f} MB of XML, {path.stat().st_size / 1e6:.0f} MB of bzip2"
+        click.echo(
+            f"{sizes}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; best of {times}; MB/s of XML\n"
+        )
+        click.echo(f"| | {' | '.join(WAYS)} | peak MB of memory |")
+        click.echo("|---|" + "---|" * (len(WAYS) + 1))
+        for row in rows(path, xml, threads, times):
+            click.echo(f"| {' | '.join(row)} |")
+
+
+if __name__ == "__main__":
+    main()
