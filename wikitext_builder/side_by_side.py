@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from difflib import SequenceMatcher
 
 from wikitext_builder.fidelity import MAX_PRODUCT, Comparison, Part
+from wikitext_builder.vocabulary import UNK
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --lost: #cfe8d4; --made: #f6cfcf; }
@@ -51,7 +52,7 @@ def side_by_side(wikitext: str, comparison: Comparison, *, theirs: str = "render
     links = "".join(
         f'<a href="#d{index}">{number}</a> ' for number, index in enumerate(differing[:MAX_LINKS], start=1)
     )
-    rows = "\n".join(_rows(comparison.parts))
+    rows = "\n".join(_rows(comparison))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -83,20 +84,22 @@ precision {score.precision:.4f}, recall {score.recall:.4f}, F1 {score.f1:.4f}.
 """
 
 
-def _rows(parts: Sequence[Part]) -> Iterator[str]:
-    for index, part in enumerate(parts):
+def _rows(comparison: Comparison) -> Iterator[str]:
+    known = {token for part in comparison.parts for line in part.theirs for token in line.split()}
+    for index, part in enumerate(comparison.parts):
         if part.wrong:
-            left, right = _marked(part)
+            left, right = _marked(part, known)
             yield f'<tr class="differs" id="d{index}"><td>{left}</td><td>{right}</td></tr>'
         else:
             for ours, theirs in zip(part.ours, part.theirs, strict=False):
                 yield f"<tr><td>{html.escape(ours)}</td><td>{html.escape(theirs)}</td></tr>"
 
 
-def _marked(part: Part) -> tuple[str, str]:
-    """Both sides of a part as HTML, what only one has being marked."""
+def _marked(part: Part, known: Set[str]) -> tuple[str, str]:
+    """Both sides of a part as HTML, what only one has being marked; `<unk>` is any token not known."""
     left, right = _tokens(part.ours), _tokens(part.theirs)
-    matcher = SequenceMatcher(None, left, right, autojunk=len(left) * len(right) > MAX_PRODUCT)
+    keys = [one if one in known or one == "\n" else UNK for one in left] if UNK in known else left
+    matcher = SequenceMatcher(None, keys, right, autojunk=len(left) * len(right) > MAX_PRODUCT)
     ours, theirs = list[str](), list[str]()
     for kind, a, b, c, d in matcher.get_opcodes():
         ours.append(_piece(left[a:b], "" if kind == "equal" else "del"))

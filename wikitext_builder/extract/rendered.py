@@ -40,7 +40,7 @@ REMOVED_CLASSES = frozenset(
 ambox; asbox; autonumber; catlinks; citation; dablink; error; external-media; floatleft; floatnone;
 floatright; gallery; geo-multi-punct; geo-nondefault; hatnote; infobox; metadata; mw-broken-media;
 mw-cite-backlink; mw-editsection; mw-editsection-like; mw-empty-elt; mw-ext-cite-error; mw-highlight;
-mw-indicators; mw-jump-link; mw-references-wrap; navbox; navigation-not-searchable; noexcerpt; noprint;
+mw-indicators; mw-jump-link; mw-references-wrap; navbox; navigation-not-searchable; noprint;
 pcs-collapse-table-container; portal;
 printfooter; quotebox; references; reflist; rellink; scribunto-error; shortdescription; sidebar;
 sistersitebox; sortkey; tmbox; thumb; thumbinner; toc; toccolours; vertical-navbox; Z3988
@@ -56,7 +56,7 @@ FORMULAS = frozenset(["mwe-math-element", "mwe-math-fallback-image-inline", "tex
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is the title's alone
 NO_CONTENT = frozenset(["br", "hr", "img", "wbr"])
-LISTEN = re.compile(r"\(listen\)|ⓘ")  # links to sounds beside pronunciations
+LISTEN = re.compile(rf"\([\s{GONE}]*listen\)|ⓘ")  # links to sounds beside pronunciations
 # Where the article stands in a page with a skin around it: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
@@ -246,6 +246,8 @@ def replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
     if not REFERENCE.isdisjoint(classes) and tag in {"sup", "span"}:
         return ""
     if not REMOVED_CLASSES.isdisjoint(classes) or attributes.get("id") in REMOVED_IDS:
+        return GONE
+    if classes == ["noexcerpt"]:  # a loudspeaker; with other classes beside it, it is pronunciation
         return GONE
     if "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"]):
         return GONE
