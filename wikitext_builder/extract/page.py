@@ -56,7 +56,9 @@ def extract(
         raise BuilderError(f"sections={sections!r} is not known; use one of {', '.join(SECTION_MODES)}")
     left_out = LeftOut()
     links = LinkReader(names)
-    templates = TemplateReader(page=page, expansions=expansions, left_out=left_out, read_link=links)
+    templates = TemplateReader(
+        page=page, expansions=expansions, left_out=left_out, read_link=links, language=language
+    )
     expanded = expand(
         trim(page.wikitext), read_template=templates, read_link=links, says_nothing=templates.says_nothing
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from wikitext_builder.article import Page
 from wikitext_builder.extract.expand import Part, expand
 from wikitext_builder.extract.links import LinkReader
 from wikitext_builder.extract.macros import MACROS, PARSER_FUNCTIONS
-from wikitext_builder.extract.macros.call import Call
+from wikitext_builder.extract.macros.call import Call, Macro
 from wikitext_builder.extract.macros.lists import LISTS
+from wikitext_builder.extract.macros.local import LOCAL, NO_TABLE
 from wikitext_builder.extract.macros.removed import is_removed
 from wikitext_builder.extract.markers import GONE, LeftOut
 from wikitext_builder.extract.trim import trim
@@ -22,9 +23,16 @@ class TemplateReader:
     """Reads the template calls of one page: called with the parts between the bars and the whole call."""
 
     def __init__(
-        self, *, page: Page, expansions: Mapping[str, str], left_out: LeftOut, read_link: LinkReader
+        self,
+        *,
+        page: Page,
+        expansions: Mapping[str, str],
+        left_out: LeftOut,
+        read_link: LinkReader,
+        language: str = "en",
     ) -> None:
         self.page = page
+        self.table = LOCAL.get(language, NO_TABLE)
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
@@ -35,7 +43,7 @@ class TemplateReader:
             return expand(trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link)
         name = parts[0].text().strip()
         head, colon, first = name.partition(":")
-        function = PARSER_FUNCTIONS.get(head.strip().lower()) if colon or len(parts) == 1 else None
+        function = self.function(head.strip().lower()) if colon or len(parts) == 1 else None
         if function is not None:
             call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
             result = function(call)
@@ -49,12 +57,27 @@ class TemplateReader:
         if ":" in first:
             return False
         name = template_name(first)
-        return name not in MACROS and is_removed(name)
+        return self.macro(name) is None and self.is_removed(name)
+
+    def function(self, head: str) -> Macro | None:
+        """The parser function of this name; numbers are written the way of the language."""
+        local = self.table.macros.get("Formatnum") if head == "formatnum" else None
+        return local or PARSER_FUNCTIONS.get(head)
+
+    def macro(self, name: str) -> Macro | None:
+        """The macro of a template, the language's own before the English one; None for those removed."""
+        if (macro := self.table.macros.get(name)) is not None:
+            return macro
+        return None if self.table.removed.fullmatch(name) else MACROS.get(name)
+
+    def is_removed(self, name: str) -> bool:
+        """Whether a template that has no macro gives no text."""
+        return is_removed(name) or self.table.removed.fullmatch(name) is not None
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
-        macro: Callable[[Call], str | None] | None = MACROS.get(name)
-        if macro is None and is_removed(name):
+        macro = self.macro(name)
+        if macro is None and self.is_removed(name):
             return GONE
         if macro is None:
             return self.left_out.mark(source)
