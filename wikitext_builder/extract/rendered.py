@@ -24,6 +24,7 @@ from wikitext_builder.extract.tags import BLOCKS
 from wikitext_builder.extract.trim import CONTROLS, POINTS
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
+PIECE = 1 << 16  # characters: libxml2 reads a piece to its end before the walker's refusal is heard
 MAX_HTML_DEPTH = 1_000  # elements inside each other; the shared pages have 28 at most
 
 REMOVED_TAGS = frozenset(
@@ -56,7 +57,7 @@ FORMULAS = frozenset(["mwe-math-element", "mwe-math-fallback-image-inline", "tex
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is the title's alone
 NO_CONTENT = frozenset(["br", "hr", "img", "wbr"])
-LISTEN = re.compile(rf"\([\s{GONE}]*listen\)|ⓘ")  # links to sounds beside pronunciations
+LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
 # Where the article stands in a page with a skin around it: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
@@ -102,16 +103,18 @@ def rendered_blocks(page_html: str) -> list[Block]:
     >>> [(one.level, one.text) for one in rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")]
     [(2, 'A'), (0, 'b'), (0, 'c')]
     """
-    data = CONTROLS.sub("", page_html).encode("utf-8", "replace")
-    if len(data) > MAX_HTML_BYTES:
-        raise RejectedError("too-large", f"{len(data)} bytes of HTML, expected at most {MAX_HTML_BYTES}")
-    if not data.strip():
+    size = len(page_html.encode("utf-8", "replace"))
+    if size > MAX_HTML_BYTES:
+        raise RejectedError("too-large", f"{size} bytes of HTML, expected at most {MAX_HTML_BYTES}")
+    text = CONTROLS.sub("", page_html)
+    if not text.strip():
         return []
     root = next(((key, name) for key, name in ROOTS if name in page_html), None)
     walker = Walker(root)
     target: Any = walker  # what lxml's types say of targets is of their XML kind
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
-    parser.feed(data)
+    for start in range(0, len(text), PIECE):
+        parser.feed(text[start : start + PIECE].encode())
     parser.close()
     return walker.found
 
