@@ -16,6 +16,7 @@ COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00
 WIDTH, HEIGHT = 560, 330
 LEFT, RIGHT, BOTTOM = 58, 12, 46  # around the plot, in units of the drawing
 LEGEND: Final = 18  # height of a line of the legend
+LONGEST_NAME: Final = 48  # characters in a legend
 TICKS: Final = 6  # about so many a linear axis
 
 Points = Sequence[tuple[float, float]]
@@ -150,7 +151,7 @@ def _legend(names: Sequence[str]) -> list[str]:
     for number, (color, name) in enumerate(zip(_colors(len(names)), names, strict=True)):
         y = LEGEND * number + 12
         drawn.append(f'<rect x="{LEFT}" y="{y - 9}" width="12" height="12" fill="{color}"/>')
-        drawn.append(_text(LEFT + 18, y + 1, name, "start"))
+        drawn.append(_text(LEFT + 18, y + 1, _cut(name), "start"))
     return drawn
 
 
@@ -164,6 +165,10 @@ def _svg(title: str, height: float, drawn: Sequence[str]) -> str:
 def _text(x: float, y: float, text: str, anchor: str, *, turn: float = 0) -> str:
     turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{html.escape(text)}</text>'
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def _top(series: Mapping[str, object]) -> float:

@@ -58,7 +58,8 @@ def _class(row: Row) -> str:
 
 def _grouping_section(grouping: Grouping) -> str:
     return (
-        f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(grouping.about)}. Nats a token.</p>"
+        f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(grouping.about)}. Nats a token;"
+        f" the chart: nats more than {html.escape(grouping.best)}.</p>"
         f'<div class="pair">{grouping_chart(grouping)}'
         f"{_html_table(group_columns(grouping), group_rows(grouping))}</div></section>"
     )

@@ -130,7 +130,7 @@ def grouping_chart(grouping: Grouping) -> str:
         f"by {grouping.by}",
         grouping.labels,
         grouping.differences,
-        y_label=f"nats a token, minus {grouping.best}",
+        y_label="nats a token more than the best",
     )
 
 

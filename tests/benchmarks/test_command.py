@@ -62,10 +62,13 @@ def test_a_long_text_is_read_once(inputs, stream):
     model = opened(inputs, UNIFORM)
     assert float(scored(model, [long]).mean()) == pytest.approx(math.log(len(inputs.vocabulary)))
     sent = []
-    model.model._process.send, send = (
-        (lambda line: (sent.append(line), send(line))),
-        model.model._process.send,
-    )
+    send = model.model._process.send
+
+    def noted(line):
+        sent.append(line)
+        send(line)
+
+    model.model._process.send = noted
     scored(model, [long], chunk=64)
     assert sent[0] == ""  # the text before has ended
     assert sum(len(line.split()) for line in sent) == len(long)

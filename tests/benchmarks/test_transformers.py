@@ -102,7 +102,8 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     assert pages.signature["convention"] == CONVENTION
     assert pages.signature["text"] == "untokenized"
     read = list(read_pages(data / "wiki.test.tokens"))
-    nats = sum(opened.text_nats(untokenized(page))[0] for page in read)
+    assert opened.text_nats is not None
+    nats = sum([opened.text_nats(untokenized(page))[0] for page in read])
     count = sum(len(page.split()) + 2 for page in read)
     found = METRICS["lm-eval-word-perplexity"].of(pages.total)
     assert found == pytest.approx(math.exp(nats / count), rel=1e-12)

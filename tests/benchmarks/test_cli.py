@@ -1,0 +1,169 @@
+"""The commands on a tiny dataset: what they print and write, and how they fail."""
+
+import json
+import shlex
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.cli import commands, main
+from benchmarks.result import read_results
+from ps_models.cli import commands as training
+from ps_models.signature import Signature
+from tests.benchmarks.test_command import UNIFORM
+from tests.benchmarks.test_ngrams import arpa
+from tests.benchmarks.tiny_causal import make_causal_model
+from tests.ps_models.tiny import settings_of
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.vocabulary import EOS, Vocabulary
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    result = CliRunner().invoke(commands, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, data):
+    out = tmp_path_factory.mktemp("run") / "pointer"
+    options = [part for setting in settings_of("pointer-sentinel-lstm") for part in ("--set", setting)]
+    arguments = ["train", "pointer-sentinel-lstm", str(data), "--out", str(out), "--device", "cpu", *options]
+    result = CliRunner().invoke(training, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def third_party(tmp_path_factory, data):
+    """Models of other programs: n-grams, a causal model, a command."""
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    folder = tmp_path_factory.mktemp("others")
+    vocabulary = Vocabulary.of_file(data / "wiki.train.tokens")
+    words = [word for word in vocabulary.tokens if word not in ("<unk>", EOS)]
+    (folder / "bigrams.arpa").write_text(arpa(words))
+    (folder / "causal").mkdir()
+    make_causal_model(folder / "causal", data / "wiki.train.tokens")
+    line = shlex.join([sys.executable, "-c", UNIFORM.format(size=len(vocabulary))])
+    return f"arpa:{folder / 'bigrams.arpa'}", f"transformers:{folder / 'causal'}", f"command:{line}"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, data, checkpoint, third_party):
+    """All kinds of models measured."""
+    path = tmp_path_factory.mktemp("results") / "results.jsonl"
+    cheat = "tests.benchmarks.cheats:peeks"
+    run("run", "kn-5", "kn-5+cache", checkpoint, *third_party, cheat, "--data", data, "--results", path)
+    run("run", "kn-5", "--data", data, "--split", "valid", "--results", path)
+    return path
+
+
+def test_every_kind_of_model_is_measured_and_a_cheat_is_marked(results):
+    read = read_results(results)
+    assert len(read) == 8
+    cheats = [result for result in read if result.broken]
+    assert [result.model for result in cheats] == ["tests.benchmarks.cheats:peeks"]
+    assert "future" in cheats[0].broken
+    assert len({result.total.tokens for result in read if result.signature["split"] == "test"}) == 1
+    assert read[2].log
+    assert all(result.groups and result.written and result.command for result in read)
+
+
+def test_run_prints_what_it_adds_to_the_file(data, tmp_path):
+    path = tmp_path / "results.jsonl"
+    fields = json.loads(run("run", "unigram", "--data", data, "--results", path, "--json", "--no-check"))
+    (result,) = read_results(path)
+    assert fields["perplexity"] == result.total.score.perplexity
+    assert Signature.parse(fields["signature"]) == result.signature
+    assert result.checks is None
+    text = run("run", "unigram", "--data", data)
+    assert f"{fields['perplexity']:.4f}" in text
+    assert fields["signature"] in text
+
+
+def test_the_checkpoint_scores_as_ps_models_says(data, checkpoint):
+    arguments = ["evaluate", str(checkpoint), str(data), "--json"]
+    expected = json.loads(CliRunner().invoke(training, arguments).stdout)
+    fields = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--no-groups", "--json"))
+    assert fields["nats"] == expected["nats"]
+    assert fields["tokens"] == expected["tokens"]
+
+
+@pytest.mark.parametrize("options", [("--chunk", 7), ("--context", "article", "--batch", 1)])
+def test_chunk_and_batch_decide_no_number(data, checkpoint, options):
+    context = options[:2] if options[0] == "--context" else ()
+    one = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *context))
+    other = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *options))
+    assert one["nats"] == pytest.approx(other["nats"], rel=1e-5)
+    assert one["signature"] == other["signature"]
+
+
+def test_check_says_which_law_is_broken(data, capsys, monkeypatch):
+    assert run("check", "kn-5", "--data", data).split()[1::2] == ["kept"] * 6
+    with pytest.raises(BuilderError, match=r"breaks .* of 6 laws.*future"):
+        run("check", "tests.benchmarks.cheats:peeks", "--data", data)
+    arguments = ["lm-benchmarks", "check", "tests.benchmarks.cheats:peeks", "--data", str(data)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+
+
+def test_compare_tells_the_difference(results):
+    text = run("compare", results, "KN-5", "KN-5 + cache")
+    assert "difference" in text
+    assert "3 passages: too few for an interval" in text
+    found = json.loads(run("compare", results, "KN-5", "tests.benchmarks.cheats:peeks", "--json"))
+    assert found["difference"] == pytest.approx(found["second"] - found["first"])
+    assert "BREAKS: " in run("compare", results, "KN-5", "tests.benchmarks.cheats:peeks")
+
+
+def test_list_names_models_and_metrics():
+    text = run("list")
+    for name in ("kn-5+cache", "transformers:", "command:", "bits-per-byte", "lm-eval-word-perplexity"):
+        assert name in text
+    assert "kn-5" in json.loads(run("list", "--json"))["models"]
+
+
+@pytest.mark.parametrize("ending", [".md", ".tex", ".html"])
+def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
+    out = tmp_path / f"report{ending}"
+    run("report", results, "--out", out, "--data", data, "--log", checkpoint)
+    text = out.read_text()
+    assert "KN-5 + cache" in text
+    assert "BROKEN" in text
+    assert str(read_results(results)[0].signature) in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "no-such-model", "--data", "{data}"), "no such model; expected one of unigram"),
+        (("run", "no.such:function", "--data", "{data}"), "expected a function that Python can import"),
+        (("run", "tests.benchmarks.cheats:none", "--data", "{data}"), "expected a function"),
+        (("run", "tests.benchmarks.cheats:no_model", "--data", "{data}"), "expected a LanguageModel"),
+        (("run", "{data}", "--data", "{data}"), "checkpoint"),
+        (("run", "kn-5", "--data", "{file}"), "a single file; expected a folder"),
+        (("run", "mix:", "--data", "{data}"), "0 vocabularies"),
+        (("run", "kn-5", "--data", "{data}", "--results", "{data}"), "expected a file to add results to"),
+        (("compare", "{results}", "KN-5", "nobody"), "no result of nobody on test; there are KN-5 (test)"),
+        (("compare", "{file}", "KN-5", "KN-5"), "line 1"),
+        (("report", "{results}", "--out", "x.pdf"), "expected an ending of .md"),
+        (("report", "{results}", "--out", "x.md", "--log", "{data}"), "expected the log of a run"),
+    ],
+)
+def test_errors_are_one_line_and_status_1(results, data, monkeypatch, capsys, arguments, message):
+    names = {"data": data, "results": results, "file": data / "wiki.test.tokens"}
+    filled = [argument.format(**names) for argument in arguments]
+    monkeypatch.setattr(sys, "argv", ["lm-benchmarks", *filled])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lm-benchmarks: ")]
+    assert message in line
+
+
+def test_wrong_usage_is_status_2():
+    run("run", status=2)
+    run("compare", status=2)
