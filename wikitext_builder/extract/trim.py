@@ -69,6 +69,8 @@ def _kept_pieces(text: str) -> list[str]:
             position += 1  # its line goes with it, so that no paragraph breaks there
         elif not keep and text[end : end + 1] in POINTS:
             _close_gap(kept, " ,;" if text[end] == ")" else " ")
+            if text[end] == "," and kept and kept[-1].endswith(","):
+                position += 1  # a comma on both sides of a reference: one of them is a slip
         match = OPENING.search(text, position)
     return [*kept, text[position:]]
 

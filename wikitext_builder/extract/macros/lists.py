@@ -69,6 +69,7 @@ Comma separated entries; Cslist; Comma-separated list; Comma separated list; Csv
     ),
     **dict.fromkeys(listed("Br separated entries; Brlist"), on_one_line("<br>")),
     "Enum": words,
+    **dict.fromkeys(listed("Office-table; Election table"), lambda _call: "{|"),  # rows follow in the page
     "Collapsible list": collapsible,
     **dict.fromkeys(
         listed(

@@ -116,7 +116,7 @@ systems; Needs IPA; Needs update; Neologism; Neologism inline; Neutrality; New D
 winners; Non sequitur; Non-primary source needed; Nonspecific; Nospam; Not in citation given; Not
 in source; Not verified; Notability; Note; Note label; Note tag; Notelist; Notes; Npg name; Nq;
 Ntsh; Nuclear physics; Nutritional value; ODNBsub; OED; OEIS link; OEtymD; OMIM; OMIM4;
-Objectivist movement; Off topic; Office-table; Ombox; One source; Open access; OpenCorp; Opinion;
+Objectivist movement; Off topic; Ombox; One source; Open access; OpenCorp; Opinion;
 Or; Orbitbox; OrbitboxPlanet; Ordination; Original research inline; Otherpeople5; Outlying
 territories of European countries; Overcite; PASE; POV; POV section; POV-check; POV-section;
 POV-statement; Paleontology; Pashtuns; Patronymic name; Paywall; Peacock term; Periodic table
