@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from wikitext_builder.article import Article
+from wikitext_builder.extract.tags import BLOCKS, INLINE
 
 # What dropped templates and forgotten markup leave, looked for in the dataset's lines: the first ones in
 # tokens, the others in the text before tokenization.
@@ -16,7 +17,7 @@ TOKEN_RESIDUE = {
     "( ,": re.compile(r"\( ,"),
     "( ;": re.compile(r"\( ;"),
     ", ,": re.compile(r", ,"),
-    ", .": re.compile(r", \.(?= |$)"),
+    ", .": re.compile(r", \.(?= (?!\.)|$)"),  # not the dots of an ellipsis
 }
 TEXT_RESIDUE = {
     "|": re.compile(r"\|"),
@@ -26,11 +27,10 @@ TEXT_RESIDUE = {
     "thumb": re.compile(r"\bthumb\b(?=\||$)|\|thumb"),
     "px": re.compile(r"\b\d+px\b"),
     "entity": re.compile(r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});"),
-    "tag": re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?: [^<>]{0,200})?/?>"),
+    "tag": re.compile(rf"</?(?:{'|'.join(sorted(BLOCKS | INLINE))})(?: [^<>]{{0,200}})?/?>", re.IGNORECASE),
     "list marker": re.compile(r"^[*#:;]"),
-    "File:": re.compile(r"\b(?:File|Image):"),
+    "File:": re.compile(r"\b(?:File|Image):(?=\S)"),
 }
-FORMULA = "<formula>"  # the one tag that is a token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,5 +91,5 @@ def _found(line: str, tokens: str) -> Iterator[tuple[str, int]]:
         if found := len(pattern.findall(tokens)):
             yield name, found
     for name, pattern in TEXT_RESIDUE.items():
-        if found := sum(match != FORMULA for match in pattern.findall(line)):
+        if found := len(pattern.findall(line)):
             yield name, found

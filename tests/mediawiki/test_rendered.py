@@ -1,0 +1,47 @@
+"""fetch --rendered against the real MediaWiki: kept once, gone on with, and the lines of its wikitext."""
+
+from tests.mediawiki.asking import ask, fetched, stored, titles
+from tests.mediawiki.wiki import Wiki
+from wikitext_builder.article import Page
+from wikitext_builder.extract import extract
+from wikitext_builder.extract.rendered import extract_rendered
+from wikitext_builder.measure import measure, sources_of_store
+from wikitext_builder.rendering import fetch_rendered, render_page
+
+
+def test_html_is_kept_by_revision_and_not_asked_for_again(wiki: Wiki, tmp_path):
+    selection = titles(tmp_path, "AT&T", "C++", "東京")
+    with stored(tmp_path) as store:
+        fetched(wiki.api, store, selection)
+        with ask(wiki.api) as wikipedia:
+            first = fetch_rendered(store, wikipedia, revision_ids=[store.revisions("en")[0].revision_id])
+            rest = fetch_rendered(store, wikipedia)
+            again = fetch_rendered(store, wikipedia)
+        assert (first.fetched, rest.fetched, rest.present, again.fetched, again.requests) == (1, 2, 1, 0, 0)
+        found = measure(sources_of_store(store, "en"))
+        assert [one.title for one in found.rendered] == [one.title for one in store.revisions("en")]
+
+
+def test_revisions_that_the_wiki_does_not_have_are_noted(wiki: Wiki, tmp_path):
+    page = Page(title="X", page_id=7, revision_id=999_999_999, timestamp="2020-01-01T00:00:00Z", wikitext="a")
+    other = Page(title="Y", page_id=999_999, revision_id=2, timestamp="2020-01-01T00:00:00Z", wikitext="a")
+    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+        store.add("en", [page, other], source="test")
+        report = fetch_rendered(store, wikipedia)
+        assert report.failed == {"nosuchrevid": 1, "other-page": 1}
+        assert fetch_rendered(store, wikipedia).requests == 0
+
+
+def test_both_ways_give_the_same_lines_without_templates_that_are_missing(wiki: Wiki):
+    wikitext = (
+        "'''A''' is [[b|c]]{{nowhere|x}}, {{wrapped|d|e}}.<ref>f</ref>\n\n{{nowhere2}}\n"
+        "== G ==\n* h\n*# i\n;j: k\n{|\n| l\n|}\n== References ==\n<references/>"
+    )
+    page = Page(title="X", page_id=1, revision_id=1, timestamp="2020-01-01T00:00:00Z", wikitext=wikitext)
+    with ask(wiki.api) as wikipedia:
+        rendering = render_page(wikipedia, page)
+    assert "nowhere" not in rendering.page.wikitext
+    theirs = extract_rendered(rendering.html, title="X", page_id=1, revision_id=1, timestamp="")
+    ours = extract(rendering.page, expansions={"{{wrapped|d|e}}": "d, e"})
+    assert theirs.lines == ours.lines
+    assert theirs.lines[3:-1] == ("A is c, d, e.", "", "== G ==", "", "h", "i", "j", "k")
