@@ -1,0 +1,150 @@
+"""Speed of extraction beside its peers, with what each leaves behind: markup and words.
+
+    python benchmarks/speed/extraction.py PAGES… [--every N] [--runs N] [--venv FOLDER]
+
+PAGES are MediaWiki XML exports. The peers (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
+installed into a virtual environment of their own and run there in one process with ours, page by page in turn, so
+that a busy machine slows all of them alike; seconds are of CPU time, the best of the runs for each page. Residue counts
+what no reader sees, words what `split` finds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+import venv
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+PEERS = ["mwparserfromhell==0.7.2", "wikitextparser==3.0.0", "gensim==4.4.0", "wikiextractor==3.1.0"]
+ROOT = Path(__file__).parents[2]
+RESIDUE = {
+    "( )": r"\( ?\)",
+    "( ,": r"\( ?[,;]",
+    ", ,": r", ?,|, \.(?![\w. ])",
+    "|": r"\|",
+    "''": r"''",
+    "[[ {{": r"\[\[|\]\]|\{\{|\}\}",
+    "thumb px": r"\bthumb\||\d+px\b|\bthumb\b(?=\|)",
+    "&;": r"&#?\w+;",
+    "<>": r"</?(?:br|ref|div|span|small|sup|sub|b|i|li|ul|p|nowiki|math|table|td|tr)\b[^<>]*>",
+    "* # : ;": r"(?m)^[*#:;]",
+    "File:": r"\b(?:File|Image):",
+}
+
+Tool = Callable[[str, str], str]
+
+
+def tools() -> dict[str, Tool]:
+    """Title and wikitext to text, by the name of the tool."""
+    import gensim.corpora.wikicorpus as gensim
+    import mwparserfromhell
+    import wikitextparser
+    from wikiextractor.extract import Extractor
+
+    from wikitext_builder.article import Page
+    from wikitext_builder.extract import extract
+
+    def ours(title: str, wikitext: str) -> str:
+        page = Page(
+            title=title, page_id=1, revision_id=1, timestamp="2016-04-16T00:00:00Z", wikitext=wikitext
+        )
+        return "\n".join(extract(page).lines)
+
+    def wikiextractor(title: str, wikitext: str) -> str:
+        extractor = Extractor("1", "1", "", title, [])
+        return "\n".join(extractor.clean_text(wikitext))
+
+    return {
+        "mwparserfromhell strip_code": lambda _, wikitext: str(mwparserfromhell.parse(wikitext).strip_code()),
+        "wikitextparser plain_text": lambda _, wikitext: str(wikitextparser.parse(wikitext).plain_text()),
+        "gensim filter_wiki": lambda _, wikitext: str(gensim.filter_wiki(wikitext)),
+        "wikiextractor": wikiextractor,
+        "wikitext_builder": ours,
+    }
+
+
+def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
+    """Titles and wikitexts."""
+    from wikitext_builder.article import Page
+    from wikitext_builder.dump import read_pages
+
+    for path in paths:
+        for index, dumped in enumerate(read_pages(path)):
+            if isinstance(dumped.content, Page) and index % every == 0:
+                yield dumped.content.title, dumped.content.wikitext
+
+
+def measure(found: list[tuple[str, str]], runs: int) -> dict[str, tuple[float, int, Counter[str]]]:
+    """CPU seconds, words and residue of each tool over all pages."""
+    patterns = {name: re.compile(pattern) for name, pattern in RESIDUE.items()}
+    results: dict[str, tuple[float, int, Counter[str]]] = {}
+    for name, tool in tools().items():
+        tool("Warm", "'''Warm''' {{up|a}} [[b|c]]")
+        results[name] = (0.0, 0, Counter())
+    for title, wikitext in found:
+        for name, tool in tools().items():
+            seconds, text = fastest(tool, title, wikitext, runs)
+            before, words, residue = results[name]
+            for mark, pattern in patterns.items():
+                residue[mark] += len(pattern.findall(text))
+            results[name] = (before + seconds, words + len(text.split()), residue)
+    return results
+
+
+def fastest(tool: Tool, title: str, wikitext: str, runs: int) -> tuple[float, str]:
+    """CPU seconds of the best run, and the text."""
+    best, text = float("inf"), ""
+    for _ in range(runs):
+        started = time.process_time()
+        text = tool(title, wikitext)
+        best = min(best, time.process_time() - started)
+    return best, text
+
+
+def report(found: list[tuple[str, str]], results: dict[str, tuple[float, int, Counter[str]]]) -> str:
+    """The tables as text."""
+    megabytes = sum(len(wikitext.encode()) for _, wikitext in found) / 1e6
+    slowest = results["mwparserfromhell strip_code"][0]
+    lines = [f"{len(found):,} pages, {megabytes:.2f} MB of wikitext, one process, CPU time"]
+    lines.append(f"{'tool':29}{'seconds':>9}{'MB/s':>8}{'ratio':>7}{'words':>11}")
+    for name, (seconds, words, _) in results.items():
+        lines.append(f"{name:29}{seconds:9.2f}{megabytes / seconds:8.2f}{slowest / seconds:7.1f}{words:11,}")
+    lines += ["", f"{'residue':29}" + "".join(f"{mark:>9}" for mark in RESIDUE)]
+    for name, (_, _, residue) in results.items():
+        lines.append(f"{name:29}" + "".join(f"{residue[mark]:9,}" for mark in RESIDUE))
+    return "\n".join(lines) + "\n"
+
+
+def in_peers_environment(folder: Path, arguments: list[str]) -> int:
+    """Installs the peers and the package into an environment of their own and runs this file there."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *PEERS, "-e", ROOT], check=True)
+    return subprocess.run([python, __file__, *arguments, "--here"], check=False).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("pages", nargs="+", type=Path)
+    parser.add_argument("--every", type=int, default=1, help="take every Nth page only")
+    parser.add_argument("--runs", type=int, default=1, help="the best of so many runs counts")
+    parser.add_argument("--venv", type=Path, default=Path("build/peers-of-extraction"))
+    parser.add_argument("--here", action="store_true", help="the peers are installed where this runs")
+    options: Any = parser.parse_args(arguments)
+    if not options.here:
+        return in_peers_environment(options.venv, arguments)
+    found = list(pages(options.pages, options.every))
+    sys.stdout.write(report(found, measure(found, options.runs)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
