@@ -154,6 +154,9 @@ def test_each_pattern_finds_what_it_is_for(pattern):
         "Is x < y > z?",
         "where <formula> is",
         "AT&T; R&D.",
+        "The Discarded Image: a book.",
+        "so, . . . he",
+        "in the form <verb><noun>",
         "It's 'so', he (a, b) said.",
     ],
 )

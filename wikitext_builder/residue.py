@@ -27,7 +27,9 @@ TEXT_RESIDUE = {
     "thumb": re.compile(r"\bthumb\b(?=\||$)|\|thumb"),
     "px": re.compile(r"\b\d+px\b"),
     "entity": re.compile(r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});"),
-    "tag": re.compile(rf"</?(?:{'|'.join(sorted(BLOCKS | INLINE))})(?: [^<>]{{0,200}})?/?>", re.IGNORECASE),
+    "tag": re.compile(
+        rf"</?(?:{'|'.join(sorted(BLOCKS | INLINE | {'br'}))})(?: [^<>]{{0,200}})?/?>", re.IGNORECASE
+    ),
     "list marker": re.compile(r"^[*#:;]"),
     "File:": re.compile(r"\b(?:File|Image):(?=\S)"),
 }
