@@ -19,8 +19,10 @@ from benchmarks.compare import MUST_AGREE, RESAMPLES, compare
 from benchmarks.formats import latex, markdown
 from benchmarks.metrics import METRICS
 from benchmarks.models import KINDS, NAMES, Inputs, open_model
+from benchmarks.overlap import WORDS, find_overlap, totals
 from benchmarks.page import page
 from benchmarks.passages import CONVENTIONS, PAPER, read_passages, vocabulary_of
+from benchmarks.published import PUBLISHED
 from benchmarks.report import Report, make_report
 from benchmarks.result import Result, append_result, read_results
 from benchmarks.run import Protocol, measure
@@ -219,20 +221,66 @@ def compare_results(
 @click.option("--out", type=ANY_PATH, required=True, help=f"The report: {', '.join(FORMATS)}.")
 @click.option("--title", default="Language models measured", help="Of the report.")
 @click.option("--data", type=EXISTING, help="Dataset whose word frequencies are drawn.")
+@click.option("--published/--no-published", "with_published", default=True, help="Also what papers say.")
 @click.option(
     "--log", "logs", type=EXISTING, multiple=True, help="Run of ps-models train to draw; repeatable."
 )
 def report(
-    *, results: tuple[Path, ...], out: Path, title: str, data: Path | None, logs: tuple[Path, ...]
+    *,
+    results: tuple[Path, ...],
+    out: Path,
+    title: str,
+    data: Path | None,
+    with_published: bool,
+    logs: tuple[Path, ...],
 ) -> None:
-    """Tables, charts and signatures of all RESULTS."""
+    """Tables, charts and signatures of all RESULTS.
+
+    Published numbers stand beside measured ones on the official files of Penn Treebank and WikiText-2.
+    """
     if out.suffix not in FORMATS:
         raise BuilderError(f"{out}: no report of this kind; expected an ending of {', '.join(FORMATS)}")
     read = [result for path in results for result in read_results(path)]
     dataset = None if data is None else find_dataset(data)
-    made = make_report(title, read, logs=logs, dataset=dataset)
-    out.write_text(FORMATS[out.suffix](made), encoding="utf-8")
+    published = PUBLISHED if with_published else ()
+    made = make_report(title, read, published=published, logs=logs, dataset=dataset)
+    try:
+        out.write_text(FORMATS[out.suffix](made), encoding="utf-8")
+    except OSError as error:
+        raise BuilderError(f"{out}: {error.strerror}; expected a file to write the report to") from error
     click.echo(out)
+
+
+@commands.command()
+@click.argument("data", type=EXISTING)
+@click.option("--words", default=WORDS, type=click.IntRange(min=1), help="n, of the n-grams.")
+@click.option("--without-unknown", is_flag=True, help="Leave out n-grams with an <unk>.")
+@click.option("--most", default=5, type=click.IntRange(min=0), help="Articles shown of each part.")
+@json_option
+def overlap(*, data: Path, words: int, without_unknown: bool, most: int, as_json: bool) -> None:
+    """How much of valid and test of DATA stands in its train: duplicates, near duplicates, n-grams."""
+    dataset = find_dataset(data)
+    splits = [split for split in ("valid", "test") if split in dataset.files]
+    with shown_progress() as progress:
+        found = find_overlap(
+            dataset, splits=splits, words=words, without_unknown=without_unknown, progress=progress
+        )
+    if as_json:
+        articles = [
+            {**asdict(one), "share": one.share, "is_near_duplicate": one.is_near_duplicate} for one in found
+        ]
+        click.echo(json.dumps({"parts": [asdict(part) for part in totals(found)], "articles": articles}))
+        return
+    for part in totals(found):
+        share = part.shared / part.ngrams if part.ngrams else 0.0
+        click.echo(
+            f"{part.split}: {part.articles} articles, {part.duplicates} of them duplicates and"
+            f" {part.near_duplicates} near duplicates of one in train; of {part.lines} long lines"
+            f" {part.duplicate_lines} and of {part.ngrams} {words}-grams {share:.2%} are in train"
+        )
+        own = sorted((one for one in found if one.split == part.split), key=lambda one: -one.share)
+        for one in own[:most]:
+            click.echo(f"  {one.share:7.2%}  {one.title}  (nearest: {one.nearest or 'none'})")
 
 
 def _inputs(data: Path, split: str, options: dict[str, Any]) -> Inputs:

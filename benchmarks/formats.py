@@ -69,7 +69,7 @@ def latex(report: Report) -> str:
 def notes(table: Table) -> list[str]:
     """Where published numbers are from, and what they hide."""
     return [
-        f"{row.model}: {'; '.join(part for part in (row.source, row.note) if part)}."
+        f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
         for row in table.rows
         if row.source or row.note
     ]

@@ -91,8 +91,11 @@ def make_report(
 def groupings_of(table: Table) -> tuple[Grouping, ...]:
     """The groups of the words of a table's last part, for the rows that told them; the best model first."""
     split = table.splits[-1]
-    rows = [row for row in table.rows if split in row.results and row.results[split].groups]
-    rows = sorted(rows, key=lambda row: (row.is_broken, row.results[split].total.score.perplexity))
+    told = [row for row in table.rows if split in row.results and row.results[split].groups]
+    rows = sorted(
+        (row for row in told if not row.is_broken),  # the numbers of the others mean nothing
+        key=lambda row: row.results[split].total.score.perplexity,
+    )
     return tuple(
         grouping
         for by in GROUPINGS

@@ -13,6 +13,10 @@ from benchmarks.result import Result
 from ps_models.text import SPLITS
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of all results of a table, beside the data
+OFFICIAL: Final = {  # dataset: the vocabulary of its official files; papers' numbers are of no other data
+    "ptb": "10000+c90c83b1",
+    "wikitext-2": "33278+b81ddd49",
+}
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
 
@@ -100,9 +104,9 @@ def _table(
     models: Mapping[tuple[str, str], Mapping[str, Result]],
     published: Sequence[Published],
 ) -> Table:
-    data, convention = key[0], key[1]
-    known = {_plain(row.model): row for row in published if row.data == data and convention == PAPER}
-    metric = MAIN.get(convention, "perplexity")
+    data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
+    known = {_plain(row.model): row for row in published if row.data == data and _is_papers(data, kind)}
+    metric = MAIN.get(kind["convention"], "perplexity")
     rows = []
     for (name, _), results in models.items():
         paper = known.get(_plain(name))
@@ -115,12 +119,18 @@ def _table(
     ordered = sorted(rows, key=lambda row: _order(row, last, metric))
     return Table(
         data=data,
-        kind=dict(zip(SAME, key[1:], strict=True)),
+        kind=kind,
         metric=metric,
-        bytes_metric=BYTES.get(convention, "bits-per-byte"),
+        bytes_metric=BYTES.get(kind["convention"], "bits-per-byte"),
         splits=splits,
         rows=tuple(_with_difference(row, ordered, last, metric) for row in ordered),
     )
+
+
+def _is_papers(data: str, kind: Mapping[str, str]) -> bool:
+    """Whether results are counted as papers do, on the official files."""
+    papers = {"convention": PAPER, "text": "tokens", "context": "carried"}
+    return kind == papers | {"vocabulary": OFFICIAL.get(data)}
 
 
 def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> Row:
@@ -128,7 +138,7 @@ def _measured(name: str, results: Mapping[str, Result], paper: Published | None)
     count = next(iter(counts)) if len(counts) == 1 else None
     return Row(
         model=name,
-        parameters=f"{count:,}" if count is not None else "",
+        parameters=f"{count:,}" if count is not None else paper.parameters if paper else "",
         published=paper.perplexities if paper else {},
         results=results,
         source=paper.source if paper else "",

@@ -9,10 +9,13 @@ from benchmarks.charts import bar_chart, line_chart
 from benchmarks.formats import latex, markdown
 from benchmarks.metrics import Tally
 from benchmarks.page import page
+from benchmarks.passages import vocabulary_of
 from benchmarks.report import make_report
 from benchmarks.result import Group, Result
-from benchmarks.tables import Published, tables_of
+from benchmarks.tables import OFFICIAL, Published, tables_of
 from ps_models.signature import Signature
+from ps_models.text import find_dataset, vocabulary_hash
+from tests.conftest import data
 from tests.ps_models.test_page import browser, opened  # noqa: F401 - fixtures
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
@@ -26,7 +29,7 @@ def result(model, nats, split="test", **changes):
         text="tokens",
         passage="article",
         context="carried",
-        vocabulary="10+ab",
+        vocabulary=OFFICIAL["wikitext-2"],
         words="closed",
         eos="yes",
         model=re.sub(r"\W", "-", model, flags=re.ASCII),
@@ -86,6 +89,22 @@ def test_results_of_other_conventions_have_tables_of_their_own():
     changed = replace(other, signature=Signature(**{**other.signature, "context": "article"}))
     assert len(tables_of([other, changed])) == 2
     assert len(tables_of([other, replace(other, model="x")])) == 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("context", "article"), ("vocabulary", "99+ab")])
+def test_published_numbers_stand_only_beside_those_of_the_official_files(field, value):
+    first = RESULTS[0]
+    changed = replace(first, signature=Signature(**{**first.signature, field: value}))
+    (table,) = tables_of([changed], PUBLISHED)
+    assert [row.published for row in table.rows] == [{}]
+    (table,) = tables_of([first], PUBLISHED)
+    assert len(table.rows) == 2
+
+
+def test_the_official_files_have_the_vocabularies_that_are_said():
+    for name, vocabulary in OFFICIAL.items():
+        found = vocabulary_of(find_dataset(data(name)), "test")
+        assert vocabulary == f"{len(found)}+{vocabulary_hash(found)[:8]}"
 
 
 def test_no_word_becomes_markup(report):
