@@ -3,9 +3,9 @@
     python benchmarks/speed/extraction.py PAGES… [--every N] [--runs N] [--venv FOLDER]
 
 PAGES are MediaWiki XML exports. The peers (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
-installed into a virtual environment of their own and run there in one process with ours, page by page in turn, so
-that a busy machine slows all of them alike; seconds are of CPU time, the best of the runs for each page. Residue counts
-what no reader sees, words what `split` finds.
+installed into a virtual environment of their own and run there in one process with ours, page by page in turn,
+so that a busy machine slows all of them alike; seconds are of CPU time, the best of the runs for each page.
+Residue counts what no reader sees, words what `split` finds.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 import venv
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,10 @@ Tool = Callable[[str, str], str]
 
 def tools() -> dict[str, Tool]:
     """Title and wikitext to text, by the name of the tool."""
-    import gensim.corpora.wikicorpus as gensim
-    import mwparserfromhell
-    import wikitextparser
-    from wikiextractor.extract import Extractor
+    gensim = import_module("gensim.corpora.wikicorpus")
+    mwparserfromhell = import_module("mwparserfromhell")
+    wikitextparser = import_module("wikitextparser")
+    extractors = import_module("wikiextractor.extract")
 
     from wikitext_builder.article import Page
     from wikitext_builder.extract import extract
@@ -57,7 +58,7 @@ def tools() -> dict[str, Tool]:
         return "\n".join(extract(page).lines)
 
     def wikiextractor(title: str, wikitext: str) -> str:
-        extractor = Extractor("1", "1", "", title, [])
+        extractor = extractors.Extractor("1", "1", "", title, [])
         return "\n".join(extractor.clean_text(wikitext))
 
     return {
@@ -84,11 +85,12 @@ def measure(found: list[tuple[str, str]], runs: int) -> dict[str, tuple[float, i
     """CPU seconds, words and residue of each tool over all pages."""
     patterns = {name: re.compile(pattern) for name, pattern in RESIDUE.items()}
     results: dict[str, tuple[float, int, Counter[str]]] = {}
-    for name, tool in tools().items():
+    known = tools()
+    for name, tool in known.items():
         tool("Warm", "'''Warm''' {{up|a}} [[b|c]]")
         results[name] = (0.0, 0, Counter())
     for title, wikitext in found:
-        for name, tool in tools().items():
+        for name, tool in known.items():
             seconds, text = fastest(tool, title, wikitext, runs)
             before, words, residue = results[name]
             for mark, pattern in patterns.items():
@@ -126,8 +128,10 @@ def in_peers_environment(folder: Path, arguments: list[str]) -> int:
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *PEERS, "-e", ROOT], check=True)
-    return subprocess.run([python, __file__, *arguments, "--here"], check=False).returncode
+    install = [python, "-m", "pip", "install", "--quiet", *PEERS, "-e", ROOT]
+    subprocess.run(install, check=True)  # noqa: S603 - this file's own words
+    here = [python, __file__, *arguments, "--here"]
+    return subprocess.run(here, check=False).returncode  # noqa: S603 - this file's own words
 
 
 def main(arguments: list[str]) -> int:
