@@ -66,7 +66,8 @@ def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams
     """The n-grams of orders 1 to `order` with their probabilities.
 
     Time and memory grow with the length of the stream: a token takes some 60 bytes while one order is sorted,
-    a different n-gram of any order 17 while counting and 41 in the end; of these, 24 stay.
+    a different n-gram of any order 17 while counting and 33 in the end; of these, 24 stay. For the 5-grams of
+    WikiText-2 the peak was 158 bytes a token; longer texts have fewer different n-grams a token.
 
     Args:
         stream: The training text, each line ended by `eos`.
