@@ -234,7 +234,6 @@ def test_no_impossible_title_harms_or_names_a_file(tmp_path: Path) -> None:
     harmless(tmp_path)
 
 
-@pytest.mark.xfail(reason="imports take titles from dumps as they are, and then no lock can be written")
 def test_an_impossible_title_of_a_dump_costs_nothing_of_the_rest(tmp_path: Path) -> None:
     store_of_titles(tmp_path, IMPOSSIBLE)
     assert "Good 1\t" in done("lock", "--store", tmp_path / "pages.store")

@@ -20,6 +20,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.languages import Language, is_list_title
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store import Rejected, Store
+from wikitext_builder.titles import is_redirect, title_fault
 
 Keep = Literal["marked", "all"]
 BATCH = 500  # pages read between two transactions
@@ -117,8 +118,6 @@ class ArticleTest:
             (*language.good_marks, *language.featured_marks), language.template_namespaces
         )
         self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
-        words = "|".join(re.escape(word) for word in language.redirect_words)
-        self._redirect = re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)
 
     def kind(self, dumped: DumpedPage, *, keep: Keep) -> str:
         """Why a page is skipped, as a word to count by; empty when it is kept or rejected."""
@@ -128,7 +127,7 @@ class ArticleTest:
         if isinstance(content, Rejected):
             # Most pages of a dump made long after the date are so: a row for each would swell the store.
             return content.reason if content.reason == "no-revision" else ""
-        if dumped.redirect or self._redirect.match(content.wikitext):
+        if dumped.redirect or is_redirect(content.wikitext, self.language):
             return "redirect"
         if is_list_title(self.language, content.title):
             return "list"
@@ -262,14 +261,29 @@ def _batches(dump: Dump, test: ArticleTest, keep: Keep, counts: _Counts) -> Iter
 
 def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) -> None:
     batch.seen += 1
+    content = dumped.content if kind else _with_possible_title(dumped.content)
     if kind:
         counts.skipped[kind] += 1
-    elif isinstance(dumped.content, Rejected):
-        counts.rejected[dumped.content.reason] += 1
-        batch.rejected.append(dumped.content)
+    elif isinstance(content, Rejected):
+        counts.rejected[content.reason] += 1
+        batch.rejected.append(content)
     else:
-        batch.characters += len(dumped.content.wikitext)
-        batch.pages.append(dumped.content)
+        batch.characters += len(content.wikitext)
+        batch.pages.append(content)
+
+
+def _with_possible_title(content: Page | Rejected) -> Page | Rejected:
+    """The page, unless no page can bear its title: such a one could be in no lock file."""
+    fault = title_fault(content.title)
+    if not fault or isinstance(content, Rejected):
+        return content
+    return Rejected(
+        title=content.title,
+        page_id=content.page_id,
+        revision_id=content.revision_id,
+        reason="invalid-title",
+        detail=f"no page can bear the title {content.title!r}: {fault}",
+    )
 
 
 def _check_language(dump: Dump, language: Language) -> None:
