@@ -17,7 +17,7 @@ from wikitext_builder.extract.blocks import Block, blocks
 from wikitext_builder.extract.expand import expand
 from wikitext_builder.extract.links import LinkReader
 from wikitext_builder.extract.markers import LeftOut
-from wikitext_builder.extract.polish import polish, polish_heading, polish_title
+from wikitext_builder.extract.polish import polish, polish_heading
 from wikitext_builder.extract.sections import SECTION_MODES, select
 from wikitext_builder.extract.tables import without_tables
 from wikitext_builder.extract.tags import flatten_tags
@@ -90,7 +90,8 @@ def layout(
     title: str, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool
 ) -> tuple[list[str], list[str]]:
     """The lines of an article, blank ones around headings and at its end, and what is missing from them."""
-    lines = ["", f"= {polish_title(title)} =", ""]
+    # Outer equals signs of a title (the album `= (album)`) would make another level of it in the files.
+    lines = ["", f"= {polish_heading(title)} =", ""]
     unknown: list[str] = []
     for block in found:
         unknown += left_out.standing_in(block.text, alone=not block.level)

@@ -55,12 +55,7 @@ def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
 
 def polish_heading(text: str) -> str:
     """The text of a heading on one line, without outer equals signs."""
-    return polish_title(text.replace(BREAK, " ")).strip("= ")
-
-
-def polish_title(text: str) -> str:
-    """The text of a title on one line; equals signs are its own, as in the album `= (album)`."""
-    return characters(mend(without_unknown(text)))
+    return characters(mend(without_unknown(text.replace(BREAK, " ")))).strip("= ")
 
 
 def without_unknown(text: str) -> str:
