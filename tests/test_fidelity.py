@@ -21,8 +21,11 @@ from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fidelity import Score, compare, summary_of, token_score, worst
 from wikitext_builder.measure import measure, sources_of_files, sources_of_store
+from wikitext_builder.plan import Plan, identity_of
+from wikitext_builder.recipes import Recipe
 from wikitext_builder.rendering import without_templates
 from wikitext_builder.residue import TEXT_RESIDUE, TOKEN_RESIDUE, ResidueCount
+from wikitext_builder.shards import ShardTask, make_shard, read_shard
 from wikitext_builder.side_by_side import side_by_side
 from wikitext_builder.store import Store
 from wikitext_builder.tokenizer import tokenize
@@ -286,6 +289,43 @@ def test_a_store_is_compared_with_the_html_that_it_has(store_path):
     (comparison,) = found.rendered
     assert (comparison.title, comparison.score.ours - comparison.score.matched) == ("A", 1)
     assert (found.pages, found.templates) == (2, Counter({"Convert": 1}))
+
+
+@pytest.mark.parametrize(("source", "word"), [("rendered", "wide"), ("wikitext", "long")])
+def test_a_build_takes_its_lines_from_where_the_recipe_says(store_path, tmp_path, source, word):
+    shard = str(tmp_path / "a.jsonl.zst")
+    task = ShardTask(
+        store=str(store_path),
+        language="en",
+        sections="official",
+        revision_ids=(1, 2),
+        location=shard,
+        source=source,
+    )
+    make_shard(task)
+    first, second = read_shard(shard)
+    assert isinstance(first, Article)
+    assert isinstance(second, Article)
+    assert first.lines[3] == f"It is 10 kilometres ( 6 @.@ 2 mi ) {word} ."
+    assert second.lines[3] == "Plain ."  # of its wikitext: the wiki gave no HTML
+
+
+def test_a_dataset_of_html_is_another_than_one_of_wikitext(store_path, tmp_path):
+    with Store.open(store_path) as store:
+        revisions = store.revisions("en")
+
+    def digest(source):
+        recipe = Recipe(name="x", train_articles=None, source=source)
+        plan = Plan(recipe=recipe, store=store_path, out=tmp_path / "out", revisions=revisions)
+        return identity_of(plan).digest()
+
+    before = digest("wikitext"), digest("rendered")
+    with Store.create(store_path) as store:
+        store.add_rendered("en", 1, "<p>Other.</p>")
+    assert before[0] == digest("wikitext")
+    assert len({*before, digest("rendered")}) == 3
+    with pytest.raises(BuilderError, match="'pdf'"):
+        Recipe(name="x", train_articles=None, source="pdf")
 
 
 def test_files_of_wikitext_bear_their_titles(tmp_path):
