@@ -3,9 +3,9 @@
     python benchmarks/speed/extraction.py PAGES… [--every N] [--runs N] [--venv FOLDER]
 
 PAGES are MediaWiki XML exports. The peers (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
-installed into a virtual environment of their own and run there in one process with ours, page by page in turn,
-so that a busy machine slows all of them alike; seconds are of CPU time, the best of the runs for each page.
-Residue counts what no reader sees, words what `split` finds.
+installed into a virtual environment of their own and run there in one process with ours, page by page in
+turn, so that a busy machine slows all of them alike; seconds are of CPU time, the best of the runs for each
+page. Residue counts what no reader sees, words what `split` finds.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def in_peers_environment(folder: Path, arguments: list[str]) -> int:
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-    install = [python, "-m", "pip", "install", "--quiet", *PEERS, "-e", ROOT]
+    install = [str(python), "-m", "pip", "install", "--quiet", *PEERS, "-e", str(ROOT)]
     subprocess.run(install, check=True)  # noqa: S603 - this file's own words
-    here = [python, __file__, *arguments, "--here"]
+    here = [str(python), __file__, *arguments, "--here"]
     return subprocess.run(here, check=False).returncode  # noqa: S603 - this file's own words
 
 
