@@ -67,13 +67,15 @@ def _grouping_section(grouping: Grouping) -> str:
 
 def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]], classes: Sequence[str] = ()) -> str:
     """A table that can be sorted by its heads, and that scrolls by itself where it is too wide."""
-    heads = "".join(f'<th scope="col"><button>{html.escape(name)}</button></th>' for name in head)
+    heads = "".join(
+        f'<th scope="col"{_aligned(name)}><button>{html.escape(name)}</button></th>' for name in head
+    )
     lines = []
     for number, row in enumerate(rows):
         style = f' class="{classes[number]}"' if number < len(classes) and classes[number] else ""
         first = f'<th scope="row">{html.escape(row[0])}</th>'
         rest = "".join(
-            f"<td{' class=word' if name in WORDS else ''}>{html.escape(cell)}</td>"
+            f"<td{_aligned(name)}>{html.escape(cell)}</td>"
             for name, cell in zip(head[1:], row[1:], strict=True)
         )
         lines.append(f"<tr{style}>{first}{rest}</tr>")
@@ -81,6 +83,10 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]], classes: Seq
         f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
+
+
+def _aligned(column: str) -> str:
+    return ' class="word"' if column in WORDS else ""
 
 
 def _made(report: Report) -> str:

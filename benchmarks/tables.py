@@ -47,14 +47,18 @@ class Row:
 
     @property
     def laws(self) -> str:
-        """Whether the model keeps the laws: `kept`, what is broken, or that nobody looked."""
+        """Whether the model keeps the laws: `kept`, what is broken, or that nobody looked.
+
+        The words of an open vocabulary sum to less than one: its perplexity by words is an upper bound.
+        """
         tried = [result for result in self.results.values() if result.checks is not None]
         broken = sorted({law for result in tried for law in result.broken})
         if broken:
             return f"BROKEN: {', '.join(broken)}"
         if not self.results:
             return ""
-        return "kept" if tried else "not tried"
+        opened = any(result.signature.get("words") == "open" for result in self.results.values())
+        return ("kept" if tried else "not tried") + ("; open vocabulary" if opened else "")
 
     @property
     def is_broken(self) -> bool:
@@ -210,7 +214,7 @@ def columns(table: Table) -> list[str]:
 
 def cells(table: Table, row: Row) -> list[str]:
     """A row's cells, as text, in the order of `columns`."""
-    published = [_two(row.published.get(split)) for split in table.splits] if has_published(table) else []
+    published = [_one(row.published.get(split)) for split in table.splits] if has_published(table) else []
     bits = value_of(row, table.splits[-1], table.bytes_metric)
     return [
         row.model,
@@ -226,6 +230,11 @@ def cells(table: Table, row: Row) -> list[str]:
 def has_published(table: Table) -> bool:
     """Whether a paper says something of any row."""
     return any(row.published for row in table.rows)
+
+
+def _one(value: float | None) -> str:
+    """A published number with the digits that papers print: one, or two where there are."""
+    return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
 
 
 def _two(value: float | None) -> str:
