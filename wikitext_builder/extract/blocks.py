@@ -74,7 +74,7 @@ def _own_line_blocks(line: str) -> Iterator[Block]:
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
         item = without_quotes(line[match.end() :])
-        terms = TERM.split(item, maxsplit=1) if ";" in match[0] else [item]
+        terms = TERM.split(item.rstrip(": "), maxsplit=1) if ";" in match[0] else [item]
         for term in terms:
             yield from _broken(term)
     elif line.startswith(" "):

@@ -66,7 +66,7 @@ class LinkReader:
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return ""
         if len(parts) == 1:
-            return target.lstrip(":").strip()
+            return parts[0].strip().lstrip(":").strip()  # underscores as the page has them
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
             return seamed(label) if "'" in label else label
