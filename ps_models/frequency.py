@@ -133,7 +133,7 @@ def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None)
     figure = Figure(figsize=(9 if pointer is not None else 5, 3.2), layout="constrained")
     columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
     _bars(columns[0], buckets, [bucket.difference for bucket in buckets])
-    columns[0].set_ylabel("mean nats, second minus first model")
+    columns[0].set_ylabel("nats, second minus first")
     columns[0].axhline(0, color="black", linewidth=0.5)
     if pointer is not None:
         _bars(columns[1], buckets, [bucket.gate for bucket in buckets])
