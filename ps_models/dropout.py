@@ -5,7 +5,6 @@ a unit is dropped and 1 / (1 - rate) elsewhere, so that nothing is to be scaled 
 """
 
 # Shapes: B = batch, T = time, H = hidden.
-# ruff: noqa: N803, N806 - names end in their shapes
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ data. Its goal is concave, so there is one best mixture, and EM comes to it from
 """
 
 # Shapes: M = models, B = batch, T = time.
-# ruff: noqa: N803, N806 - names end in their shapes
 
 from __future__ import annotations
 

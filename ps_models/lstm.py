@@ -8,7 +8,6 @@ Merity et al. (2016), section 5.2, the default: zoneout on the recurrent connect
 """
 
 # Shapes: B = batch, T = time, E = a layer's input, H = hidden, G = 4H: gates, L = layers, V = vocabulary.
-# ruff: noqa: N803, N806, N815 - names end in their shapes
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Monte Carlo dropout at test time: probabilities averaged over masks (Gal and Ghahramani 2015)."""
 
 # Shapes: B = batch, T = time, M = samples of masks.
-# ruff: noqa: N806 - names end in their shapes
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ the pointer sentinel's are.
 """
 
 # Shapes: B = batch, T = time, W = window, H = hidden.
-# ruff: noqa: N806, N815 - names end in their shapes
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """An n-gram model with modified Kneser-Ney smoothing: KN-5, the first row of the paper's Table 2."""
 
 # Shapes: B = batch, T = time, N = order, V = vocabulary.
-# ruff: noqa: N806 - names end in their shapes
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ All in log space: -log p(w) with log g and the sums of a from one normaliser.
 """
 
 # Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
-# ruff: noqa: N803, N806, N815 - names end in their shapes
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ differentiation of a loop spends a product of its own on dU at each step: here i
 """
 
 # Shapes: T = time, B = batch, H = hidden, G = 4H: the gates i, f, g, o side by side, as in nn.LSTM.
-# ruff: noqa: N803, N806 - names end in their shapes
 
 from __future__ import annotations
 

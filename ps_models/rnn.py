@@ -7,7 +7,6 @@ arXiv 1312.6026), section 3:                h' = f(A z + S h + d)               
 """
 
 # Shapes: B = batch, T = time, H = hidden.
-# ruff: noqa: N803, N806, N815 - names end in their shapes
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ all of them, for generation.
 """
 
 # Shapes: N = positions, H = hidden, V = vocabulary.
-# ruff: noqa: N803, N806 - names end in their shapes
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ Clarkson and Robinson (1997), "Language model adaptation using mixtures and an e
 """
 
 # Shapes: B = batch, T = time, W = window, V = vocabulary.
-# ruff: noqa: N803, N806, N815 - names end in their shapes
 
 from __future__ import annotations
 

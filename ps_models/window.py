@@ -1,7 +1,6 @@
 """Attention of each step over the words of a window that moves along with it."""
 
 # Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
-# ruff: noqa: N803, N806 - names end in their shapes
 
 from __future__ import annotations
 

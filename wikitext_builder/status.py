@@ -21,13 +21,15 @@ class StoreStatus:
     missing: int  # wanted, and neither here nor rejected
     rejected: Mapping[str, int]  # by reason
     redirects: int
+    rendered: int  # revisions with their HTML
+    not_rendered: Mapping[str, int]  # by reason
     expanded: int  # template calls
     not_expanded: Mapping[str, int]  # by reason
 
 
 def status(store: Store, language: str) -> StoreStatus:
     """Count what a store has of one Wikipedia."""
-    expansions = store.expansion_counts(language)
+    expansions, rendered = store.expansion_counts(language), store.rendered_counts(language)
     return StoreStatus(
         language=language,
         wiki=store.progress(f"{language} wiki") or "",
@@ -37,6 +39,8 @@ def status(store: Store, language: str) -> StoreStatus:
         missing=len(store.missing(language)),
         rejected=dict(sorted(Counter(one.reason for one in store.rejected(language)).items())),
         redirects=len(store.redirects(language)),
+        rendered=rendered.pop("", 0),
+        not_rendered=rendered,
         expanded=expansions.pop("", 0),
         not_expanded=expansions,
     )

@@ -160,6 +160,7 @@ def status(store_path: Path, as_json: bool) -> None:
         again = "; fetch again to get them" if one.missing else ""
         click.echo(f"  wanted    {one.wanted:,}, of which {one.missing:,} are missing{again}")
         click.echo(f"  redirects {one.redirects:,} were followed")
+        click.echo(f"  rendered  {one.rendered:,} pages; not rendered: {listed(one.not_rendered)}")
         click.echo(f"  rejected  {listed(one.rejected)}")
         _print_expanded(one.expanded, one.not_expanded)
 
