@@ -17,9 +17,9 @@ DEMO := demo
 	$(PIP) --upgrade pip
 	touch $@
 
-# One stamp an extra: who only builds data downloads no torch.
-.venv/base: .venv/python
-	$(PIP) --editable .
+# A stamp for each set of extras.
+.venv/models: .venv/python
+	$(PIP) --editable '.[models]'
 	touch $@
 
 .venv/test: .venv/python
@@ -30,7 +30,7 @@ DEMO := demo
 	$(PIP) --editable '.[models,test,lint]'
 	touch $@
 
-demo: .venv/base
+demo: .venv/models
 	rm -rf $(DEMO)
 	mkdir $(DEMO)
 	$(BIN)/wikitext-builder import wikitext_builder/sample/sample.xml --store $(DEMO)/pages.store
@@ -38,8 +38,12 @@ demo: .venv/base
 	$(BIN)/wikitext-builder verify $(DEMO)/wikitext-demo --quiet
 	$(BIN)/wikitext-builder stats $(DEMO)/wikitext-demo
 	$(BIN)/wikitext-builder plot zipf $(DEMO)/wikitext-demo --out $(DEMO)/zipf.png
+	$(BIN)/ps-models --threads 1 train pointer-sentinel-lstm $(DEMO)/wikitext-demo --out $(DEMO)/model --preset tiny
+	$(BIN)/ps-models --threads 1 evaluate $(DEMO)/model $(DEMO)/wikitext-demo --split test
+	$(BIN)/ps-models --threads 1 explain $(DEMO)/model $(DEMO)/wikitext-demo --split test --out $(DEMO)/explain.html
 	@echo
-	@echo "The dataset is in $(DEMO)/wikitext-demo, its Zipf plot in $(DEMO)/zipf.png. Next:"
+	@echo "The dataset is in $(DEMO)/wikitext-demo, its Zipf plot in $(DEMO)/zipf.png; $(DEMO)/explain.html shows how a"
+	@echo "small pointer sentinel-LSTM predicts its test articles: open it in a browser. Next:"
 	@echo "  head -5 $(DEMO)/wikitext-demo/wiki.train.tokens"
 	@echo "  $(BIN)/wikitext-builder extract --store $(DEMO)/pages.store --title Octopus | $(BIN)/wikitext-builder tokenize"
 	@echo "  $(BIN)/wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"
