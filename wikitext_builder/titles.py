@@ -21,7 +21,7 @@ def tidy_title(text: str) -> str:
     >>> tidy_title(" Łódź_(city) ")
     'Łódź (city)'
     """
-    start = text[: 4 * MAX_TITLE_BYTES]  # what is longer is no title, and NFC is quadratic on disordered marks
+    start = text[: 4 * MAX_TITLE_BYTES]  # NFC is quadratic on disordered marks
     return SPACES.sub(" ", BIDI_MARKS.sub("", unicodedata.normalize("NFC", start))).strip(" ")
 
 
