@@ -14,7 +14,7 @@ from typing import Final
 
 COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
 WIDTH, HEIGHT = 560, 330
-LEFT, RIGHT, BOTTOM = 58, 12, 46  # around the plot, in units of the drawing
+LEFT, RIGHT, BOTTOM = 66, 12, 46  # around the plot, in units of the drawing
 LEGEND: Final = 18  # height of a line of the legend
 LONGEST_NAME: Final = 48  # characters in a legend
 TICKS: Final = 6  # about so many a linear axis
@@ -204,9 +204,12 @@ def _round(low: float, high: float) -> list[float]:
 
 
 def _number(value: float) -> str:
-    """A tick's label.
+    """A tick's label, short.
 
-    >>> _number(0.30000000000000004), _number(20000.0), _number(1e-05), _number(3e7)
-    ('0.3', '20,000', '1e-05', '3e+07')
+    >>> _number(0.30000000000000004), _number(800.0), _number(20000.0), _number(3e6), _number(1e-05)
+    ('0.3', '800', '20k', '3M', '1e-05')
     """
-    return f"{value:,.6g}" if 1e-4 <= abs(value) < 1e7 or not value else f"{value:g}"
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.6g}{letter}"
+    return f"{value:.6g}"

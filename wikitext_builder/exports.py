@@ -6,7 +6,7 @@ import hashlib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from wikitext_builder import blobs
@@ -32,7 +32,7 @@ def join_pieces(task: JoinTask) -> Entries:
     """Put a file together."""
     digest, size = hashlib.sha256(), 0
     with task.path.open("wb") as file:
-        for data in (task.head.encode(), *map(blobs.read, task.pieces)):
+        for data in chain([task.head.encode()], map(blobs.read, task.pieces)):  # one piece at a time
             size += file.write(data)
             digest.update(data)
     return {task.path: FileEntry(sha256=digest.hexdigest(), bytes=size)}
