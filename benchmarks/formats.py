@@ -12,7 +12,7 @@ from benchmarks.tables import Table, cells, columns
 
 LAWS: Final = (
     "A model whose laws are marked BROKEN looks at words to come, does not sum to one, remembers, or scores"
-    " differently in other chunks or batches: its number means nothing. They are tried by lm-benchmarks check."
+    " differently in other chunks or batches: its number means nothing. lm-benchmarks check tries them."
 )
 INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
 LATEX: Final = {
