@@ -10,8 +10,11 @@ from pathlib import Path
 
 import click
 
-from wikitext_builder.cli import cli
+from benchmarks.cli import commands as lm_benchmarks
+from ps_models.cli import commands as ps_models
+from wikitext_builder.cli import cli as wikitext_builder
 
+PROGRAMS = {"wikitext-builder": wikitext_builder, "ps-models": ps_models, "lm-benchmarks": lm_benchmarks}
 TARGET = Path(__file__).with_name("cli.md")
 HEAD = r"""# Commands
 
@@ -69,7 +72,8 @@ def cell(text: str) -> str:
 
 def render() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *map(section, commands(cli, "wikitext-builder"))])
+    contexts = (context for name, program in PROGRAMS.items() for context in commands(program, name))
+    return "\n".join([HEAD, *map(section, contexts)])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The build: the same input gives the same bytes, whatever happens meanwhile."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -180,6 +181,45 @@ def test_a_killed_build_leaves_no_dataset_and_the_next_one_finishes_it(
     report = build(plan_of(store, tmp_path / "out"))
     assert report.shards_found >= 1
     assert digests(tmp_path / "out") == digests(out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_build_killed_ten_times_at_random_moments_is_the_same(built, tmp_path: Path, workers: int) -> None:
+    store, out, _ = built
+    generator, ends = random.Random(workers), []
+    for _ in range(10):
+        child = started_build(store, tmp_path / "out", tmp_path, workers=workers)
+        assert child.stdout is not None
+        child.stdout.readline()  # at work: the moments of its start are all alike
+        time.sleep(generator.uniform(0, 0.5))
+        with contextlib.suppress(ProcessLookupError):  # it may be through
+            os.killpg(child.pid, signal.SIGKILL)
+        ends.append(child.wait())
+    build(plan_of(store, tmp_path / "out"))
+    assert -signal.SIGKILL in ends
+    assert digests(tmp_path / "out") == digests(out)
+
+
+def test_workers_end_when_the_build_is_killed(built, tmp_path: Path) -> None:
+    child = started_build(built[0], tmp_path / "out", tmp_path, workers=2)
+    assert child.stdout is not None
+    child.stdout.readline()
+    workers = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    assert workers
+    child.kill()  # not its group: its workers must see to their end themselves
+    child.wait()
+    deadline = time.monotonic() + 30
+    while any(is_running(worker) for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_killed_worker_does_no_harm(built, tmp_path: Path) -> None:

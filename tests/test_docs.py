@@ -21,6 +21,8 @@ from pathlib import Path
 import click
 import pytest
 
+from benchmarks.cli import commands as lm_benchmarks_commands
+from ps_models.cli import commands as ps_models_commands
 from wikitext_builder.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,7 +91,15 @@ def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Comma
             yield from leaves(child, f"{path} {name}")
 
 
-COMMANDS = dict(leaves(cli, "wikitext-builder"))
+COMMANDS = {
+    path: command
+    for name, program in (
+        ("wikitext-builder", cli),
+        ("ps-models", ps_models_commands),
+        ("lm-benchmarks", lm_benchmarks_commands),
+    )
+    for path, command in leaves(program, name)
+}
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -103,7 +113,10 @@ def test_every_command_and_option_is_documented(path: str) -> None:
                 assert re.search(rf"{re.escape(text)}[ ,`]", section), text
 
 
-@pytest.mark.parametrize("name", [path.split()[-1] for path in COMMANDS if len(path.split()) == 2])
+@pytest.mark.parametrize(
+    "name",
+    [path.split()[-1] for path in COMMANDS if len(path.split()) == 2 and path.startswith("wikitext-builder")],
+)
 def test_every_command_is_in_the_changelog(name: str) -> None:
     assert re.search(rf"`{name}\b", (DOCS / "changelog.md").read_text(encoding="utf-8"))
 

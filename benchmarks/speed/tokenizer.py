@@ -1,17 +1,19 @@
 """Speed of the tokenizer beside sacremoses and beside one pass of a regular expression.
 
-    python benchmarks/speed/tokenizer.py [FILE [RUNS]]
+    python benchmarks/speed/tokenizer.py [FILE [RUNS [TOKENIZER.PERL]]]
 
 FILE holds official lines of tokens (by default WikiText-2's raw valid file); they are detokenized first. All
 tools run in this one process on the same lines; the table shows the median of RUNS runs by wall clock.
 sacremoses runs with the two switches of the recipe and nothing mended. A file with `<unk>` shows fewer equal
-lines, since that is not a word of the text.
+lines, since that is not a word of the text. With the path of Moses' own
+script, Perl runs too, its start included.
 """
 
 from __future__ import annotations
 
 import re
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -26,7 +28,7 @@ OFFICIAL = Path(__file__).parents[2].parent / "shared/data/wikitext-2-raw/wiki.v
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def measure(lines: list[str], runs: int) -> dict[str, tuple[float, float]]:
+def measure(lines: list[str], runs: int, perl_script: str = "") -> dict[str, tuple[float, float]]:
     """Seconds at the median, and the share of lines with the official tokens, by tool."""
     text = [detokenize_line(line) for line in lines]
     moses = MosesTokenizer("en")
@@ -41,6 +43,8 @@ def measure(lines: list[str], runs: int) -> dict[str, tuple[float, float]]:
         "one findall and join": lambda: [" ".join(WORD.findall(line)) for line in text],
         "split and join": lambda: [" ".join(line.split()) for line in text],
     }
+    if perl_script:
+        tools["tokenizer.perl"] = lambda: perl_tokens(text, perl_script)
     results = {}
     for name, tool in tools.items():
         seconds = []
@@ -53,11 +57,18 @@ def measure(lines: list[str], runs: int) -> dict[str, tuple[float, float]]:
     return results
 
 
-def main(path: Path, runs: int) -> None:
+def perl_tokens(text: list[str], script: str) -> list[str]:
+    """The tokens that Moses' own script gives."""
+    command = ["perl", script, "-l", "en", "-a", "-no-escape", "-q"]
+    done = subprocess.run(command, input="\n".join(text), capture_output=True, text=True, check=True)  # noqa: S603
+    return done.stdout.removesuffix("\n").split("\n")
+
+
+def main(path: Path, runs: int, perl_script: str = "") -> None:
     """Print the table for a file of official lines."""
     lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     megabytes = sum(len(detokenize_line(line).encode()) for line in lines) / 1e6
-    results = measure(lines, runs)
+    results = measure(lines, runs, perl_script)
     slowest = results["sacremoses"][0]
     sys.stdout.write(
         f"{path.name}: {len(lines):,} lines, {megabytes:.2f} MB of text; median of {runs} runs\n"
@@ -70,4 +81,5 @@ def main(path: Path, runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else OFFICIAL, int(sys.argv[2]) if sys.argv[2:] else 5)
+    given = sys.argv[1:]
+    main(Path(given[0]) if given else OFFICIAL, int(given[1]) if given[1:] else 5, *given[2:3])
