@@ -1,6 +1,7 @@
 """What tests share: where the real data lies, and the bundled sample as a store."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # Root may write everywhere; a test of what cannot be written takes that right away from its child process.
 WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else ()
+
+
+def hear_control_c() -> None:
+    """For `preexec_fn`: what a shell starts in the background is deaf to Ctrl-C, and hands that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def data(name: str) -> Path:

@@ -17,7 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.conftest import data
+from tests.conftest import data, hear_control_c
 from tests.dumps import export_xml, page_xml
 from wikitext_builder import __version__
 from wikitext_builder.article import Page
@@ -146,8 +146,17 @@ def test_extract_and_tokenize_give_the_lines_of_the_dataset(store: Path, dataset
     assert sum(file.read_text(encoding="utf-8").count(official) for file in files) == 1
 
 
-def test_extract_tells_what_is_left_out_apart_from_the_text(store: Path) -> None:
-    result = call("extract", "--store", store, "--title", "Chess")
+def test_extract_tells_what_is_left_out_apart_from_the_text(tmp_path: Path) -> None:
+    page = Page(
+        title="Chess",
+        page_id=1,
+        revision_id=1,
+        timestamp="2016-01-01T00:00:00Z",
+        wikitext="It is {{known to nobody|5}} old.",
+    )
+    with Store.create(tmp_path / "own.store") as opened:
+        opened.add("en", [page], source="test")
+    result = call("extract", "--store", tmp_path / "own.store", "--title", "Chess")
     assert "left out: {{" in result.stderr
     assert "left out" not in result.stdout
 
@@ -416,6 +425,7 @@ def test_control_c_ends_quietly_with_130() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=hear_control_c,
     ) as process:
         assert process.stdin is not None
         process.stdin.write(b"a line\n" * 5_000)

@@ -88,6 +88,26 @@ def test_a_parser_written_in_python_is_cut_off() -> None:
     assert time.process_time() - started < 5
 
 
+class Slow:
+    """Something whose end takes long and in which exceptions are lost, as Python has it."""
+
+    def __del__(self) -> None:
+        busy(0.6)
+
+
+def busy_after_losing_one() -> None:
+    Slow()
+    busy(20)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_limit_that_is_lost_in_a_finalizer_is_told_again() -> None:
+    started = time.process_time()
+    with pytest.raises(RejectedError, match="too-slow"), time_limit(0.2):
+        busy_after_losing_one()
+    assert time.process_time() - started < 5
+
+
 def many_limits() -> None:
     for _ in range(60):
         with time_limit(5):

@@ -20,6 +20,9 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 MAX_BROKEN_POOLS = 5  # a worker that dies so often dies of its task, not of chance
+# A limit that has passed is told again and again, for what is raised in a `__del__` or in a callback of the
+# garbage collector is lost.
+SECONDS_AGAIN = 1.0
 AHEAD = 2  # tasks handed out a worker: enough to keep it busy, few enough to lose little
 
 
@@ -145,7 +148,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise RejectedError("too-slow", f"took longer than {seconds:g} s; expected a fraction of a second")
 
     before: Any = signal.signal(signal.SIGPROF, cut_off)
-    outer, _ = signal.setitimer(signal.ITIMER_PROF, seconds)
+    outer, _ = signal.setitimer(signal.ITIMER_PROF, seconds, SECONDS_AGAIN)
     try:
         yield
     finally:
@@ -153,6 +156,6 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
         rest = outer - (seconds - left)
         if outer and rest > 0:  # a limit around this one goes on, or has passed meanwhile
-            signal.setitimer(signal.ITIMER_PROF, rest)
+            signal.setitimer(signal.ITIMER_PROF, rest, SECONDS_AGAIN)
         elif outer:
             signal.raise_signal(signal.SIGPROF)

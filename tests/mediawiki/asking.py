@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import hear_control_c
 from wikitext_builder.fetch import FetchReport, fetch
 from wikitext_builder.languages import LANGUAGES
 from wikitext_builder.lock import write_lock
@@ -100,7 +101,8 @@ def child(
 ) -> subprocess.Popen[str]:
     """Start a fetch of the Good and Featured articles in a process of its own."""
     command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(limit), str(parallel)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=hear_control_c)
 
 
 def wait_for(process: subprocess.Popen[str], stage: str, least: int) -> None:
