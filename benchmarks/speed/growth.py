@@ -27,7 +27,7 @@ def draw(records: list[dict[str, float]], output: Path) -> None:
     for axes, (name, unit, label) in zip(panels, quantities, strict=True):
         for workers in sorted({record["workers"] for record in records}):
             points = sorted((r["pages"], r[name] / unit) for r in records if r["workers"] == workers)
-            axes.plot(*zip(*points, strict=True), marker="o", label=f"{workers:.0f} workers")
+            axes.plot(*zip(*points, strict=True), marker="o", label=f"workers: {workers:.0f}")
         axes.set_xlabel("pages")
         axes.set_title(label, loc="left", fontweight="bold")
         axes.set_ylim(bottom=0)
