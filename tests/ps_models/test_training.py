@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -130,15 +131,18 @@ def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path):
     train_model(model, tiny_dataset, tmp_path / "one", settings=settings, device="cpu")
     script = tmp_path / "script.py"
     script.write_text(TORCHRUN)
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
-            *(str(script), model, str(tiny_dataset), str(tmp_path / "two"), *settings),
-        ],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    # By address: torchrun's --standalone asks for this machine's name, and not every machine knows its own.
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    address = ("--master-addr", "127.0.0.1", "--master-port", str(port))
+    done = subprocess.run(
+        [*launcher, *address, str(script), model, str(tiny_dataset), str(tmp_path / "two"), *settings],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "GLOO_SOCKET_IFNAME": "lo"},
         capture_output=True,
+        text=True,
     )
+    assert done.returncode == 0, done.stderr[-4000:]
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
     assert [update for update, _ in one] == [update for update, _ in two]
     torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
