@@ -20,12 +20,12 @@ from benchmarks.adapters.transformers import CausalModel, load_causal_model
 from ps_models.baselines import BASELINES
 from ps_models.checkpoint import check_vocabulary
 from ps_models.experiment import load_model
-from ps_models.interpolation import interpolate
 from ps_models.language_model import LanguageModel
-from ps_models.ngram import NGram
+from ps_models.models.interpolation import interpolate
+from ps_models.models.ngram import NGram
+from ps_models.models.unigram_cache import UnigramCache
 from ps_models.signature import signature_value
 from ps_models.text import Dataset, Text, file_hash, read_texts
-from ps_models.unigram_cache import UnigramCache
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.vocabulary import Vocabulary
 

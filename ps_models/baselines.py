@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ps_models.language_model import LanguageModel
-from ps_models.ngram import NGram, NGramConfig
+from ps_models.models.ngram import NGram, NGramConfig
+from ps_models.models.unigram import Unigram
+from ps_models.models.unigram_cache import UnigramCache, tuned_cache
 from ps_models.text import Dataset, read_stream, read_texts
-from ps_models.unigram import Unigram
-from ps_models.unigram_cache import UnigramCache, tuned_cache
 from wikitext_builder.vocabulary import Vocabulary
 
 

@@ -12,7 +12,6 @@ from typing import Any, TypeVar, cast
 import click
 import torch
 
-from ps_models import MODELS
 from ps_models.evaluation import CONTEXTS
 from ps_models.experiment import (
     compare_checkpoints,
@@ -25,7 +24,8 @@ from ps_models.experiment import (
 from ps_models.frequency import save_figure
 from ps_models.generation import generate as generated
 from ps_models.language_model import Generative
-from ps_models.neural_cache import NeuralCacheConfig
+from ps_models.models import MODELS
+from ps_models.models.neural_cache import NeuralCacheConfig
 from ps_models.optimizers import PRECISIONS
 from ps_models.page import page
 from ps_models.picture import FORMATS as PICTURES

@@ -21,14 +21,14 @@ from ps_models.checkpoint import (
     load_weights,
     read_checkpoint,
 )
+from ps_models.configs import config_of, make_configs, make_model
 from ps_models.evaluation import evaluate, read_up_to, token_nats
 from ps_models.explain import Prediction, predictions
 from ps_models.frequency import Bucket, Pointing, compare_by_frequency, pointing
-from ps_models.language_model import LanguageModel, Recurrent
+from ps_models.language_model import LanguageModel, Prepared, Recurrent
 from ps_models.logs import tensorboard
-from ps_models.monte_carlo import Maskable, MonteCarloDropout
-from ps_models.neural_cache import NeuralCache, NeuralCacheConfig
-from ps_models.presets import config_of, make_configs, make_model
+from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.processes import ONE_PROCESS, Processes
 from ps_models.runs import SAVE_SECONDS, Task, train
 from ps_models.score import Score
@@ -105,8 +105,12 @@ def train_model(
     if saved is not None:
         _check_same_model(saved, model, asdict(model_config), out)
     chosen = choose_device(device, processes.rank)
+    stream = read_stream(dataset, "train", vocabulary)
     torch.manual_seed(training.seed)
-    made = make_model(model, model_config).to(chosen)
+    made = make_model(model, model_config)
+    if saved is None and isinstance(made, Prepared):
+        made.prepare(stream, vocabulary, training.seed)
+    made = made.to(chosen)
     torch.manual_seed(training.seed + processes.rank)  # each process draws masks of its own
     describe = Checkpoint(
         model=model,
@@ -116,7 +120,7 @@ def train_model(
         facts={"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset},
     )
     task = Task(
-        stream=read_stream(dataset, "train", vocabulary),
+        stream=stream,
         valid=list(read_texts(dataset, "valid", vocabulary)),
         describe=describe,
     )

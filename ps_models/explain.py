@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ps_models.evaluation import evaluating
 from ps_models.language_model import Generative
-from ps_models.pointer_sentinel import PointerSentinelLSTM
-from ps_models.window import NO_WORD
+from ps_models.layers.window import NO_WORD
+from ps_models.models.pointer_sentinel import PointerSentinelLSTM
 
 TOP = 8  # words shown of each distribution
 LEAST_ATTENTION = 0.002  # shares of attention below this are left out

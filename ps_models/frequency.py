@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ps_models.evaluation import evaluating
-from ps_models.pointer_sentinel import PointerSentinelLSTM
+from ps_models.models.pointer_sentinel import PointerSentinelLSTM
 from wikitext_builder.errors import BuilderError
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each

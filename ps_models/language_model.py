@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from torch import Tensor
+
+from wikitext_builder.vocabulary import Vocabulary
 
 State = TypeVar("State")
 
@@ -88,6 +90,21 @@ class Recurrent(LanguageModel[State], Protocol[State]):
 
     def scores_and_hidden(self, tokens: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         """Log-probabilities (B, T), the outputs that predicted each (B, T, hidden), and the state."""
+        ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A model that looks at the training text before it is trained: at spellings, at topics."""
+
+    def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
+        """Fill the model's buffers, which its checkpoints keep; the same for the same arguments.
+
+        Args:
+            stream: int64 ids of the training text, (time,).
+            vocabulary: Its words by id.
+            seed: For what is drawn.
+        """
         ...
 
 

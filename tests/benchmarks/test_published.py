@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.published import LATER, PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from benchmarks.tables import Published
-from ps_models.lstm import LSTM, LSTMConfig
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from tests.conftest import DATA
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ps_models.lstm import LSTM, LSTMConfig
-from ps_models.monte_carlo import MonteCarloDropout
-from ps_models.neural_cache import NeuralCache, NeuralCacheConfig
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.monte_carlo import MonteCarloDropout
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
 V = 6
 CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)

@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from ps_models import MODELS
 from ps_models.contract import BrokenLawError, check_generative, check_language_model, check_trainable
 from ps_models.language_model import detach, map_state
-from ps_models.lstm import LSTM, LSTMConfig, LSTMState
-from ps_models.monte_carlo import MonteCarloDropout
-from ps_models.neural_cache import NeuralCache, NeuralCacheConfig
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.rnn import RNN, RNNConfig
+from ps_models.models import MODELS
+from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
+from ps_models.models.monte_carlo import MonteCarloDropout
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.rnn import RNN, RNNConfig
 
 V = 11
 LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)

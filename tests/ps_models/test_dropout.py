@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ps_models.dropout import dropout_mask, masked, type_mask, zone_mask
-from ps_models.lstm import LSTM, LSTMConfig
+from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.models.lstm import LSTM, LSTMConfig
 
 LIKE = torch.zeros(1)
 

@@ -5,10 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps_models import MODELS
 from ps_models.evaluation import evaluate, read_up_to, token_nats
-from ps_models.lstm import LSTM, LSTMConfig
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models import MODELS
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.score import Score
 from ps_models.text import Text
 from wikitext_builder.errors import BuilderError

@@ -9,9 +9,9 @@ from ps_models.evaluation import token_nats
 from ps_models.explain import predictions
 from ps_models.frequency import buckets_of, compare_by_frequency, pointing, save_figure
 from ps_models.generation import generate
-from ps_models.lstm import LSTM, LSTMConfig
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.picture import save_picture
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.text import Text
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.vocabulary import Vocabulary

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from ps_models.contract import check_generative, check_language_model
 from ps_models.evaluation import evaluate
-from ps_models.interpolation import Interpolation, fit_weights, interpolate
-from ps_models.lstm import LSTM, LSTMConfig
-from ps_models.ngram import NGram, NGramConfig
+from ps_models.models.interpolation import Interpolation, fit_weights, interpolate
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.ngram import NGram, NGramConfig
+from ps_models.models.unigram import Unigram
+from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, tuned_cache
 from ps_models.score import Score
 from ps_models.text import Text
-from ps_models.unigram import Unigram
-from ps_models.unigram_cache import UnigramCache, UnigramCacheConfig, tuned_cache
 from wikitext_builder.errors import BuilderError
 
 V, EOS = 9, 1
@@ -75,7 +75,7 @@ def test_cache_over_an_lstm_keeps_the_laws():
 def test_long_texts_and_many_rows_score_as_short_ones(monkeypatch):
     model, tokens = UnigramCache(UNIGRAM, CONFIGS[2]), repeating(300).reshape(3, 100)
     whole, _ = model(tokens, model.initial_state(3))
-    monkeypatch.setattr("ps_models.unigram_cache.BLOCK", 700)  # four steps of three rows at once
+    monkeypatch.setattr("ps_models.models.unigram_cache.BLOCK", 700)  # four steps of three rows at once
     parts, _ = model(tokens, model.initial_state(3))
     torch.testing.assert_close(parts, whole, rtol=1e-14, atol=0)
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ps_models.lstm import LSTM, LSTMConfig, LSTMLayer
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.lstm import LSTM, LSTMConfig, LSTMLayer
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
 PTB, WIKITEXT_2, WIKITEXT_103 = 10_000, 33_278, 267_735
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from ps_models.baselines import BASELINES
 from ps_models.contract import check_generative, check_language_model
 from ps_models.evaluation import evaluate
-from ps_models.kneser_ney import ABSENT, FALLBACK, estimate
-from ps_models.ngram import NGram, NGramConfig
+from ps_models.models.kneser_ney import ABSENT, FALLBACK, estimate
+from ps_models.models.ngram import NGram, NGramConfig
+from ps_models.models.unigram import Unigram
+from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig
 from ps_models.score import Score
 from ps_models.text import find_dataset, read_texts
-from ps_models.unigram import Unigram
-from ps_models.unigram_cache import UnigramCache, UnigramCacheConfig
 from tests.conftest import data
 from tests.ps_models.textbook import END, START, KneserNey
 from wikitext_builder.errors import BuilderError

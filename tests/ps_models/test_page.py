@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from ps_models.explain import predictions
-from ps_models.lstm import LSTM, LSTMConfig
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.page import page
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from wikitext_builder.vocabulary import Vocabulary
 
 NASTY = (

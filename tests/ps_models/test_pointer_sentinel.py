@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from ps_models.lstm import LSTMLayer
-from ps_models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.softmax import Softmax
+from ps_models.layers.softmax import Softmax
+from ps_models.models.lstm import LSTMLayer
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
 V, H = 7, 6
 

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from ps_models import MODELS
-from ps_models.presets import PRESETS, config_of, make_configs, make_model
+from ps_models.configs import config_of, make_configs, make_model
+from ps_models.models import MODELS
+from ps_models.presets import PRESETS
 from wikitext_builder.errors import BuilderError
 
 ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.recurrence import lstm_steps
+from ps_models.layers.recurrence import lstm_steps
 
 T, B, H = 6, 3, 4
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ps_models.rnn import RNN, RNNConfig
+from ps_models.models.rnn import RNN, RNNConfig
 
 
 @pytest.mark.parametrize("deep", [False, True])

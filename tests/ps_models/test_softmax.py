@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models import softmax as module
-from ps_models.softmax import AdaptiveSoftmax, Softmax
+from ps_models.layers import softmax as module
+from ps_models.layers.softmax import AdaptiveSoftmax, Softmax
 
 N, H, V = 23, 5, 13
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ps_models.language_model import Recurrent, State
-from ps_models.window import NEVER, NO_WORD, look_back
+from ps_models.layers.window import NEVER, NO_WORD, look_back
 
 Inner = TypeVar("Inner")
 

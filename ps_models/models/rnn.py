@@ -16,10 +16,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ps_models.dropout import dropout_mask, masked
 from ps_models.language_model import detach
-from ps_models.lstm import scored_and_advance
-from ps_models.softmax import Softmax, wide
+from ps_models.layers.dropout import dropout_mask, masked
+from ps_models.layers.softmax import Softmax, wide
+from ps_models.models.lstm import scored_and_advance
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.dropout import dropout_mask, masked, type_mask, zone_mask
 from ps_models.language_model import detach
-from ps_models.recurrence import lstm_steps
-from ps_models.softmax import AdaptiveSoftmax, Output, Softmax, product_type, wide
+from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.layers.recurrence import lstm_steps
+from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, product_type, wide
 
 
 @dataclass(frozen=True, kw_only=True)

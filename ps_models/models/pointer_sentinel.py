@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import detach
-from ps_models.lstm import LSTM, LSTMConfig, LSTMState, Masks, scored_and_advance
-from ps_models.softmax import wide
-from ps_models.window import NO_WORD, look_back, windows
+from ps_models.layers.softmax import wide
+from ps_models.layers.window import NO_WORD, look_back, windows
+from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState, Masks, scored_and_advance
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ps_models.language_model import State, map_state
-from ps_models.lstm import Masks
+from ps_models.models.lstm import Masks
 
 
 class Maskable(Protocol[State]):

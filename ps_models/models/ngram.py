@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ps_models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
+from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
 from wikitext_builder.errors import BuilderError
 
 

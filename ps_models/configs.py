@@ -1,0 +1,99 @@
+"""A model and its training from names: presets, settings of a command line, a checkpoint's JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, get_type_hints
+
+from torch import nn
+
+from ps_models.models import MODELS
+from ps_models.optimizers import TrainingConfig
+from ps_models.presets import preset_of
+from wikitext_builder.errors import BuilderError
+
+
+def make_configs(
+    model: str, preset: str | None, settings: Iterable[str], vocab_size: int
+) -> tuple[Any, TrainingConfig]:
+    """The configurations of a model and of its training.
+
+    Args:
+        model: A name in MODELS.
+        preset: A name in its presets, or None.
+        settings: `key=value` each, of either configuration.
+        vocab_size: Words in the vocabulary.
+
+    Raises:
+        BuilderError: A name is unknown or a value is not of its type.
+    """
+    chosen = preset_of(model, preset)
+    config_class: Any = MODELS[model][0]
+    fields: dict[str, Any] = {**chosen.model, **chosen.training, "vocab_size": vocab_size}
+    kinds = {**get_type_hints(config_class), **get_type_hints(TrainingConfig)}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in kinds or key == "vocab_size":
+            known = ", ".join(sorted(kinds.keys() - {"vocab_size"}))
+            raise BuilderError(f"--set {setting}: expected key=value with a key of {known}")
+        fields[key] = _value(setting, text, kinds[key])
+    own = {entry.name for entry in dataclasses.fields(config_class)}
+    model_config = config_class(**{key: value for key, value in fields.items() if key in own})
+    training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
+    return model_config, training
+
+
+def make_model(model: str, config: Any) -> nn.Module:  # noqa: ANN401 - each model has its own
+    """A model with fresh weights, drawn from torch's generator.
+
+    Raises:
+        BuilderError: The configuration cannot be.
+    """
+    try:
+        made: nn.Module = MODELS[model][1](config)
+    except ValueError as error:
+        raise BuilderError(str(error)) from error
+    return made
+
+
+def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each model has its own
+    """A model's configuration from a checkpoint's JSON.
+
+    Raises:
+        BuilderError: There is no such model, or its configuration is another one.
+    """
+    if model not in MODELS:
+        raise BuilderError(
+            f"{model}: no such model; there are {', '.join(MODELS)}; use the version that wrote it"
+        )
+    config_class: Any = MODELS[model][0]
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+    try:
+        return config_class(**values)
+    except TypeError as error:
+        raise BuilderError(f"{model}: {error}; use the version that wrote the checkpoint") from error
+
+
+BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def _value(setting: str, text: str, kind: object) -> object:
+    try:
+        if kind is bool:
+            return BOOLEANS[text.lower()]
+        if kind is int:
+            return int(text)
+        if kind is float:
+            return float(text)
+        if kind == tuple[int, ...]:
+            return tuple(int(part) for part in text.split(",") if part)
+        if kind == float | None:
+            return None if text.lower() == "none" else float(text)
+    except (ValueError, KeyError):
+        raise BuilderError(f"--set {setting}: {text!r} is no {_kind(kind)}") from None
+    return text
+
+
+def _kind(kind: object) -> str:
+    return "yes or no" if kind is bool else getattr(kind, "__name__", str(kind))

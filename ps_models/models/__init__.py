@@ -1,0 +1,17 @@
+"""The models, one file each; `MODELS` names those that can be trained.
+
+For each: the dataclass of its configuration, and the module made of it. They keep `Trainable`'s contract,
+and none inherits from another. Models that only count are named in `ps_models.baselines`.
+"""
+
+from __future__ import annotations
+
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.rnn import RNN, RNNConfig
+
+MODELS = {
+    "lstm": (LSTMConfig, LSTM),
+    "pointer-sentinel-lstm": (PointerSentinelConfig, PointerSentinelLSTM),
+    "rnn": (RNNConfig, RNN),
+}

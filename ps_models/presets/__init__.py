@@ -1,0 +1,34 @@
+"""Hyperparameters by name, each with its source; a file for each model's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ps_models.models import MODELS
+from ps_models.presets.lstm import LSTM_PRESETS
+from ps_models.presets.pointer_sentinel import POINTER_SENTINEL_PRESETS
+from ps_models.presets.preset import Preset
+from ps_models.presets.rnn import RNN_PRESETS
+from wikitext_builder.errors import BuilderError
+
+PRESETS: dict[str, Mapping[str, Preset]] = {
+    "lstm": LSTM_PRESETS,
+    "pointer-sentinel-lstm": POINTER_SENTINEL_PRESETS,
+    "rnn": RNN_PRESETS,
+}
+
+
+def preset_of(model: str, name: str | None) -> Preset:
+    """A preset by name; the model's own defaults where there is no name.
+
+    Raises:
+        BuilderError: There is no such model or preset.
+    """
+    if model not in MODELS:
+        raise BuilderError(f"{model}: no such model; there are {', '.join(MODELS)}")
+    presets = PRESETS.get(model, {})
+    if name is None:
+        return Preset(about="the defaults")
+    if name not in presets:
+        raise BuilderError(f"{name}: no such preset of {model}; there are {', '.join(presets) or 'none'}")
+    return presets[name]

