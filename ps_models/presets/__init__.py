@@ -8,12 +8,14 @@ from ps_models.models import MODELS
 from ps_models.presets.lstm import LSTM_PRESETS
 from ps_models.presets.pointer_sentinel import POINTER_SENTINEL_PRESETS
 from ps_models.presets.preset import Preset
+from ps_models.presets.recurrent_highway import RECURRENT_HIGHWAY_PRESETS
 from ps_models.presets.rnn import RNN_PRESETS
 from wikitext_builder.errors import BuilderError
 
 PRESETS: dict[str, Mapping[str, Preset]] = {
     "lstm": LSTM_PRESETS,
     "pointer-sentinel-lstm": POINTER_SENTINEL_PRESETS,
+    "rhn": RECURRENT_HIGHWAY_PRESETS,
     "rnn": RNN_PRESETS,
 }
 

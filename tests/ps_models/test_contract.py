@@ -13,12 +13,14 @@ from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.monte_carlo import MonteCarloDropout
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
 
 V = 11
 LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)
 POINTER = PointerSentinelConfig(vocab_size=V, hidden_size=8, init=0.8)
 GAL = replace(LSTM_CONFIG, recurrent_dropout=0.3, type_dropout=0.3, per_gate=True, zoneout=0)
+RHN = RecurrentHighwayConfig(vocab_size=V, hidden_size=8, depth=3, init=0.8)
 CACHE = NeuralCacheConfig(window=4, weight=0.4)
 TRAINABLE = {
     "lstm": lambda: LSTM(LSTM_CONFIG),
@@ -29,6 +31,8 @@ TRAINABLE = {
     "lstm-gal": lambda: LSTM(GAL),
     "rnn": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8)),
     "rnn-deep": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8, deep=True, dropout=0.2)),
+    "rhn": lambda: RecurrentHighway(RHN),
+    "rhn-tied": lambda: RecurrentHighway(replace(RHN, tied=True, depth=1)),
     "pointer-1": lambda: PointerSentinelLSTM(replace(POINTER, window=1)),
     "pointer-2": lambda: PointerSentinelLSTM(replace(POINTER, window=2)),
     "pointer-5": lambda: PointerSentinelLSTM(replace(POINTER, window=5)),
@@ -45,8 +49,10 @@ def samples_of(model):
 ADD_ONS = {
     "cache-lstm": lambda: NeuralCache(LSTM(LSTM_CONFIG).eval(), CACHE),
     "cache-rnn": lambda: NeuralCache(RNN(RNNConfig(vocab_size=V, hidden_size=8)).eval(), CACHE),
+    "cache-rhn": lambda: NeuralCache(RecurrentHighway(RHN).eval(), CACHE),
     "cache-pointer": lambda: NeuralCache(PointerSentinelLSTM(replace(POINTER, window=3)).eval(), CACHE),
     "monte-carlo-gal": lambda: samples_of(LSTM(GAL).eval()),
+    "monte-carlo-rhn": lambda: samples_of(RecurrentHighway(RHN).eval()),
     "monte-carlo-pointer": lambda: samples_of(PointerSentinelLSTM(replace(POINTER, window=3)).eval()),
 }
 

@@ -1,0 +1,151 @@
+"""The recurrent highway network of Zilly et al. (2016), arXiv 1607.03474, with variational dropout.
+
+One recurrent layer whose step from word to word is D highway layers deep, the first of which reads the word:
+
+    s_0 = state after the last word        s_d = h_d t_d + s_{d-1} (1 - t_d)        p = softmax(U s_D)
+    h_1 = tanh(W_h x + R_h1 s_0 + b_h1)    t_1 = sigmoid(W_t x + R_t1 s_0 + b_t1)   further ones without x
+
+Masks are those of the authors' TensorFlow code, with which their last numbers were made: one mask of the
+state for all depths, steps and both gates (their Torch code, like Gal's, draws one for each gate).
+"""
+
+# Shapes: B = batch, T = time, H = hidden, D = depth, G = 2H: h and t, V = vocabulary.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ps_models.language_model import detach
+from ps_models.layers.dropout import dropout_mask, masked, type_mask
+from ps_models.layers.highway import highway_steps
+from ps_models.layers.softmax import Softmax, product_type, wide
+from ps_models.models.lstm import Masks, scored_and_advance
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentHighwayConfig:
+    """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, but for `tied`."""
+
+    vocab_size: int
+    hidden_size: int = 830  # H, of the embedding too
+    depth: int = 10  # D
+    tied: bool = False  # the softmax takes the embedding's weights
+    softmax_bias: bool = True
+    type_dropout: float = 0.25  # of the embedding, whole word types
+    input_dropout: float = 0.75  # of the embedding's output
+    recurrent_dropout: float = 0.25  # of the state before R, at each depth
+    output_dropout: float = 0.75
+    transform_bias: float = -2.0  # b_t before training: at first the state is mostly carried on
+    init: float = 0.04  # all else is uniform in [-init, init]
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
+class RecurrentHighwayState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    s_BH: Tensor
+
+
+class RecurrentHighway(nn.Module):
+    """Embedding, one deep recurrent layer, softmax."""
+
+    def __init__(self, config: RecurrentHighwayConfig) -> None:
+        super().__init__()
+        self.config = config
+        V, H, D = config.vocab_size, config.hidden_size, config.depth
+        self.embedding = nn.Embedding(V, H)
+        self.weight_input = nn.Parameter(torch.empty(2 * H, H))  # W
+        self.weight = nn.Parameter(torch.empty(D, 2 * H, H))  # R
+        self.bias = nn.Parameter(torch.empty(D, 2 * H))
+        weight_VH = self.embedding.weight if config.tied else nn.Parameter(torch.empty(V, H))
+        self.softmax = Softmax(weight_VH, bias=config.softmax_bias)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -config.init, config.init)
+        nn.init.constant_(self.bias[:, H:], config.transform_bias)
+
+    def initial_state(self, batch_size: int) -> RecurrentHighwayState:
+        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        like = self.embedding.weight
+        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
+        return RecurrentHighwayState(token_B, wide(like.new_zeros(batch_size, self.config.hidden_size)))
+
+    def forward(
+        self, tokens: Tensor, state: RecurrentHighwayState, masks: Masks | None = None
+    ) -> tuple[Tensor, RecurrentHighwayState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
+        return log_probs_BT, state
+
+    def scores_and_hidden(
+        self, tokens: Tensor, state: RecurrentHighwayState, masks: Masks | None = None
+    ) -> tuple[Tensor, Tensor, RecurrentHighwayState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1], masks=masks)
+        return self._score(hidden_BTH, tokens), hidden_BTH, state
+
+    def loss(
+        self,
+        tokens: Tensor,
+        state: RecurrentHighwayState,
+        scored: int | None = None,
+        advance: int | None = None,
+    ) -> tuple[Tensor, RecurrentHighwayState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        hidden_BTH, state = self._run(tokens, state, at=advance)
+        return -self._score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: RecurrentHighwayState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        hidden_BTH, _ = self._run(state.token_B[:, None], state, at=0)
+        return self.softmax.log_probs(hidden_BTH[:, 0])
+
+    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
+        """Masks of so many rows for all time, also in evaluation; see `MonteCarloDropout`."""
+        shape = (samples, self.config.vocab_size)
+        types = dropout_mask(self.config.type_dropout, shape, self.embedding.weight, generator)
+        return self._draw_masks(samples, generator)._replace(types=types)
+
+    def _draw_masks(self, batch: int, generator: torch.Generator | None = None) -> Masks:
+        """All but those of word types."""
+        config, like = self.config, self.embedding.weight
+        shape = (batch, config.hidden_size)
+        rates = config.input_dropout, config.recurrent_dropout, config.output_dropout
+        inputs, recurrent, output = (dropout_mask(rate, shape, like, generator) for rate in rates)
+        return Masks(types=None, inputs=(inputs,), recurrent=(recurrent,), output=output)
+
+    def _run(
+        self, tokens_BT: Tensor, state: RecurrentHighwayState, *, at: int, masks: Masks | None = None
+    ) -> tuple[Tensor, RecurrentHighwayState]:
+        """The outputs that predict each token, and the state after `at` of them."""
+        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        types_BT = None
+        if masks is not None and masks.types is not None:
+            types_BT = masks.types.gather(1, read_BT)
+        elif masks is None and self.training:
+            types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
+        if masks is None:
+            masks = self._draw_masks(len(tokens_BT)) if self.training else NO_MASKS
+        values_BTH = masked(self.embedding(read_BT), None if types_BT is None else types_BT[..., None])
+        values_TBH = masked(values_BTH.transpose(0, 1), masks.inputs[0])
+        inputs_TBG = functional.linear(values_TBH, self.weight_input)
+        weight_DGH = self.weight.to(product_type(self.weight))
+        states_TBH = highway_steps(inputs_TBG, state.s_BH, weight_DGH, self.bias, masks.recurrent[0])
+        hidden_BTH = masked(states_TBH, masks.output).transpose(0, 1)
+        if not at:
+            return hidden_BTH, state
+        return hidden_BTH, RecurrentHighwayState(tokens_BT[:, at - 1], states_TBH[at - 1])
+
+    def _score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
+        log_probs: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
+        return log_probs.view(tokens_BT.shape)
+
+
+NO_MASKS = Masks(types=None, inputs=(None,), recurrent=(None,), output=None)

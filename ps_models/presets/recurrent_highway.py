@@ -1,0 +1,48 @@
+"""Presets of the recurrent highway network.
+
+[R] Zilly et al. (2016), arXiv 1607.03474, and its code, github.com/jzilly/RecurrentHighwayNetworks,
+    `ptb_sota` of rhn_train.py.
+[O] Ours: no paper says.
+"""
+
+from __future__ import annotations
+
+from ps_models.presets.preset import SEGMENTS, SMALL, SMALL_TRAINING, Preset
+
+TRAINING = {  # [R]
+    **SEGMENTS,
+    "batch_size": 20,
+    "stride": 35,
+    "learning_rate": 0.2,
+    "weight_decay": 1e-7,
+    "clip": 10.0,
+    "schedule": "decay-after",
+    "decay": 1 / 1.02,
+    "decay_after": 20,
+    "epochs": 500,
+    "patience": 0,
+}
+
+RECURRENT_HIGHWAY_PRESETS = {
+    "small": Preset(
+        about="H = 200, depth 5; a budget of 4 epochs",
+        model={
+            **SMALL,
+            "depth": 5,  # [O]
+            "type_dropout": 0.0,  # [O] as the other small models
+            "input_dropout": 0.2,
+            "recurrent_dropout": 0.1,
+            "output_dropout": 0.2,
+        },
+        training=SMALL_TRAINING,
+    ),
+    "variational": Preset(
+        about="Variational RHN, depth 10: PTB 71.3 / 68.3 in its code's table, 72.8 / 71.3 in an early paper",
+        training=TRAINING,  # [R] the model's defaults are its sizes and rates
+    ),
+    "variational-tied": Preset(
+        about="the same with tied weights: PTB 67.9 / 65.4 in its paper",
+        model={"tied": True},  # [R]
+        training=TRAINING,
+    ),
+}
