@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wikitext_builder.corpus import read_tokens
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.plots import ZIPF_POINTS, plot_window, plot_zipf, spaced_ranks, window_coverage
-from wikitext_builder.stats import read_tokens
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 COUNTS = {f"w{rank}": 10_000 // rank for rank in range(1, 3000)}

@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from wikitext_builder.corpus import read_tokens
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats import (
     PUBLISHED,
     corpus_statistics,
     count,
     find_splits,
-    read_tokens,
     render_table,
     to_records,
 )

@@ -12,13 +12,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.recipes import Recipe
 from wikitext_builder.split import SPLITS
-from wikitext_builder.vocabulary import EOS, Vocabulary
+from wikitext_builder.vocabulary import EOS, Vocabulary, read_token_lines
 
 TITLE = re.compile(r"= (?!= ).*\S =")
 MANIFEST = "manifest.json"
@@ -86,10 +87,12 @@ def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def read_tokens(path: Path) -> Iterator[str]:
-    """The tokens of a file with `<eos>` after each line, blank ones included, as the paper counts."""
-    for line in read_lines(path):
-        yield from line.split()
-        yield EOS
+    """The tokens of a file with `<eos>` after each line, blank ones included, as the paper counts.
+
+    Raises:
+        BuilderError: The file cannot be read.
+    """
+    return chain.from_iterable((*line, EOS) for line in read_token_lines(path))
 
 
 def encode(path: Path, vocabulary: Vocabulary) -> Iterator[int]:

@@ -14,9 +14,8 @@ word. The paper's counts of WikiText are the files' own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +23,7 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.corpus import read_manifest
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.split import SPLITS
-from wikitext_builder.vocabulary import EOS, UNK
+from wikitext_builder.vocabulary import EOS, UNK, read_token_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,29 +147,6 @@ def corpus_name(directory: Path) -> str:
     return OFFICIAL_NAMES.get(directory.resolve().name, directory.resolve().name)
 
 
-def read_lines(path: Path) -> Iterator[list[str]]:
-    """The tokens of each line of a file, of WikiText or of the Penn Treebank.
-
-    Raises:
-        BuilderError: the file cannot be read.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            for line in file:
-                yield line.split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BuilderError(f"{path}: {error}; expected a file of tokens in UTF-8") from error
-
-
-def read_tokens(path: Path) -> Iterator[str]:
-    """The tokens of a file with `<eos>` after each line, blank ones included.
-
-    Raises:
-        BuilderError: the file cannot be read.
-    """
-    return chain.from_iterable((*line, EOS) for line in read_lines(path))
-
-
 def count(path: Path) -> SplitStatistics:
     """The statistics of a file of tokens, read as a stream.
 
@@ -184,7 +160,7 @@ def count(path: Path) -> SplitStatistics:
     articles = lines = 0
     before_last: list[str] = ["no line yet"]
     last = before_last
-    for line in read_lines(path):
+    for line in read_token_lines(path):
         counts.update(line)
         lines += 1
         if not line and not before_last and heading_level(" ".join(last)) == 1:

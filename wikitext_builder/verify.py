@@ -17,6 +17,7 @@ from wikitext_builder.corpus import (
     read_articles,
     read_lines,
     read_manifest,
+    read_tokens,
 )
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.split import SPLITS
@@ -49,7 +50,7 @@ def verify(directory: Path) -> list[Check]:
         grammar = _guarded(f"{path.name} grammar", partial(_grammar, path))
         checks.append(grammar)
         if grammar.passed:
-            counts[name] = _token_counts(path)
+            counts[name] = Counter(read_tokens(path))
             checks.extend(_counts(name, path, counts[name], manifest))
             known = counts.get("train", Counter()).keys() - {UNK}
             says = manifest.splits[name] if manifest else None
@@ -94,14 +95,6 @@ def _grammar(path: Path) -> str:
                     f"{path}: {line[:60]!r} in {article[1]!r} has more than one space in a row"
                 )
     return f"{articles:,} articles, {lines:,} lines"
-
-
-def _token_counts(path: Path) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for line in read_lines(path):
-        counts.update(line.split())
-        counts[EOS] += 1
-    return counts
 
 
 def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | None) -> Iterator[Check]:
@@ -170,7 +163,7 @@ def _vocabulary(
         yield Check(name=f"{name} words", passed=not foreign, found=text)
     raw = directory / "wiki.train.raw"
     if raw.is_file():
-        expected = Vocabulary.of_counts(_token_counts(raw), min_count=min_count)
+        expected = Vocabulary.of_counts(Counter(read_tokens(raw)), min_count=min_count)
         lost = sorted(set(expected.tokens) - types.keys() - {UNK, EOS})
         text = f"{len(lost):,} frequent words of {raw.name} are not in it" + (f": {lost[:3]}" if lost else "")
         yield Check(name="vocabulary rule", passed=not lost, found=text)

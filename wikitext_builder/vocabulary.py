@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from wikitext_builder.errors import BuilderError
@@ -50,13 +51,7 @@ class Vocabulary:
         Raises:
             BuilderError: The file cannot be read.
         """
-        counts: Counter[str] = Counter()
-        try:
-            with train.open(encoding="utf-8", newline="\n") as file:
-                for line in file:
-                    counts.update(line.split())
-        except (OSError, UnicodeDecodeError) as error:
-            raise BuilderError(f"{train}: {error}; expected a file of tokens in UTF-8") from error
+        counts = Counter(chain.from_iterable(read_token_lines(train)))
         return cls.of_counts(counts, min_count=1)
 
     def __len__(self) -> int:
@@ -82,3 +77,17 @@ class Vocabulary:
         """A line of tokens with `<unk>` for each that is not in the vocabulary."""
         ids = self.ids
         return " ".join([token if token in ids else UNK for token in line.split()])
+
+
+def read_token_lines(path: Path) -> Iterator[list[str]]:
+    """The tokens of each line of a file, of WikiText or of another corpus with tokens parted by spaces.
+
+    Raises:
+        BuilderError: The file cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                yield line.split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuilderError(f"{path}: {error}; expected a file of tokens in UTF-8") from error

@@ -281,7 +281,8 @@ def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
 def plot_window(directories: tuple[Path, ...], out: Path, split: str, longest: int) -> None:
     """Draw how often a word is among the last L words: the paper's way to choose the window."""
     from wikitext_builder import plots
-    from wikitext_builder.stats import corpus_name, find_split, read_tokens
+    from wikitext_builder.corpus import read_tokens
+    from wikitext_builder.stats import corpus_name, find_split
     from wikitext_builder.vocabulary import EOS, UNK
 
     curves = {}
