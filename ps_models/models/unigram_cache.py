@@ -7,12 +7,13 @@ Kuhn and De Mori (1990), "A cache-based natural language model for speech recogn
 Clarkson and Robinson (1997), "Language model adaptation using mixtures and an exponentially decaying cache".
 """
 
-# Shapes: B = batch, T = time, W = window, V = vocabulary.
+# Shapes: B = batch, T = time, W = window, V = vocabulary, C = caches.
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Generic, NamedTuple
 
 import torch
@@ -109,14 +110,39 @@ def tuned_cache(
     """
     model_T = -torch.cat([nats for _, nats in token_nats(model, texts)])
     stream = torch.cat([text.tokens for text in texts])
+    candidates = list(grid)
     found: list[tuple[float, UnigramCacheConfig]] = []
-    for candidate in grid:
-        words = torch.cat([torch.full((candidate.window,), NO_WORD), stream])
-        cache_T = _cache_log_probs(words[None], stream[None], model_T[None], candidate)[0]
+    for candidate, cache_T in zip(candidates, _caches_log_probs(stream, model_T, candidates), strict=True):
         _, weight = fit_weights(torch.stack([model_T, cache_T])).tolist()
         found.append((float(_mixed(model_T, cache_T, weight).sum()), replace(candidate, weight=weight)))
     _, best = max(found, key=lambda pair: pair[0])
     return UnigramCache(model, best)
+
+
+def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[UnigramCacheConfig]) -> Tensor:
+    """Log p_cache of a text's tokens in several caches at once, (caches, time).
+
+    Each pair of equal words is met once, whatever the caches: round k adds, for all tokens, the word's k-th
+    last occurrence. Memory is a few numbers a token and cache.
+    """
+    ages = max(config.window for config in configs)
+    weights_CW = torch.zeros(len(configs), ages, dtype=torch.float64)  # by age: 0 is the last word's
+    for row, config in zip(weights_CW, configs, strict=True):
+        row[: config.window] = _weights(config, stream.device).flip(0)
+    places_T = torch.arange(len(stream))
+    totals_CT = torch.cat([weights_CW.new_zeros(len(configs), 1), weights_CW.cumsum(dim=1)], dim=1)
+    match_CT = weights_CW.new_zeros(len(configs), len(stream))
+    by_word_T = torch.argsort(stream, stable=True)  # the places of each word, in order
+    left = places_T  # ranks in `by_word_T` of the tokens whose window may hold another occurrence
+    for back in count(1):
+        left = left[left >= back]
+        now, before = by_word_T[left], by_word_T[left - back]
+        held = (stream[now] == stream[before]) & (now - before <= ages)
+        left, now, before = left[held], now[held], before[held]
+        if not len(left):
+            break
+        match_CT[:, now] += weights_CW[:, now - before - 1]
+    return _log_ratio(match_CT, totals_CT[:, places_T.clamp(max=ages)], model_T)
 
 
 def _cache_log_probs(words: Tensor, tokens: Tensor, model_BT: Tensor, config: UnigramCacheConfig) -> Tensor:

@@ -14,7 +14,7 @@ from ps_models.models.interpolation import Interpolation, fit_weights, interpola
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.ngram import NGram, NGramConfig
 from ps_models.models.unigram import Unigram
-from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, tuned_cache
+from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, _caches_log_probs, tuned_cache
 from ps_models.score import Score
 from ps_models.text import Text
 from wikitext_builder.errors import BuilderError
@@ -94,6 +94,21 @@ def test_tuning_finds_the_best_of_the_grid_and_its_weight():
         for weight in torch.linspace(0.01, 0.99, 50).tolist():
             config = UnigramCacheConfig(window=window, decay=0.9, weight=weight)
             assert nats(config) >= best - 1e-6
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
+@settings(max_examples=50, deadline=None)
+def test_caches_are_tried_together_as_each_scores_alone(words):
+    stream = torch.tensor(words)
+    scored = UNIGRAM(stream[None], UNIGRAM.initial_state(1))[0][0]
+    together = _caches_log_probs(stream, scored, CONFIGS)
+    for config, found in zip(CONFIGS, together, strict=True):
+        alone = UnigramCache(UNIGRAM, config)
+        mixed = torch.logaddexp(
+            math.log(1 - config.weight) + scored.double(), math.log(config.weight) + found
+        )
+        scores, _ = alone(stream[None], alone.initial_state(1))
+        torch.testing.assert_close(mixed, scores[0], rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("settings", [{"window": 0}, {"decay": 0.0}, {"decay": 1.1}, {"weight": 1.0}])
