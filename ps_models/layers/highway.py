@@ -84,11 +84,10 @@ class _Steps(torch.autograd.Function):
 
 def _weight_gradient(dgates_NBG: Tensor, read_NBH: Tensor, depth: int) -> Tensor:
     """One product a depth for all steps: (D, G, H)."""
-    rows = (
-        steps.unflatten(0, (-1, depth)).transpose(0, 1).flatten(1, 2)
+    dgates_DRG, read_DRH = (
+        steps.view(-1, depth, *steps.shape[1:]).transpose(0, 1).flatten(1, 2)
         for steps in (dgates_NBG, read_NBH.to(dgates_NBG.dtype))
     )
-    dgates_DRG, read_DRH = rows
     return torch.bmm(dgates_DRG.mT, read_DRH)
 
 

@@ -10,10 +10,12 @@ from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
+from ps_models.models.transformer import Transformer, TransformerConfig
 
 MODELS = {
     "lstm": (LSTMConfig, LSTM),
     "pointer-sentinel-lstm": (PointerSentinelConfig, PointerSentinelLSTM),
     "rhn": (RecurrentHighwayConfig, RecurrentHighway),
     "rnn": (RNNConfig, RNN),
+    "transformer": (TransformerConfig, Transformer),
 }

@@ -10,6 +10,7 @@ from ps_models.presets.pointer_sentinel import POINTER_SENTINEL_PRESETS
 from ps_models.presets.preset import Preset
 from ps_models.presets.recurrent_highway import RECURRENT_HIGHWAY_PRESETS
 from ps_models.presets.rnn import RNN_PRESETS
+from ps_models.presets.transformer import TRANSFORMER_PRESETS
 from wikitext_builder.errors import BuilderError
 
 PRESETS: dict[str, Mapping[str, Preset]] = {
@@ -17,6 +18,7 @@ PRESETS: dict[str, Mapping[str, Preset]] = {
     "pointer-sentinel-lstm": POINTER_SENTINEL_PRESETS,
     "rhn": RECURRENT_HIGHWAY_PRESETS,
     "rnn": RNN_PRESETS,
+    "transformer": TRANSFORMER_PRESETS,
 }
 
 

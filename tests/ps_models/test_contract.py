@@ -15,12 +15,16 @@ from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
+from ps_models.models.transformer import Transformer, TransformerConfig
 
 V = 11
 LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)
 POINTER = PointerSentinelConfig(vocab_size=V, hidden_size=8, init=0.8)
 GAL = replace(LSTM_CONFIG, recurrent_dropout=0.3, type_dropout=0.3, per_gate=True, zoneout=0)
 RHN = RecurrentHighwayConfig(vocab_size=V, hidden_size=8, depth=3, init=0.8)
+TRANSFORMER = TransformerConfig(
+    vocab_size=V, hidden_size=8, layers=2, heads=2, inner_size=8, init=0.8, window=5
+)
 CACHE = NeuralCacheConfig(window=4, weight=0.4)
 TRAINABLE = {
     "lstm": lambda: LSTM(LSTM_CONFIG),
@@ -33,6 +37,9 @@ TRAINABLE = {
     "rnn-deep": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8, deep=True, dropout=0.2)),
     "rhn": lambda: RecurrentHighway(RHN),
     "rhn-tied": lambda: RecurrentHighway(replace(RHN, tied=True, depth=1)),
+    "transformer-1": lambda: Transformer(replace(TRANSFORMER, window=1)),
+    "transformer-5": lambda: Transformer(TRANSFORMER),
+    "transformer-50": lambda: Transformer(replace(TRANSFORMER, window=50, heads=1, locked=True)),
     "pointer-1": lambda: PointerSentinelLSTM(replace(POINTER, window=1)),
     "pointer-2": lambda: PointerSentinelLSTM(replace(POINTER, window=2)),
     "pointer-5": lambda: PointerSentinelLSTM(replace(POINTER, window=5)),
@@ -50,6 +57,7 @@ ADD_ONS = {
     "cache-lstm": lambda: NeuralCache(LSTM(LSTM_CONFIG).eval(), CACHE),
     "cache-rnn": lambda: NeuralCache(RNN(RNNConfig(vocab_size=V, hidden_size=8)).eval(), CACHE),
     "cache-rhn": lambda: NeuralCache(RecurrentHighway(RHN).eval(), CACHE),
+    "cache-transformer": lambda: NeuralCache(Transformer(TRANSFORMER).eval(), CACHE),
     "cache-pointer": lambda: NeuralCache(PointerSentinelLSTM(replace(POINTER, window=3)).eval(), CACHE),
     "monte-carlo-gal": lambda: samples_of(LSTM(GAL).eval()),
     "monte-carlo-rhn": lambda: samples_of(RecurrentHighway(RHN).eval()),

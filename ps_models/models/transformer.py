@@ -1,0 +1,240 @@
+"""A small decoder-only Transformer that reads a text as a stream, like the recurrent models beside it.
+
+    x_0 = sqrt(H) E w                                         w: the word that was read
+    a_l = x_l + O attention(Q n_l, K n_l, V n_l)              n_l = norm(x_l): layers normalise what they read
+    x_{l+1} = a_l + D relu(U norm(a_l) + b) + d
+    p = softmax(E norm(x_last))                               the softmax takes the embedding's weights
+
+Each position attends to the last W positions, itself included, never to more or fewer of those that there
+are: the state keeps the inputs of every layer at the W - 1 positions before (Transformer-XL's memory; Dai et
+al. 2019, arXiv 1901.02860), which are constants in training and exact in evaluation. So no score depends on
+how a text is cut. Positions are told by turning queries and keys (Su et al. 2021, arXiv 2104.09864): only
+their distance counts. A score depends on up to 1 + L (W - 1) words before it through the layers below.
+"""
+
+# Shapes: B = batch, T = time, W = window, P = W - 1: remembered positions, S = P + T, H = hidden, N = heads,
+# A = a head's size, L = layers, V = vocabulary.
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ps_models.language_model import detach
+from ps_models.layers.dropout import dropout_mask, masked, type_mask
+from ps_models.layers.softmax import Softmax, wide
+from ps_models.models.lstm import scored_and_advance
+
+BLOCK = 128  # positions whose attention is computed at once, each over the windows of all
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Sizes and rates; the defaults are ours, near the 20 M parameters of the paper's table on its data."""
+
+    vocab_size: int
+    hidden_size: int = 400  # H
+    layers: int = 8  # L
+    heads: int = 4  # N
+    inner_size: int = 1600  # of the feed-forward parts; 4 H as in Vaswani et al. (2017), arXiv 1706.03762
+    window: int = 100  # W, as far as the paper's pointer looks back
+    type_dropout: float = 0.0  # of the embedding, whole word types
+    dropout: float = 0.2  # of the embedding, of what each part adds, of its inner units, of the output
+    attention_dropout: float = 0.0  # of the attention's weights
+    locked: bool = False  # the same masks of `dropout` at each step of a call
+    softmax_bias: bool = False
+    init: float = 0.02  # standard deviation of weights
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+    def __post_init__(self) -> None:
+        if self.hidden_size % self.heads:
+            raise ValueError(f"hidden_size={self.hidden_size} cannot be shared by heads={self.heads}")
+        if self.window < 1:
+            raise ValueError(f"window={self.window}; a position sees itself, so it is 1 or more")
+
+
+class TransformerState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    seen_BP: Tensor  # bool: where the text had begun
+    inputs_BLPH: Tensor  # of each layer, at the last P positions
+
+
+class Layer(nn.Module):
+    """Attention over the window and a feed-forward part, each added to what it reads."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        H = config.hidden_size
+        self.config = config
+        self.attention_norm, self.inner_norm = nn.LayerNorm(H), nn.LayerNorm(H)
+        self.query = nn.Linear(H, H, bias=False)
+        self.key_value = nn.Linear(H, 2 * H, bias=False)
+        self.output = nn.Linear(H, H, bias=False)
+        self.up, self.down = nn.Linear(H, config.inner_size), nn.Linear(config.inner_size, H)
+
+    def forward(self, inputs_BSH: Tensor, seen_BS: Tensor) -> Tensor:
+        """What the next layer reads at the last T positions, (B, T, H)."""
+        inputs_BTH = inputs_BSH[:, self.config.window - 1 :]
+        middle_BTH = inputs_BTH + self._dropped(self._attention(inputs_BSH, seen_BS))
+        inner = functional.relu(self.up(self.inner_norm(middle_BTH)))
+        return middle_BTH + self._dropped(self.down(self._dropped(inner)))
+
+    def _attention(self, inputs_BSH: Tensor, seen_BS: Tensor) -> Tensor:
+        W, N = self.config.window, self.config.heads
+        norm_BSH = self.attention_norm(inputs_BSH)
+        query_BNTA = _heads(self.query(norm_BSH[:, W - 1 :]), N)
+        key_BNSA, value_BNSA = (_heads(part, N) for part in self.key_value(norm_BSH).chunk(2, dim=-1))
+        cos_SA, sin_SA = turns(inputs_BSH.shape[1], key_BNSA)
+        query_BNTA, key_BNSA = (
+            turned(query_BNTA, cos_SA[W - 1 :], sin_SA[W - 1 :]),
+            turned(key_BNSA, cos_SA, sin_SA),
+        )
+        rate = self.config.attention_dropout if self.training else 0.0
+        parts = []
+        for begin in range(0, query_BNTA.shape[2], BLOCK):
+            query = query_BNTA[:, :, begin : begin + BLOCK]
+            seen = slice(begin, begin + query.shape[2] + W - 1)
+            visible_BNTS = _visible(seen_BS[:, seen], query.shape[2], W)
+            parts.append(
+                functional.scaled_dot_product_attention(
+                    query, key_BNSA[:, :, seen], value_BNSA[:, :, seen], visible_BNTS, dropout_p=rate
+                )
+            )
+        return self.output(torch.cat(parts, dim=2).transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+    def _dropped(self, value_BTH: Tensor) -> Tensor:
+        return dropped(value_BTH, self.config, on=self.training)
+
+
+class Transformer(nn.Module):
+    """Embedding, layers of attention, softmax with the embedding's weights."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.hidden_size)
+        self.softmax = Softmax(self.embedding.weight, bias=config.softmax_bias)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """Normal weights; those that add to the sum through all layers are smaller the more layers there are.
+
+        So that training needs no warm-up: as Radford et al. (2019), "Language models are unsupervised
+        multitask learners", section 2.3.
+        """
+        for name, parameter in self.named_parameters():
+            adds = name.endswith(("output.weight", "down.weight"))
+            std = self.config.init / math.sqrt(2 * self.config.layers) if adds else self.config.init
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif parameter.dim() > 1:  # not the scales of norms
+                nn.init.normal_(parameter, std=std)
+
+    def initial_state(self, batch_size: int) -> TransformerState:
+        """The state at the start of a text: no position is seen, and `<eos>` is to be read."""
+        config, like = self.config, self.embedding.weight
+        P = config.window - 1
+        token_B = torch.full((batch_size,), config.eos, device=like.device)
+        seen_BP = torch.zeros(batch_size, P, dtype=torch.bool, device=like.device)
+        inputs_BLPH = wide(like.new_zeros(batch_size, config.layers, P, config.hidden_size))
+        return TransformerState(token_B, seen_BP, inputs_BLPH)
+
+    def forward(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        return log_probs_BT, state
+
+    def scores_and_hidden(
+        self, tokens: Tensor, state: TransformerState
+    ) -> tuple[Tensor, Tensor, TransformerState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1])
+        return self._score(hidden_BTH, tokens), hidden_BTH, state
+
+    def loss(
+        self, tokens: Tensor, state: TransformerState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, TransformerState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        hidden_BTH, state = self._run(tokens, state, at=advance)
+        return -self._score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: TransformerState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        hidden_BTH, _ = self._run(state.token_B[:, None], state, at=0)
+        return self.softmax.log_probs(hidden_BTH[:, 0])
+
+    def _run(self, tokens_BT: Tensor, state: TransformerState, at: int) -> tuple[Tensor, TransformerState]:
+        """The outputs that predict each token, and the state after `at` of them."""
+        P = self.config.window - 1
+        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        seen_BS = torch.cat([state.seen_BP, torch.ones_like(read_BT, dtype=torch.bool)], dim=1)
+        values_BTH, kept = self._embedded(read_BT), []
+        for past_BPH, layer in zip(state.inputs_BLPH.unbind(dim=1), self.layers, strict=True):
+            inputs_BSH = torch.cat([past_BPH, values_BTH], dim=1)
+            kept.append(inputs_BSH[:, at : at + P])
+            values_BTH = layer(inputs_BSH, seen_BS)
+        token_B = tokens_BT[:, at - 1] if at else state.token_B
+        after = TransformerState(token_B, seen_BS[:, at : at + P], torch.stack(kept, dim=1))
+        return dropped(wide(self.norm(values_BTH)), self.config, on=self.training), after
+
+    def _embedded(self, read_BT: Tensor) -> Tensor:
+        values_BTH = wide(self.embedding(read_BT)) * math.sqrt(self.config.hidden_size)
+        if self.training:
+            types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
+            values_BTH = masked(values_BTH, None if types_BT is None else types_BT[..., None])
+        return dropped(values_BTH, self.config, on=self.training)
+
+    def _score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
+        log_probs: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
+        return log_probs.view(tokens_BT.shape)
+
+
+def dropped(value_BTH: Tensor, config: TransformerConfig, *, on: bool) -> Tensor:
+    """The value under dropout, in training."""
+    B, T, H = value_BTH.shape
+    shape = (B, 1 if config.locked else T, H)
+    mask = dropout_mask(config.dropout * on, shape, wide(value_BTH[..., :0]))  # not drawn in bf16's 8 bits
+    return value_BTH if mask is None else value_BTH * mask.to(value_BTH.dtype)
+
+
+def turns(positions: int, like_A: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of the angles by which a head's pairs of units are turned at each position: (S, A/2).
+
+    Su et al. (2021), section 3.2.2; in float32 at least. The last unit of an odd head is not turned.
+    """
+    pairs = like_A.shape[-1] // 2
+    dtype, device = wide(like_A[..., :0]).dtype, like_A.device
+    speeds_A = 10_000.0 ** (-torch.arange(pairs, dtype=dtype, device=device) / max(pairs, 1))
+    angles_SA = torch.arange(positions, dtype=dtype, device=device)[:, None] * speeds_A
+    return angles_SA.cos(), angles_SA.sin()
+
+
+def turned(value: Tensor, cos_SA: Tensor, sin_SA: Tensor) -> Tensor:
+    """Each unit of the first half turned with its partner in the second, (..., S, A)."""
+    pairs = cos_SA.shape[-1]
+    one, other, rest = value[..., :pairs], value[..., pairs : 2 * pairs], value[..., 2 * pairs :]
+    parts = [one * cos_SA - other * sin_SA, one * sin_SA + other * cos_SA, rest]
+    return torch.cat(parts, dim=-1).to(value.dtype)
+
+
+def _heads(value_BSH: Tensor, heads: int) -> Tensor:
+    B, S, _ = value_BSH.shape
+    return value_BSH.view(B, S, heads, -1).transpose(1, 2)
+
+
+def _visible(seen_BS: Tensor, steps: int, window: int) -> Tensor:
+    """Which positions a step attends to: those of its window that the text has, (B, 1, T, S)."""
+    places = torch.arange(seen_BS.shape[1], device=seen_BS.device)
+    offsets_TS = places - torch.arange(steps, device=seen_BS.device)[:, None]
+    return (((offsets_TS >= 0) & (offsets_TS < window)) & seen_BS[:, None])[:, None]
