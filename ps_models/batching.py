@@ -3,13 +3,16 @@
 The stream is cut into `batch_size` rows of consecutive tokens, the first ones longer by one where it does not
 divide. Each row is read from its start; a chunk predicts the next `stride` tokens of every row, after running
 over the `lookback` tokens before them again (Algorithm 1 of the paper: k1 = stride, k2 from lookback + 1 to
-lookback + stride). So each token is a target exactly once an epoch, the first and the last too.
+lookback + stride). So each token is a target exactly once an epoch, the first and the last too. The stride
+may be drawn anew for each chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 import torch
 from torch import Tensor
@@ -67,15 +70,16 @@ class Rows:
             )
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
 
-    def chunk_count(self, stride: int) -> int:
-        """Updates an epoch."""
-        return -(-self.tokens.shape[1] // stride)
+    def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
+        """The chunks of an epoch in order, from the `start`-th on.
 
-    def chunks(self, *, stride: int, lookback: int, start: int = 0) -> Iterator[Chunk]:
-        """The chunks of an epoch in order, from the `start`-th on."""
+        Args:
+            ends: Where each chunk ends, the last one at the end of the rows: `even_ends` or `random_ends`.
+            lookback: How many tokens before those it predicts a chunk runs over again.
+            start: How many chunks are passed over.
+        """
         length = self.tokens.shape[1]
-        for first in range(start * stride, length, stride):
-            end = min(first + stride, length)
+        for first, end in islice(pairwise((0, *ends)), start, None):
             begin, next_begin = max(0, first - lookback), max(0, end - lookback)
             yield Chunk(
                 tokens=self.tokens[:, begin:end],
@@ -83,6 +87,31 @@ class Rows:
                 scored=end - first,
                 advance=next_begin - begin,
             )
+
+
+def even_ends(length: int, stride: int) -> list[int]:
+    """The ends of chunks of `stride` tokens, the last one with what is left.
+
+    >>> even_ends(7, 3)
+    [3, 6, 7]
+    """
+    return [*range(stride, length, stride), length]
+
+
+def random_ends(length: int, stride: int, *, seed: int, epoch: int) -> list[int]:
+    """The ends of chunks of random lengths; the same ones for the same seed and epoch.
+
+    Chunks that end elsewhere in each epoch let every token send gradients back, also those that would always
+    stand first. Merity et al. (2017), arXiv 1708.02182, section 4.1: the base is `stride`, one time in twenty
+    half of it; the length is normal around the base, with a deviation of 5. Their code has no chunk below 5.
+    """
+    generator = random.Random(f"{seed} {epoch}")  # noqa: S311 - no secret
+    ends, end = [], 0
+    while end < length:
+        base = stride if generator.random() < 0.95 else stride / 2
+        end = min(length, end + max(5, int(generator.gauss(base, 5))))
+        ends.append(end)
+    return ends
 
 
 def to_rows(stream: Tensor, batch_size: int) -> Rows:

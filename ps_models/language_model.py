@@ -94,6 +94,22 @@ class Recurrent(LanguageModel[State], Protocol[State]):
 
 
 @runtime_checkable
+class Penalised(Protocol[State]):
+    """A trainable model that minimises more than its nats, such as a norm of its activations."""
+
+    def loss_and_penalty(
+        self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, Tensor, State]:
+        """What `loss` returns, with a penalty between its nats and the state.
+
+        The penalty, a tensor of no dimension, is a mean over the tokens: what is minimised is the mean of the
+        nats plus the penalty. Training takes this method in place of `loss`; the loss and the perplexity that
+        it reports are those of the nats alone.
+        """
+        ...
+
+
+@runtime_checkable
 class Prepared(Protocol):
     """A model that looks at the training text before it is trained: at spellings, at topics."""
 

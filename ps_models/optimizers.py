@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -19,18 +21,19 @@ class TrainingConfig:
     stride: int = (
         100  # k1 of Algorithm 1; the paper's is 1, about 40 times slower (k1 = L is as good as its own)
     )
+    random_strides: bool = False  # drawn around `stride`, see `random_ends`; learning rate in proportion
     bptt: int = 100  # L of section 5.2: each loss looks back so many outputs; 1: plain segments of `stride`
     optimizer: str = "sgd"  # sgd, adamw or asgd (averaged)
     learning_rate: float = 1.0  # Zaremba et al. (2014), section 4.1; the paper names none
     weight_decay: float = 0.0  # of the optimizer, as torch means it
     clip: float = 1.0  # of the global norm of the gradient; section 5.2
     loss: str = "row"  # row: sum over time, mean over rows, as Zaremba; token: mean over tokens
-    schedule: str = "halve-when-worse"  # halve-when-worse, divide-unless-best, decay-after, constant
+    schedule: str = "halve-when-worse"  # a name in SCHEDULES
     decay: float = 0.5  # what the learning rate is multiplied by; section 5.2
     decay_after: int = 0  # epochs at the first learning rate, of decay-after
     epochs: int = 64  # at most; section 5.2
     patience: int = 3  # stop after so many epochs without improvement; 0: never; section 5.2
-    averaging_interval: int = 5  # n of NT-ASGD: average once validation is worse than n epochs ago
+    averaging_interval: int = 5  # n of NT-ASGD: average once the best is more than n epochs ago
     precision: str = "fp32"  # fp32, tf32 (GPU) or bf16 (autocast; the weights stay fp32)
     seed: int = 1
 
@@ -70,6 +73,13 @@ def _decay_after(config: TrainingConfig, rate: float, losses: Sequence[float]) -
     return rate * config.decay if len(losses) >= config.decay_after else rate
 
 
+def _decay_unless_one_better(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
+    """Lower unless perplexity is better by more than 1, from the third epoch on; as Kim et al.'s code."""
+    if len(losses) < 3 or math.exp(losses[-2]) - math.exp(losses[-1]) > 1:
+        return rate
+    return rate * config.decay
+
+
 def _constant(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
     del config, losses
     return rate
@@ -79,6 +89,7 @@ SCHEDULES: dict[str, Schedule] = {
     "halve-when-worse": _halve_when_worse,
     "divide-unless-best": _divide_unless_best,
     "decay-after": _decay_after,
+    "decay-unless-one-better": _decay_unless_one_better,
     "constant": _constant,
 }
 
@@ -148,14 +159,29 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """Use this learning rate from the next step on."""
     for group in optimizer.param_groups:
         group["lr"] = rate
+    for state in optimizer.state.values():
+        if "eta" in state:  # torch's ASGD sets its rate for the next step at the end of one
+            state["eta"].fill_(rate)
+
+
+@contextmanager
+def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Iterator[None]:
+    """Steps of so many times the length, for now."""
+    rate = optimizer.param_groups[0]["lr"]
+    set_learning_rate(optimizer, rate * factor)
+    yield
+    set_learning_rate(optimizer, rate)
 
 
 def start_averaging(
     optimizer: torch.optim.Optimizer, losses: Sequence[float], config: TrainingConfig
 ) -> bool:
-    """Begin to average the weights (NT-ASGD) if validation is worse than some epochs ago; whether it did."""
-    n = config.averaging_interval
-    if not isinstance(optimizer, torch.optim.ASGD) or len(losses) <= n or losses[-1] <= min(losses[:-n]):
+    """Begin to average the weights (NT-ASGD) if validation is worse than some epochs ago; whether it did.
+
+    Merity et al. (2017), Algorithm 1: worse than the best of all epochs but the n before this one.
+    """
+    earlier = losses[: max(0, len(losses) - 1 - config.averaging_interval)]
+    if not isinstance(optimizer, torch.optim.ASGD) or not earlier or losses[-1] <= min(earlier):
         return False
     for group in optimizer.param_groups:
         if group["t0"] < NEVER:

@@ -135,20 +135,19 @@ class _Session:
         self._save(LAST)
 
     def _train_epoch(self) -> None:
-        run, config = self.run, self.run.config
+        run = self.run
         run.model.train()
-        set_learning_rate(run.optimizer, learning_rate(config, run.position.losses))
-        options = {"stride": config.stride, "lookback": config.lookback, "start": run.position.chunk}
+        set_learning_rate(run.optimizer, learning_rate(run.config, run.position.losses))
         saved = before = self.clock()
-        for chunk, whole in zip(run.rows.chunks(**options), run.all_rows.chunks(**options), strict=True):
-            nats, norm = run.update(chunk, whole.targets)
+        for chunk, targets in run.chunks():
+            nats, norm = run.update(chunk, targets)
             now = self.clock()
             stop = self.asked_to_stop() or run.position.update + 1 == self.max_updates
             due = now - saved >= self.save_seconds
             nats, stop_votes, due_votes = run.processes.summed(
                 [nats, float(stop), float(due and self.log is not None)]
             )
-            self._advance(nats, whole.targets, norm, now - before)
+            self._advance(nats, targets, norm, now - before)
             before = now
             if stop_votes:
                 self._save(LAST)

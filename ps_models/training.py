@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ps_models.batching import Chunk, Rows
-from ps_models.language_model import map_state
-from ps_models.optimizers import TrainingConfig, make_optimizer
+from ps_models.batching import Chunk, Rows, even_ends, random_ends
+from ps_models.language_model import Penalised, map_state
+from ps_models.optimizers import TrainingConfig, make_optimizer, scaled_learning_rate
 from ps_models.processes import Processes
 from ps_models.score import Score
 from wikitext_builder.errors import BuilderError
@@ -40,16 +41,20 @@ class Position:
 
 
 class ChunkLoss(nn.Module):
-    """The summed nats of a chunk's targets, in one forward pass that DistributedDataParallel can wrap."""
+    """The nats of a chunk's targets, in one forward pass that DistributedDataParallel can wrap."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, chunk: Chunk, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
-        """The sum, and the state where the next chunk begins."""
-        nats, after = self.model.loss(chunk.tokens, state, chunk.scored, chunk.advance)  # type: ignore[operator]
-        return chunk.total(nats), after
+    def forward(self, chunk: Chunk, state: Any) -> tuple[Tensor, Tensor | float, Any]:  # noqa: ANN401 - each model has its own
+        """Their sum, the model's penalty, and the state where the next chunk begins."""
+        asked = chunk.tokens, state, chunk.scored, chunk.advance
+        if isinstance(self.model, Penalised):
+            nats, penalty, after = self.model.loss_and_penalty(*asked)
+            return chunk.total(nats), penalty, after
+        nats, after = self.model.loss(*asked)  # type: ignore[operator]
+        return chunk.total(nats), 0.0, after
 
 
 class Training:
@@ -87,9 +92,10 @@ class Training:
         """
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            nats, self.state = self.loss(self._moved(chunk), self.state)
+            nats, penalty, self.state = self.loss(self._moved(chunk), self.state)
         divisor = targets if self.config.loss == "token" else self.batch_size
-        (nats * (self.processes.count / divisor)).backward()  # DDP averages over processes
+        # DDP averages over processes: sums are to be multiplied by their count, means are not.
+        (nats * (self.processes.count / divisor) + penalty * (targets / divisor)).backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
         if not math.isfinite(float(norm)):
             loss = float(nats.detach()) / max(1, chunk.targets)
@@ -97,8 +103,24 @@ class Training:
                 f"update {self.position.update + 1}: the gradient is {float(norm)}, the loss {loss:.3f};"
                 " train again with a lower learning_rate or clip"
             )
-        self.optimizer.step()
+        share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
+        with scaled_learning_rate(self.optimizer, share):
+            self.optimizer.step()
         return float(nats.detach()), float(norm)
+
+    def chunks(self) -> Iterator[tuple[Chunk, int]]:
+        """What is left of the epoch, with the number of each chunk's targets over all processes."""
+        config, position, length = self.config, self.position, self.rows.tokens.shape[1]
+        if config.random_strides:
+            ends = random_ends(length, config.stride, seed=config.seed, epoch=position.epoch)
+        else:
+            ends = even_ends(length, config.stride)
+        own, every = (
+            rows.chunks(ends=ends, lookback=config.lookback, start=position.chunk)
+            for rows in (self.rows, self.all_rows)
+        )
+        for chunk, whole in zip(own, every, strict=True):
+            yield chunk, whole.targets
 
     def next_epoch(self) -> None:
         """Go back to the start of the text."""
@@ -164,8 +186,9 @@ def _tensors(state: Any) -> list[Tensor]:  # noqa: ANN401 - each model has its o
 
 def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
     """A run may go on for more epochs; all else must be as it was."""
+    saved = asdict(TrainingConfig()) | saved  # what is newer than the run was as by default
     differing = [
-        name for name in wanted if name not in ("epochs", "patience") and saved.get(name) != wanted[name]
+        name for name in wanted if name not in ("epochs", "patience") and saved[name] != wanted[name]
     ]
     if differing:
         changes = ", ".join(f"{name} {saved.get(name)} → {wanted[name]}" for name in differing)

@@ -6,6 +6,8 @@ and none inherits from another. Models that only count are named in `ps_models.b
 
 from __future__ import annotations
 
+from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
+from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
@@ -13,6 +15,8 @@ from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.transformer import Transformer, TransformerConfig
 
 MODELS = {
+    "awd-lstm": (AWDLSTMConfig, AWDLSTM),
+    "char-cnn": (CharCNNConfig, CharCNN),
     "lstm": (LSTMConfig, LSTM),
     "pointer-sentinel-lstm": (PointerSentinelConfig, PointerSentinelLSTM),
     "rhn": (RecurrentHighwayConfig, RecurrentHighway),

@@ -12,7 +12,7 @@ Merity et al. (2016), section 5.2, the default: zoneout on the recurrent connect
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -132,19 +132,28 @@ def _per_gate(mask: Tensor | None) -> bool:
 class LSTM(nn.Module):
     """Embedding, layers of LSTM, softmax."""
 
-    def __init__(self, config: LSTMConfig) -> None:
+    def __init__(self, config: LSTMConfig, words: nn.Module | None = None, word_size: int = 0) -> None:
+        """Fresh weights.
+
+        Args:
+            config: Sizes and rates.
+            words: What gives ids their vectors, in place of an embedding.
+            word_size: Of its vectors.
+        """
         super().__init__()
         self.config = config
         V, H = config.vocab_size, config.hidden_size
-        self.embedding = nn.Embedding(V, H)
-        self.layers = nn.ModuleList(LSTMLayer(H, H) for _ in range(config.layers))
-        self.softmax = _softmax(config, self.embedding)
+        self.embedding: Any = nn.Embedding(V, H) if words is None else words
+        self.word_size = H if words is None else word_size
+        sizes = [self.word_size, *[H] * (config.layers - 1)]
+        self.layers = nn.ModuleList(LSTMLayer(E, H) for E in sizes)
+        self.softmax = _softmax(config, cast("nn.Embedding", self.embedding))
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init, config.init)
 
     def initial_state(self, batch_size: int) -> LSTMState:
         """The state at the start of a text: zeros, and `<eos>` to be read."""
-        like = self.embedding.weight
+        like = self._like
         zeros = like.new_zeros(batch_size, self.config.layers, self.config.hidden_size)
         token_B = torch.full((batch_size,), self.config.eos, device=like.device)
         return LSTMState(token_B, wide(zeros), wide(zeros))
@@ -199,7 +208,7 @@ class LSTM(nn.Module):
         read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
         types_BT = None if masks.types is None else masks.types.gather(1, read_BT)
         if types_BT is None and self.training:
-            types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
+            types_BT = type_mask(self.config.type_dropout, read_BT, self._like)
         values_BTH = self.embedding(read_BT)
         values_TBH = masked(values_BTH, None if types_BT is None else types_BT[..., None]).transpose(0, 1)
         h, c = [], []
@@ -222,7 +231,7 @@ class LSTM(nn.Module):
         if not self.config.locked:
             raise ValueError("locked=False: dropout that changes at each step has no mask for a whole text")
         shape = (samples, self.config.vocab_size)
-        types = dropout_mask(self.config.type_dropout, shape, self.embedding.weight, generator)
+        types = dropout_mask(self.config.type_dropout, shape, self._like, generator)
         return self._draw_masks(1, samples, on=True, generator=generator)._replace(types=types)
 
     def _draw_masks(
@@ -231,17 +240,17 @@ class LSTM(nn.Module):
         config = self.config
 
         def draw(rate: float, *shape: int) -> Tensor | None:
-            return dropout_mask(rate * on, shape, self.embedding.weight, generator)
+            return dropout_mask(rate * on, shape, self._like, generator)
 
         gates = (4,) if config.per_gate else ()
-        step = (batch, config.hidden_size)
-        steps = (1 if config.locked else time, *step)
+        steps, H = (1 if config.locked else time, batch), config.hidden_size
         rates = [config.input_dropout, *[config.layer_dropout] * (config.layers - 1)]
+        sizes = [self.word_size, *[H] * (config.layers - 1)]
         return Masks(
             types=None,
-            inputs=tuple(draw(rate, *gates, *steps) for rate in rates),
-            recurrent=tuple(draw(config.recurrent_dropout, *gates, *step) for _ in rates),
-            output=draw(config.output_dropout, *steps),
+            inputs=tuple(draw(rate, *gates, *steps, E) for rate, E in zip(rates, sizes, strict=True)),
+            recurrent=tuple(draw(config.recurrent_dropout, *gates, batch, H) for _ in rates),
+            output=draw(config.output_dropout, *steps, H),
         )
 
     def _zones(self, like_TBH: Tensor) -> tuple[Tensor | float, Tensor | float]:
@@ -250,8 +259,13 @@ class LSTM(nn.Module):
         if not self.training:
             return rates
         shape = (*like_TBH.shape[:2], self.config.hidden_size)
-        zone_h, zone_c = (zone_mask(rate, shape, self.embedding.weight) for rate in rates)
+        zone_h, zone_c = (zone_mask(rate, shape, self._like) for rate in rates)
         return zone_h, zone_c
+
+    @property
+    def _like(self) -> Tensor:
+        """A parameter, to have its type and device."""
+        return next(self.parameters())
 
 
 def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:

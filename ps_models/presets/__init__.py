@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ps_models.models import MODELS
+from ps_models.presets.awd_lstm import AWD_LSTM_PRESETS
+from ps_models.presets.char_cnn import CHAR_CNN_PRESETS
 from ps_models.presets.lstm import LSTM_PRESETS
 from ps_models.presets.pointer_sentinel import POINTER_SENTINEL_PRESETS
 from ps_models.presets.preset import Preset
@@ -14,6 +16,8 @@ from ps_models.presets.transformer import TRANSFORMER_PRESETS
 from wikitext_builder.errors import BuilderError
 
 PRESETS: dict[str, Mapping[str, Preset]] = {
+    "awd-lstm": AWD_LSTM_PRESETS,
+    "char-cnn": CHAR_CNN_PRESETS,
     "lstm": LSTM_PRESETS,
     "pointer-sentinel-lstm": POINTER_SENTINEL_PRESETS,
     "rhn": RECURRENT_HIGHWAY_PRESETS,

@@ -9,6 +9,8 @@ from torch import Tensor
 from ps_models.contract import BrokenLawError, check_generative, check_language_model, check_trainable
 from ps_models.language_model import detach, map_state
 from ps_models.models import MODELS
+from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
+from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.monte_carlo import MonteCarloDropout
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
@@ -16,6 +18,7 @@ from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSent
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.transformer import Transformer, TransformerConfig
+from wikitext_builder.vocabulary import Vocabulary
 
 V = 11
 LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)
@@ -25,8 +28,16 @@ RHN = RecurrentHighwayConfig(vocab_size=V, hidden_size=8, depth=3, init=0.8)
 TRANSFORMER = TransformerConfig(
     vocab_size=V, hidden_size=8, layers=2, heads=2, inner_size=8, init=0.8, window=5
 )
+AWD = AWDLSTMConfig(vocab_size=V, embedding_size=6, hidden_size=8, init=0.8)
+SPELLED = CharCNNConfig(
+    vocab_size=V, hidden_size=8, init=0.8, character_size=3, widths=(1, 3), features=(4, 5), word_length=4
+)
 CACHE = NeuralCacheConfig(window=4, weight=0.4)
 TRAINABLE = {
+    "awd-lstm": lambda: AWDLSTM(AWD),
+    "awd-lstm-one-layer": lambda: AWDLSTM(replace(AWD, layers=1)),
+    "char-cnn": lambda: spelled_model(),
+    "char-cnn-unprepared": lambda: CharCNN(SPELLED),
     "lstm": lambda: LSTM(LSTM_CONFIG),
     "lstm-tied": lambda: LSTM(replace(LSTM_CONFIG, tied=True, softmax_bias=True)),
     "lstm-adaptive": lambda: LSTM(replace(LSTM_CONFIG, hidden_size=16, cutoffs=(3, 6))),
@@ -49,11 +60,20 @@ TRAINABLE = {
 }
 
 
+def spelled_model():
+    model = CharCNN(SPELLED)
+    words = ["<unk>", "<eos>", "a", "at", "attic", "né", "s", "t", "st", "ta", "tea"]
+    model.prepare(torch.arange(V), Vocabulary(tuple(words)), seed=1)
+    return model
+
+
 def samples_of(model):
     return MonteCarloDropout(model, 3, torch.Generator().manual_seed(1))
 
 
 ADD_ONS = {
+    "cache-awd-lstm": lambda: NeuralCache(AWDLSTM(AWD).eval(), CACHE),
+    "cache-char-cnn": lambda: NeuralCache(spelled_model().eval(), CACHE),
     "cache-lstm": lambda: NeuralCache(LSTM(LSTM_CONFIG).eval(), CACHE),
     "cache-rnn": lambda: NeuralCache(RNN(RNNConfig(vocab_size=V, hidden_size=8)).eval(), CACHE),
     "cache-rhn": lambda: NeuralCache(RecurrentHighway(RHN).eval(), CACHE),

@@ -1,0 +1,165 @@
+"""AWD-LSTM, the regularised LSTM of Merity et al. (2017), arXiv 1708.02182.
+
+Section 2: DropConnect on the recurrent weights U, one mask for all steps of an update.
+Section 4: locked dropout of the embedding's output, between layers and of the last output; dropout of word
+    types, the same ones in all rows; an embedding narrower than the layers, which the softmax is tied to.
+Section 4.6: activation regularisation, in nats a token beside the loss, of the last layer's outputs h:
+
+    penalty = alpha mean((m h_t)^2) + beta mean((h_t - h_(t-1))^2)      m: the mask of output dropout
+
+Random chunk lengths and NT-ASGD are the training's: `random_strides` and `asgd`.
+
+The dropped weights stand in for the weights during one call and are kept nowhere: there is no second copy to
+go stale, so that a model can be evaluated in the midst of training.
+"""
+
+# Shapes: B = batch, T = time, E = embedding, H = a layer's outputs: E in the last one, V = vocabulary.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from ps_models.language_model import detach
+from ps_models.layers.dropout import dropout_mask, masked
+from ps_models.layers.softmax import Softmax, wide
+from ps_models.models.lstm import LSTMLayer, scored_and_advance
+
+
+@dataclass(frozen=True, kw_only=True)
+class AWDLSTMConfig:
+    """Sizes and rates; the defaults are those of the published code for Penn Treebank, in its README."""
+
+    vocab_size: int
+    embedding_size: int = 400  # E, and the outputs of the last layer; section 5
+    hidden_size: int = 1150  # of the other layers; section 5
+    layers: int = 3  # section 5
+    type_dropout: float = 0.1  # of whole words of the embedding; section 5
+    input_dropout: float = 0.4  # of the embedding's output; section 5
+    layer_dropout: float = 0.25  # between layers; the paper has 0.3, its code's README 0.25
+    output_dropout: float = 0.4  # section 5
+    weight_dropout: float = 0.5  # of U; section 5
+    activation: float = 2.0  # alpha; section 5
+    temporal_activation: float = 1.0  # beta; section 5
+    init: float = 0.1  # the embedding is uniform in [-init, init]; layers as H^-1/2, section 5
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
+class AWDLSTMState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    h: tuple[Tensor, ...]  # a layer: (B, H)
+    c: tuple[Tensor, ...]
+
+
+class Outputs(NamedTuple):
+    """The last layer's outputs of one call, (B, T, E)."""
+
+    raw_BTE: Tensor
+    dropped_BTE: Tensor
+
+
+class AWDLSTM(nn.Module):
+    """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
+
+    def __init__(self, config: AWDLSTMConfig) -> None:
+        super().__init__()
+        self.config = config
+        E = config.embedding_size
+        self.sizes = [E, *[config.hidden_size] * (config.layers - 1), E]  # of inputs, and of the last outputs
+        self.embedding = nn.Embedding(config.vocab_size, E)
+        self.layers = nn.ModuleList(
+            LSTMLayer(size, out) for size, out in zip(self.sizes, self.sizes[1:], strict=False)
+        )
+        self.softmax = Softmax(self.embedding.weight, bias=True)  # its bias is 0 at first
+        nn.init.uniform_(self.embedding.weight, -config.init, config.init)
+        for layer, size in zip(self.layers, self.sizes[1:], strict=True):
+            for parameter in layer.parameters():
+                nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
+
+    def initial_state(self, batch_size: int) -> AWDLSTMState:
+        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        like = self.embedding.weight
+        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
+        zeros = tuple(wide(like.new_zeros(batch_size, size)) for size in self.sizes[1:])
+        return AWDLSTMState(token_B, zeros, zeros)
+
+    def forward(self, tokens: Tensor, state: AWDLSTMState) -> tuple[Tensor, AWDLSTMState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        return log_probs_BT, state
+
+    def scores_and_hidden(self, tokens: Tensor, state: AWDLSTMState) -> tuple[Tensor, Tensor, AWDLSTMState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        outputs, state = self.run(tokens, state, at=tokens.shape[1])
+        return self._score(outputs.dropped_BTE, tokens), outputs.dropped_BTE, state
+
+    def loss(
+        self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, AWDLSTMState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        nats_BT, _, state = self.loss_and_penalty(tokens, state, scored, advance)
+        return nats_BT, state
+
+    def loss_and_penalty(
+        self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, Tensor, AWDLSTMState]:
+        """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        outputs, state = self.run(tokens, state, at=advance)
+        last = Outputs(*(values_BTE[:, -scored:] for values_BTE in outputs))
+        nats_BT = -self._score(last.dropped_BTE, tokens[:, -scored:])
+        return nats_BT, self._penalty(last), detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: AWDLSTMState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        outputs, _ = self.run(state.token_B[:, None], state, at=0)
+        return self.softmax.log_probs(outputs.dropped_BTE[:, 0])
+
+    def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Outputs, AWDLSTMState]:
+        """The outputs that predict each token, and the state after `at` of them; as `LSTM.run`."""
+        config = self.config
+        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        types_V1 = self._mask(config.type_dropout, config.vocab_size, 1)
+        types_BT1 = None if types_V1 is None else types_V1[read_BT]
+        values = masked(self.embedding(read_BT), types_BT1).transpose(0, 1)
+        rates = [config.input_dropout, *[config.layer_dropout] * (config.layers - 1)]
+        after = []
+        for index, (layer, rate) in enumerate(zip(self.layers, rates, strict=True)):
+            mask = self._mask(rate, 1, *values.shape[1:])
+            arguments = values, (state.h[index], state.c[index]), at, (mask, None), (0.0, 0.0)
+            values, last = functional_call(layer, self._dropped(layer), arguments)
+            after.append(last)
+        dropped = masked(values, self._mask(config.output_dropout, 1, *values.shape[1:]))
+        outputs = Outputs(values.transpose(0, 1), dropped.transpose(0, 1))
+        token_B = tokens_BT[:, at - 1] if at else state.token_B
+        h, c = zip(*after, strict=True)
+        return outputs, AWDLSTMState(token_B, h, c)
+
+    def _dropped(self, layer: Any) -> dict[str, Tensor]:  # noqa: ANN401 - ModuleList forgets its type
+        """The weights of a layer that differ in this call."""
+        weight = layer.weight_hh
+        mask = self._mask(self.config.weight_dropout, *weight.shape)
+        return {} if mask is None else {"weight_hh": weight * mask}
+
+    def _mask(self, rate: float, *shape: int) -> Tensor | None:
+        return dropout_mask(rate, shape, self.embedding.weight) if self.training else None
+
+    def _score(self, hidden_BTE: Tensor, tokens_BT: Tensor) -> Tensor:
+        log_probs: Tensor = self.softmax(hidden_BTE.flatten(0, 1), tokens_BT.flatten())
+        return log_probs.view(tokens_BT.shape)
+
+    def _penalty(self, outputs: Outputs) -> Tensor:
+        """In nats a token. A single step has no differences: that term is then 0."""
+        config = self.config
+        penalty = config.activation * outputs.dropped_BTE.square().mean()
+        steps_BTE = outputs.raw_BTE.diff(dim=1)
+        if not steps_BTE.numel():
+            return penalty
+        return penalty + config.temporal_activation * steps_BTE.square().mean()

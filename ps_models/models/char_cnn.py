@@ -1,0 +1,156 @@
+"""The character-aware language model of Kim et al. (2016), arXiv 1508.06615: words are read by their letters.
+
+    f_k[i] = tanh(<C[i : i + w], F_k> + b_k)        y_k = max over i of f_k[i]        C: the letters' vectors
+    z = t * relu(W y + b) + (1 - t) * y             t = sigmoid(W' y + b')            once or twice: a highway
+
+z takes the place of the word's embedding in an LSTM with Zaremba's dropout and a softmax over whole words.
+
+Letters are UTF-8 bytes: the alphabet is known before the text, no letter is unknown, and on Penn Treebank,
+all of ASCII, bytes are characters. Two bytes that UTF-8 never uses mark a word's begin and end. Each of the
+256 has a vector of 15 numbers, used or not: about 3,000 parameters more than with Penn Treebank's characters.
+
+The paper fills all words with vectors of zeros to the length of the longest, so that all but the longest have
+windows of nothing but zeros, whose feature is tanh(b). Here every word has one: then no word's vector depends
+on other words, and those of a call need only be filled to the longest among them.
+"""
+
+# Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = letters of a word,
+# D = a letter's vector, K = features: a word's vector.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ps_models.layers.softmax import wide
+from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
+from wikitext_builder.vocabulary import Vocabulary
+
+FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: U+0000 is no text, the others are no UTF-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class CharCNNConfig(LSTMConfig):
+    """The LSTM's sizes and rates, and the letters'; the defaults are the paper's large model, its Table 2."""
+
+    character_size: int = 15  # D
+    widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
+    features: tuple[int, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
+    highways: int = 2
+    gate_bias: float = -2.0  # of t before training, section 3: most is carried at first
+    word_length: int = 63  # bytes that are read of a word; 65 with its marks, as in the paper's code
+    softmax_bias: bool = True
+    locked: bool = False  # Zaremba's dropout …
+    input_dropout: float = 0.0  # … between layers and of outputs only: none of z, as in the paper's code
+    zoneout: float = 0.0
+
+
+class Highway(nn.Module):
+    """z = t * relu(W y + b) + (1 - t) * y (Srivastava et al. 2015)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.transform = nn.Linear(size, size)
+        self.gate = nn.Linear(size, size)
+
+    def forward(self, values_NK: Tensor) -> Tensor:
+        """As many numbers for each word as before."""
+        gate_NK = torch.sigmoid(wide(self.gate(values_NK)))
+        return torch.lerp(values_NK, torch.relu(wide(self.transform(values_NK))), gate_NK)
+
+
+class SpelledWords(nn.Module):
+    """Vectors of words, made of their letters anew in each call: once for each distinct word in it."""
+
+    codes_VC: Tensor
+
+    def __init__(self, config: CharCNNConfig) -> None:
+        super().__init__()
+        shape = config.vocab_size, config.word_length + 2
+        self.register_buffer("codes_VC", torch.zeros(shape, dtype=torch.uint8))  # until `prepare`
+        self.letters = nn.Embedding(256, config.character_size, padding_idx=FILL[0])
+        self.filters = nn.ModuleList(
+            nn.Conv1d(config.character_size, features, width)
+            for width, features in zip(config.widths, config.features, strict=True)
+        )
+        self.highways = nn.ModuleList(Highway(sum(config.features)) for _ in range(config.highways))
+        self.widest = max(config.widths)
+
+    def forward(self, words_BT: Tensor) -> Tensor:
+        """The vector of each word, (B, T, features)."""
+        words_N, place_BT = torch.unique(words_BT, return_inverse=True)
+        return functional.embedding(place_BT, self.vectors(words_N))
+
+    def vectors(self, words_N: Tensor) -> Tensor:
+        """The vectors of words, (N, features)."""
+        codes_NC = self.codes_VC[words_N]
+        longest = int((codes_NC != FILL[0]).sum(dim=1).max())
+        codes_NC = functional.pad(codes_NC[:, :longest], (0, self.widest))
+        letters_NDC = self.letters(codes_NC.int()).transpose(1, 2)
+        highest = [wide(bank(letters_NDC).amax(dim=-1)) for bank in self.filters]
+        values_NK = torch.tanh(torch.cat(highest, dim=1))  # tanh rises: that of the maximum is the maximum
+        for highway in self.highways:
+            values_NK = highway(values_NK)
+        return values_NK
+
+
+class CharCNN(nn.Module):
+    """Letters, convolutions, highway, LSTM, softmax."""
+
+    def __init__(self, config: CharCNNConfig) -> None:
+        super().__init__()
+        if config.tied:
+            raise ValueError("tied=True: the softmax has no embedding of words to be tied to; use tied=no")
+        if len(config.widths) != len(config.features):
+            raise ValueError(
+                f"{len(config.widths)} widths, but {len(config.features)} features; give as many"
+            )
+        self.config = config
+        self.words = SpelledWords(config)
+        self.lstm = LSTM(config, self.words, sum(config.features))  # draws all weights
+        with torch.no_grad():
+            self.words.letters.weight[FILL[0]] = 0.0
+            for name, parameter in self.words.highways.named_parameters():
+                if name.endswith("gate.bias"):
+                    parameter.add_(config.gate_bias)
+
+    def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
+        """Learn the spelling of all words; see `Prepared`."""
+        del stream, seed
+        self.words.codes_VC.copy_(spelled(vocabulary.tokens, self.config.word_length))
+
+    def initial_state(self, batch_size: int) -> LSTMState:
+        """The LSTM's at the start of a text."""
+        return self.lstm.initial_state(batch_size)
+
+    def forward(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        return self.lstm(tokens, state)  # type: ignore[no-any-return]
+
+    def scores_and_hidden(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, Tensor, LSTMState]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        return self.lstm.scores_and_hidden(tokens, state)
+
+    def loss(
+        self, tokens: Tensor, state: LSTMState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, LSTMState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        return self.lstm.loss(tokens, state, scored, advance)
+
+    def next_log_probs(self, state: LSTMState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        return self.lstm.next_log_probs(state)
+
+
+def spelled(words: Sequence[str], length: int) -> Tensor:
+    """The bytes of each word between its marks, cut after `length`, filled to the same number.
+
+    >>> spelled(["a", "né"], 2).tolist()
+    [[254, 97, 255, 0], [254, 110, 195, 255]]
+    """
+    rows = [(BEGIN + word.encode()[:length] + END).ljust(length + 2, FILL) for word in words]
+    return torch.frombuffer(bytearray(b"".join(rows)), dtype=torch.uint8).view(len(words), length + 2)

@@ -1,0 +1,48 @@
+"""Presets of AWD-LSTM.
+
+[A] Merity et al. (2017), arXiv 1708.02182, section 5, and its code, github.com/salesforce/awd-lstm-lm.
+[R] The code's README: what differs from the paper after an error in its dropout was mended.
+[O] Ours: no paper says.
+"""
+
+from __future__ import annotations
+
+from ps_models.presets.preset import SEGMENTS, SMALL_TRAINING, Preset
+
+TRAINING = {
+    **SEGMENTS,
+    "batch_size": 20,  # [R] [A] has 40
+    "stride": 70,  # [A]
+    "random_strides": True,  # [A]
+    "optimizer": "asgd",  # [A]
+    "averaging_interval": 5,  # [A] n of NT-ASGD
+    "learning_rate": 30.0,  # [A]
+    "weight_decay": 1.2e-6,  # [A] the code's
+    "clip": 0.25,  # [A]
+    "loss": "token",  # [A] the code's
+    "schedule": "constant",  # [A]
+    "epochs": 500,  # [R] [A] has 750
+    "patience": 0,  # [A]
+}
+
+AWD_LSTM_PRESETS = {
+    "small": Preset(
+        about="E = 200, H = 400, lighter dropouts; a budget of 4 epochs",
+        model={  # [O] a tenth to a half of [A]'s: four epochs do not overfit
+            "embedding_size": 200,
+            "hidden_size": 400,
+            "type_dropout": 0.0,
+            "input_dropout": 0.1,
+            "layer_dropout": 0.1,
+            "output_dropout": 0.2,
+            "weight_dropout": 0.2,
+        },
+        training={**SMALL_TRAINING, "random_strides": True},  # [O]
+    ),
+    "ptb": Preset(about="the paper's, 24 M parameters, PTB 60.0 / 57.3", training=TRAINING),
+    "wikitext-2": Preset(
+        about="the paper's, 33 M parameters, WikiText-2 68.6 / 65.8",
+        model={"input_dropout": 0.65, "layer_dropout": 0.2},  # [A] [R]
+        training={**TRAINING, "batch_size": 80, "epochs": 750},  # [A]
+    ),
+}
