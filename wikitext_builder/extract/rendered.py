@@ -22,6 +22,7 @@ from wikitext_builder.extract.page import language_of, layout
 from wikitext_builder.extract.sections import SECTION_MODES, select
 from wikitext_builder.extract.tags import BLOCKS
 from wikitext_builder.extract.trim import CONTROLS, POINTS
+from wikitext_builder.languages import LANGUAGES
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
 PIECE = 1 << 16  # characters: libxml2 reads a piece to its end before the walker's refusal is heard
@@ -57,7 +58,10 @@ FORMULAS = frozenset(["mwe-math-element", "mwe-math-fallback-image-inline", "tex
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is the title's alone
 NO_CONTENT = frozenset(["br", "hr", "img", "wbr"])
+# What {{'}} and its kin put around an apostrophe, which is no space between words.
+PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
+TEMPLATES = tuple(sorted({f"{name}:" for one in LANGUAGES.values() for name in one.template_namespaces}))
 # Where the article stands in a page with a skin around it: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
@@ -222,7 +226,7 @@ class Walker:
 
     def flush(self) -> None:
         """What has come is a heading, or a paragraph for each of its lines."""
-        text = LISTEN.sub(GONE, "".join(self.pieces))
+        text = PADDED.sub(r"\1", LISTEN.sub(GONE, "".join(self.pieces)))
         level, self.heading = self.heading, 0
         self.pieces, self.after_reference = [], False
         if level:
@@ -254,6 +258,12 @@ def replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
         return GONE
     if "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"]):
         return GONE
-    if "new" in classes and attributes.get("title", "").startswith(("Template:", "File:")):
-        return GONE  # the link that stands for a template or a picture which the wiki does not have
-    return None
+    return GONE if "new" in classes and stands_for_what_is_missing(attributes) else None
+
+
+def stands_for_what_is_missing(attributes: Mapping[str, str]) -> bool:
+    """Whether a red link stands for a template or a picture which the wiki does not have.
+
+    A link to the page of a missing picture has a label; only that of the picture itself leads to an upload.
+    """
+    return attributes.get("title", "").startswith(TEMPLATES) or "wpDestFile=" in attributes.get("href", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, text
 
 
@@ -11,6 +12,11 @@ def _spaces(call: Call) -> str:
 
 
 _DASH = " – "
+# Letters that templates are named after, as wtf_wikipedia 10 lists them.
+GREEK = {
+    "Gamma": "γ", "Epsilon": "ε", "Theta": "θ", "Kappa": "κ", "Lambda": "λ", "Xi": "ξ", "Sigma": "σ",
+    "Tau": "τ", "Upsilon": "υ", "Varphi": "φ",
+}  # fmt: skip
 
 CHARACTERS: dict[str, Macro] = {
     "!": text("|"),
@@ -55,6 +61,18 @@ CHARACTERS: dict[str, Macro] = {
     "Zwj": text(""),
     "Zwnbsp": text(""),
     "Thinsp": text(" "),
+    **dict.fromkeys(
+        listed("Thin space; Thinspace; Hair space; Hairspace; Figure space; Quad; Gap; Indent"), text(" ")
+    ),
+    "Non breaking hyphen": text("‑"),
+    "Nbhyph": text("‑"),
+    "Pipe": text("|"),
+    "Colon": text("&#58;"),
+    "^": text("^"),
+    "Ampersand": text("&amp;"),
+    "Section sign": text("§"),
+    **{name: text(letter) for name, letter in GREEK.items()},
+    **dict.fromkeys(listed("Spndash; Spndsp; Sndashs; Spndashsp"), text(_DASH)),
     "Hairsp": text(" "),
     "Hsp": text(" "),
     "Ensp": text(" "),

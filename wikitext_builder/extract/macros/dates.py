@@ -136,7 +136,7 @@ def as_of(call: Call) -> str | None:
     if not shown:
         when = written(*values, day_comes_first=day_comes_first)
         if when is None:
-            when = " ".join(value for value in reversed(values) if value)
+            when = values[0]  # what stands where a month should is not shown
         words = "since" if call.get("since") else "as of"
         if call.get("bare"):
             return when + call.get("post")
@@ -276,6 +276,10 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Start date and age": start_and_age,
     "Age": age,
     "Age in years": age,
+    **dict.fromkeys(
+        listed("MLB Year; MLB year; Mlb year; NHL Year; WNBA Year; MLS Year; NLDS year; ALDS year"), first
+    ),
+    "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
     **dict.fromkeys(listed("As of; Asof; AsOf; As Of"), as_of),
     "Updated": around("(as of ", ")"),
     **dict.fromkeys(listed("Circa; Ca.; Ca; Approx; C.; C"), circa),

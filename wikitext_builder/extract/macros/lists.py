@@ -44,13 +44,22 @@ def collapsible(call: Call) -> str | None:
     return (f"\n\n{title}" if title else "") + (one_a_line(call) or "")
 
 
+def names_and_authors(call: Call) -> str | None:
+    """`Genus species Linnaeus, 1758`, a line each: names and authors in turn."""
+    values = call.positional()
+    pairs = zip(values[::2], [*values[1::2], ""], strict=False)
+    return "".join(f"\n* {name} {author}" for name, author in pairs if name) + "\n"
+
+
 LISTS: dict[str, Macro] = {
+    **dict.fromkeys(listed("Species list; Specieslist; Linked species list; Taxon list"), names_and_authors),
     **dict.fromkeys(
         listed(
             """
 Plainlist; Plain list; Unbulleted list; Ubl; Ublist; Ubt; Unbullet; Vunblist; Bulleted list;
 Blist; Bulletlist; Ordered list; Olist; Unordered list; Numbered list; Bulleted; Nblist; Ubil;
-Indented plainlist; Ubli; Columns-list; Colist; Cmn; Div col content; Glossary
+Indented plainlist; Ubli; Unbulletedlist; Nonbulleted list; Collist; Columnslist; Columns-list;
+Colist; Cmn; Div col content; Glossary
 """
         ),
         one_a_line,

@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, around, first
+from wikitext_builder.extract.macros.spelling import in_words, ordinal_in_words
 
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 
@@ -127,6 +128,18 @@ def ordinal(call: Call) -> str | None:
     return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 
 
+def words_of_number(call: Call) -> str | None:
+    """`twenty-one`."""
+    return in_words(call.get("1")) or None
+
+
+def words_of_ordinal(call: Call) -> str | None:
+    """`twenty-first`."""
+    value = call.get("1")
+    plain = value.isdecimal() and value.isascii() and len(value) < 16
+    return ordinal_in_words(int(value)) if plain else None
+
+
 def indian_rupees(call: Call) -> str | None:
     """`₹15 crore`, with the conversion that the page shows left out: its rate is not in the page."""
     size = {"b": " billion", "m": " million", "c": " crore", "l": " lakh", "k": "000"}.get(call.get("2"), "")
@@ -162,6 +175,8 @@ Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma
     "Round": rounded,
     "Rnd": rounded,
     "Decimals": rounded,
+    **dict.fromkeys(listed("Number to word; Numtext; Spellnum; Spell number"), words_of_number),
+    "Ordinal to word": words_of_ordinal,
     "Ordinal": ordinal,
     "Ord": ordinal,
     "Formatprice": billions,
@@ -192,6 +207,17 @@ Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma
     "ILS": money("₪"),
     "Swiss franc": money("CHF "),
     "CHF": money("CHF "),
+    **dict.fromkeys(listed("Indian Rupee symbol; Indian rupee symbol; Indian rupees"), money("₹")),
+    **dict.fromkeys(listed("₱; Peso; Php; Philippine pesos"), money("₱")),
+    **dict.fromkeys(listed("SGD; S$"), money("S$")),
+    **dict.fromkeys(listed("BRL; R$; Brazilian real"), money("R$")),
+    **dict.fromkeys(listed("BDT; ৳"), money("৳")),
+    **dict.fromkeys(listed("NIS; Shekel; Sheqel"), money("₪")),
+    **dict.fromkeys(listed("Ruble; Russian ruble"), money("₽")),
+    **dict.fromkeys(listed("SK won; South Korean won"), money("₩")),
+    **dict.fromkeys(listed("₺; Turkish lira"), money("₺")),
+    **dict.fromkeys(listed("₦; Naira"), money("₦")),
+    **dict.fromkeys(listed("₴; Hryvnia"), money("₴")),
     "Currency": currency,
     "Formatnum-": first,
     "Roman-": first,

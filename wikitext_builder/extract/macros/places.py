@@ -71,7 +71,6 @@ PLACES: dict[str, Macro] = {
     "Airreg": lambda call: "".join(call.positional()[:2]) + call.get("3"),
     "24hLM": first,
     "BVG lines": first,
-    "Lse": around("LSE: ", ""),
     "ISE": lambda call: f"ISE: {call.get('2')}" if call.get("2") else None,
     "EC number": around("EC ", ""),
     **dict.fromkeys(listed("Lcons; Dp; Hittite"), first),

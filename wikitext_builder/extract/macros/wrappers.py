@@ -73,6 +73,11 @@ def verse(call: Call) -> str | None:
     return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
 
 
+def interlinear(call: Call) -> str | None:
+    """A sentence of a language, its gloss and its translation, a line each."""
+    return "\n\n" + "\n\n".join(value for value in call.positional() if value) + "\n\n"
+
+
 def marriage(call: Call) -> str | None:
     """`Jane Doe (m. 1990; div. 2000)`: the years of the dates."""
     spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
@@ -129,7 +134,10 @@ text; Trim; Lc; Mbox text; DISPLAYTITLE; Citation needed span; Cn span; Fact spa
 Reference necessary; Clarify span; Disputed span; Dubious span; Weasel span; Or span; Update span;
 Page numbers needed span; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom; Wrap;
 Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite; Columns-list;
-Small caps; Smallcaps2; Uc; Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
+Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Lower; Splitspan;
+Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
+Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
+Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
 Silver; Dim; Yellow text; Strikethrough; Nodeco
 """
         ),
@@ -139,7 +147,7 @@ Silver; Dim; Yellow text; Strikethrough; Nodeco
         listed(
             """
 Fontcolor; Font color; Color; Fgcolor; Font; Background color; Bg; Bgcolor; Text color; Colored
-link; Colour; Font size
+link; Colour; Font size; Colored text
 """
         ),
         last,
@@ -147,7 +155,7 @@ link; Colour; Font size
     **dict.fromkeys(
         listed(
             """
-Lang-text; Rtl-para; Font text; Rtl-lang; Script-text; Lang-t
+Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lang-t
 """
         ),
         second,
@@ -204,6 +212,11 @@ Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; I
     "Grapheme": around("⟨", "⟩"),
     "Orthography": around("⟨", "⟩"),
     "Bra-ket": lambda call: f"⟨{call.get('1')}|{call.get('2')}⟩",
+    "Bra": around("⟨", "|"),
+    "Ket": around("|", "⟩"),
+    "Langnf": lambda call: call.get("2"),
+    "Interlinear": interlinear,
+    "Gcl": second_or_first,
     "Bracket": around("&#91;", "&#93;"),
     "Brackets": around("&#91;", "&#93;"),
     "Brace": around("&#123;", "&#125;"),
