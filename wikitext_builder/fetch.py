@@ -77,35 +77,53 @@ def fetch(
     store.want(code, selected.wanted)
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
-    counts: Counter[str] = Counter(one.reason for one in selected.rejected)
-    fetched = redirects = done = 0
+    done = fetch_missing(store, wikipedia, todo, selected.locked, progress)
+    return FetchReport(
+        selected=len(selected.wanted) + len(selected.rejected),
+        present=len(selected.wanted) - len(todo),
+        fetched=done.fetched,
+        redirects=done.redirects,
+        rejected=dict(sorted((done.rejected + Counter(one.reason for one in selected.rejected)).items())),
+        requests=wikipedia.requests - requests_before,
+        warnings=tuple(sorted(wikipedia.warnings)),
+    )
 
-    def ask(batch: tuple[Wanted, ...]) -> Outcome:
-        return ask_for(wikipedia, batch, selected.locked)
 
-    wikipedia.on_wait = lambda why: progress("fetching", done, len(todo), why)
-    for outcome in wikipedia.map(ask, batches(todo)):
-        fetched += store.add(
-            code,
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What batches came to so far."""
+
+    settled: int = 0
+    fetched: int = 0
+    redirects: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)  # by reason
+
+
+def fetch_missing(
+    store: Store,
+    wikipedia: Wikipedia,
+    todo: Sequence[Wanted],
+    locked: Mapping[int, Revision],
+    progress: Progress = no_progress,
+) -> Tally:
+    """Ask for what the store has not, and keep each batch's answer in one transaction."""
+    tally = Tally()
+    wikipedia.on_wait = lambda why: progress("fetching", tally.settled, len(todo), why)
+    for outcome in wikipedia.map(lambda batch: ask_for(wikipedia, batch, locked), batches(todo)):
+        tally.fetched += store.add(
+            wikipedia.language.code,
             outcome.pages,
             source=wikipedia.api,
             settled=outcome.settled,
             rejected=outcome.rejected,
             redirects=outcome.redirects,
         )
-        redirects += len(outcome.redirects)
-        counts.update(one.reason for one in outcome.rejected)
-        done += len(outcome.settled)
-        progress("fetching", done, len(todo), f"{counts.total()} rejected" if counts else "")
-    return FetchReport(
-        selected=len(selected.wanted) + len(selected.rejected),
-        present=len(selected.wanted) - len(todo),
-        fetched=fetched,
-        redirects=redirects,
-        rejected=dict(sorted(counts.items())),
-        requests=wikipedia.requests - requests_before,
-        warnings=tuple(sorted(wikipedia.warnings)),
-    )
+        tally.redirects += len(outcome.redirects)
+        tally.rejected.update(one.reason for one in outcome.rejected)
+        tally.settled += len(outcome.settled)
+        refused = tally.rejected.total()
+        progress("fetching", tally.settled, len(todo), f"{refused} rejected" if refused else "")
+    return tally
 
 
 def check_wiki(store: Store, wikipedia: Wikipedia) -> None:

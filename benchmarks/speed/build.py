@@ -70,7 +70,7 @@ def tree(root: int) -> list[int]:
         for task in Path(f"/proc/{found[index]}/task").glob("*"):
             try:
                 found += map(int, (task / "children").read_text().split())
-            except OSError:
+            except (FileNotFoundError, ProcessLookupError):  # it ended after it was listed
                 continue
         index += 1
     return found
@@ -79,12 +79,11 @@ def tree(root: int) -> list[int]:
 def pss(pid: int) -> int:
     """Proportional set size in bytes; 0 where the process has gone."""
     try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # it ended after it was listed
+        return 0
+    lines = (line.split() for line in rollup.splitlines())
+    return next((int(words[1]) * 1024 for words in lines if words[0] == "Pss:"), 0)
 
 
 def disk_usage(folder: Path) -> int:
@@ -94,7 +93,7 @@ def disk_usage(folder: Path) -> int:
         for name in names:
             try:
                 total += (Path(parent) / name).stat().st_size
-            except OSError:
+            except FileNotFoundError:  # renamed or removed since the folder was listed
                 continue
     return total
 
