@@ -5,8 +5,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Root may write everywhere; a test of what cannot be written takes that right away from its child process.
 WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else ()

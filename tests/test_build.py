@@ -137,26 +137,38 @@ def test_the_small_dataset_has_the_valid_and_test_articles_of_the_large_one(buil
 
 BUILD = """
 import sys
+import time
+from itertools import count
 from pathlib import Path
 from tests.test_build import plan_of
 from wikitext_builder.build import build
 from wikitext_builder.workers import Processes, Serial
 if __name__ == "__main__":
+    workers, hold, lines = int(sys.argv[3]), int(sys.argv[4]), count(1)
     def progress(stage, done, total, note=""):
         print(stage, done, flush=True)
-    workers = int(sys.argv[3])
+        if next(lines) == hold:
+            time.sleep(600)
     runner = Processes(workers) if workers > 1 else Serial()
     build(plan_of(Path(sys.argv[1]), Path(sys.argv[2])), progress, runner=runner)
 """
 
 
 def started_build(
-    store: Path, out: Path, tmp_path: Path, *, workers: int, before: tuple[str, ...] = (), **options
+    store: Path,
+    out: Path,
+    tmp_path: Path,
+    *,
+    workers: int,
+    hold: int = 0,
+    before: tuple[str, ...] = (),
+    **options,
 ) -> subprocess.Popen[str]:
+    """A build in a process of its own; after line `hold` of its progress it waits to be killed."""
     script = tmp_path / "run_build.py"  # a file: spawned workers import the main module again
     script.write_text(BUILD)
     return subprocess.Popen(
-        [*before, sys.executable, script, store, out, str(workers)],
+        [*before, sys.executable, script, store, out, str(workers), str(hold)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -171,7 +183,7 @@ def test_a_killed_build_leaves_no_dataset_and_the_next_one_finishes_it(
     built, tmp_path: Path, lines: int
 ) -> None:
     store, out, _ = built
-    child = started_build(store, tmp_path / "out", tmp_path, workers=1)
+    child = started_build(store, tmp_path / "out", tmp_path, workers=1, hold=lines)
     assert child.stdout is not None
     seen = [child.stdout.readline() for _ in range(lines)]
     os.killpg(child.pid, signal.SIGKILL)
@@ -204,7 +216,7 @@ def test_a_build_killed_ten_times_at_random_moments_is_the_same(built, tmp_path:
 
 
 def test_workers_end_when_the_build_is_killed(built, tmp_path: Path) -> None:
-    child = started_build(built[0], tmp_path / "out", tmp_path, workers=2)
+    child = started_build(built[0], tmp_path / "out", tmp_path, workers=2, hold=1)
     assert child.stdout is not None
     child.stdout.readline()
     workers = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
@@ -335,7 +347,7 @@ def test_a_plan_without_pages_is_an_error(built, tmp_path: Path) -> None:
 
 def test_leftovers_of_another_build_are_not_used(built, tmp_path: Path) -> None:
     store, out, _ = built
-    child = started_build(store, tmp_path / "out", tmp_path, workers=1)
+    child = started_build(store, tmp_path / "out", tmp_path, workers=1, hold=1)
     assert child.stdout is not None
     child.stdout.readline()
     os.killpg(child.pid, signal.SIGKILL)

@@ -1,5 +1,7 @@
 """The build on a Dask cluster of real processes: the same bytes, whatever dies."""
 
+import contextlib
+import json
 import os
 import signal
 import socket
@@ -28,16 +30,24 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def address_in(file: Path) -> str:
+    """What a scheduler writes of itself when it listens."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):  # not there or not whole yet
+            return str(json.loads(file.read_text())["address"])
+        time.sleep(0.05)
+    raise AssertionError("the scheduler did not start")
+
+
 class RealCluster:
     """A scheduler and two workers, each a process that can be killed."""
 
     def __init__(self, folder: Path) -> None:
-        self.address = f"tcp://127.0.0.1:{free_port()}"
-        port = self.address.rpartition(":")[2]
-        log = (folder / "dask.log").open("w")
-        self.scheduler = self._start(
-            log, "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"
-        )
+        log, file = (folder / "dask.log").open("w"), folder / "scheduler.json"
+        here = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+        self.scheduler = self._start(log, "scheduler", *here)
+        self.address = address_in(file)
         options = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(folder), "--no-nanny")
         self.workers = [self._start(log, "worker", self.address, *options) for _ in range(2)]
 

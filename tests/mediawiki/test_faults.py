@@ -1,7 +1,5 @@
 """Faults made for real: a busy, broken, lagging or killed server, and connections that are cut."""
 
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.mediawiki.asking import FEATURED, Waits, ask, fetched, lock_text, stored
-from tests.mediawiki.wiki import Wiki, copy, start
+from tests.mediawiki.wiki import Wiki, copy, halted, start
 from wikitext_builder.answers import ApiError
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetch import fetch
@@ -237,7 +235,7 @@ def test_a_slow_drip_is_cut_off(wiki: Wiki, where: str) -> None:
         begin = time.monotonic()
         with ask(api, patience=patience) as wikipedia, pytest.raises(BuilderError, match="2 attempts"):
             wikipedia.request(parameters)
-        assert time.monotonic() - begin < 4.5
+        assert time.monotonic() - begin < 12  # all of it takes half a minute
 
 
 def test_a_silent_server_is_given_up(wiki: Wiki) -> None:
@@ -246,14 +244,8 @@ def test_a_silent_server_is_given_up(wiki: Wiki) -> None:
     patience = Patience(attempts=2, first_wait=0.01, silence=0.5)
     with ask(wiki.api, patience=patience) as wikipedia:
         wikipedia.site()
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            with pytest.raises(BuilderError, match=r"2 attempts.*[Tt]ime"):
-                wikipedia.request(SITE)
-        finally:
-            for pid in workers:
-                os.kill(pid, signal.SIGCONT)
+        with halted(workers), pytest.raises(BuilderError, match=r"2 attempts.*[Tt]ime"):
+            wikipedia.request(SITE)
         assert wikipedia.request(SITE)
 
 

@@ -168,7 +168,7 @@ def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
         begin = time.monotonic()
         with pytest.raises(BuilderError, match=r"2 attempts \(.*not whole"):
             wikipedia.site()
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 8  # all of it takes 20 seconds
 
 
 def test_a_listing_that_does_not_advance_is_an_error(tmp_path: Path) -> None:

