@@ -128,6 +128,27 @@ def test_lock_lists_every_page_and_builds_the_same(store: Path, dataset: Path, t
     assert (out / "manifest.json").read_bytes() == (dataset / "manifest.json").read_bytes()
 
 
+def test_a_lock_of_a_date_and_of_nothing(store: Path, tmp_path: Path) -> None:
+    both = two_revisions(tmp_path)
+    for date, number in (("2016-06-30", "\t11\t"), ("2016-12-31", "\t12\t")):
+        (line,) = call("lock", "--store", both, "--as-of", date).stdout.splitlines()[2:]
+        assert number in line
+    assert "no pages of 'en' up to 2001-01-15" in refused("lock", "--store", both, "--as-of", "2001-01-15")
+    assert "no pages of 'de' to lock" in refused("lock", "--store", store, "--language", "de")
+
+
+def two_revisions(folder: Path) -> Path:
+    """A store with a page at two dates."""
+    store, text = folder / "two.store", "Tea is a drink."
+    pages = [
+        Page(title="Tea", page_id=1, revision_id=11, timestamp="2016-06-01T00:00:00Z", wikitext=text),
+        Page(title="Tea", page_id=1, revision_id=12, timestamp="2016-12-01T00:00:00Z", wikitext=text),
+    ]
+    with Store.create(store) as opened:
+        opened.add("en", pages, source="test")
+    return store
+
+
 def test_a_lock_of_revisions_that_are_not_there_is_refused(store: Path, tmp_path: Path) -> None:
     lock = tmp_path / "titles.lock"
     text = call("lock", "--store", store).stdout
@@ -266,6 +287,63 @@ def test_given_titles_make_up_valid_and_test(store: Path, tmp_path: Path) -> Non
     assert "such as 'Samovar'" in refused("build", "demo", "--store", store, "--out", tmp_path / "b", *given)
 
 
+def test_given_titles_are_all_that_is_asked_of_their_parts(store: Path, tmp_path: Path) -> None:
+    valid, out = tmp_path / "valid.txt", tmp_path / "a"
+    valid.write_text("Tea\nChess\n", encoding="utf-8")
+    arguments = ("build", "demo", "--store", store, "--workers", "1", "--valid-titles", valid)
+    assert "the store has too few" not in call(*arguments, "--out", out).stderr
+    valid.write_text("# none yet\n", encoding="utf-8")
+    assert "names no article" in refused(*arguments, "--out", tmp_path / "b")
+
+
+def test_given_articles_that_are_rejected_are_not_replaced(store: Path, tmp_path: Path) -> None:
+    page = Page(title="Nil", page_id=1, revision_id=1, timestamp="2016-01-01T00:00:00Z", wikitext="{{stub}}")
+    own, valid = tmp_path / "own.store", tmp_path / "valid.txt"
+    own.write_bytes(store.read_bytes())
+    with Store.create(own) as opened:
+        opened.add("en", [page], source="test")
+    valid.write_text("Nil\n", encoding="utf-8")
+    options = ("--valid-titles", valid, "--workers", "1", "--json")
+    result = call("build", "demo", "--store", own, "--out", tmp_path / "a", *options)
+    report = json.loads(result.stdout)
+    assert report["rejected"] == {"no-text": 1}
+    assert {name: counts["articles"] for name, counts in report["manifest"]["splits"].items()} == {
+        "train": 25,
+        "valid": 0,
+        "test": 3,
+    }
+    assert "valid has 0 articles where 1 were given: rejected.jsonl says why" in result.stderr
+
+
+def test_older_revisions_are_counted(tmp_path: Path) -> None:
+    arguments = ("build", "demo", "--store", two_revisions(tmp_path), "--workers", "1")
+    assert "1 older revisions of the same pages" in call(*arguments, "--out", tmp_path / "a").stdout
+    assert "older revisions" not in call(*arguments, "--out", tmp_path / "b", "--as-of", "2016-06-30").stdout
+
+
+def test_an_interrupted_build_is_told_with_what_was_found(store: Path, tmp_path: Path) -> None:
+    from wikitext_builder.workers import Serial
+
+    class Interrupted(Serial):
+        def map(self, function, tasks):
+            yield from super().map(function, tasks)
+            raise KeyboardInterrupt
+
+    from wikitext_builder.build import build
+    from wikitext_builder.plan import Plan
+    from wikitext_builder.recipes import RECIPES
+
+    with Store.open(store) as opened:
+        revisions = opened.revisions("en")
+    plan = Plan(recipe=RECIPES["demo"], store=store, out=tmp_path / "a", revisions=revisions)
+    with pytest.raises(KeyboardInterrupt):
+        build(plan, runner=Interrupted())
+    arguments = ("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
+    result = call(*arguments)
+    assert "an earlier build was interrupted" in result.stderr
+    assert "found      1 shards" in result.stdout
+
+
 def test_parts_that_are_too_small_are_told(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "a"
     result = call("build", "wikitext-2", "--store", store, "--out", out, "--workers", "1")
@@ -277,8 +355,13 @@ def test_build_refuses_what_cannot_be_built(store: Path, dataset: Path, tmp_path
     out = tmp_path / "a"
     assert "no pages of 'de'" in refused("build", "demo", "--store", store, "--out", out, "--language", "de")
     dated = ("--as-of", "2001-01-15")
-    assert "to build from" in refused("build", "demo", "--store", store, "--out", out, *dated)
-    assert "another dataset" in refused("build", "demo", "--store", store, "--out", dataset, "--seed", "x")
+    assert "are younger than 2001" in refused("build", "demo", "--store", store, "--out", out, *dated)
+    said = refused("build", "demo", "--store", store, "--out", dataset, "--seed", "x")
+    assert "another dataset (seed 'wikitext', not 'x')" in said
+    for name in (".", "..", "/"):
+        assert "is no name of a folder" in refused("build", "demo", "--store", store, "--out", name)
+    both = ("--as-of", "2016-01-01", "--lock", tmp_path / "a.lock")
+    assert "take one of the two" in refused("build", "demo", "--store", store, "--out", out, *both)
     assert "no dataset of ours" in refused("build", "demo", "--store", store, "--out", tmp_path)
     assert not out.exists()
 

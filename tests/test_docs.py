@@ -319,10 +319,13 @@ def test_every_reason_of_rejection_is_documented() -> None:
     reasons = set()
     for path in (ROOT / "wikitext_builder").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "RejectedError"
-            if called and isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant):
-                reasons.add(str(node.args[0].value))
-    assert {"too-large", "hidden", "missing"} <= reasons
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            given = node.args[:1] if node.func.id == "RejectedError" else []
+            if node.func.id == "Rejected":
+                given = [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
+            reasons |= {str(one.value) for one in given if isinstance(one, ast.Constant)}
+    assert {"too-large", "hidden", "missing", "invalid-title", "no-title"} <= reasons
     assert [reason for reason in sorted(reasons) if f"`{reason}`" not in page] == []
 
 

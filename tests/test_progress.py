@@ -1,8 +1,11 @@
 """How far a run is: quiet lines for a file, bars for a terminal."""
 
+import contextlib
+import json
 import os
 import pty
 import re
+import threading
 from io import StringIO
 
 from wikitext_builder.progress import QUIET_SECONDS, _quiet_lines, no_progress, shown_progress
@@ -22,6 +25,18 @@ def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> No
     ]
 
 
+def test_a_log_gets_objects() -> None:
+    stream, now = StringIO(), [5.0]
+    report = _quiet_lines(stream, lambda: now[0], as_json=True)
+    report("extract", 0, 2)
+    now[0] = 8.5
+    report("extract", 2, 2, "1 rejected")
+    assert [json.loads(line) for line in stream.getvalue().splitlines()] == [
+        {"stage": "extract", "done": 0, "total": 2, "note": "", "seconds": 0.0},
+        {"stage": "extract", "done": 2, "total": 2, "note": "1 rejected", "seconds": 3.5},
+    ]
+
+
 def test_a_total_that_is_not_known_is_not_told() -> None:
     stream = StringIO()
     with shown_progress(stream) as report:
@@ -32,15 +47,25 @@ def test_a_total_that_is_not_known_is_not_told() -> None:
     assert no_progress("anything", 1, None) is None  # type: ignore[func-returns-value]
 
 
+def read_to_the_end(terminal: int, pieces: list[bytes]) -> None:
+    """What comes of a terminal until its other side is closed, which Linux tells by an error."""
+    with contextlib.suppress(OSError):
+        while piece := os.read(terminal, 1 << 16):
+            pieces.append(piece)
+
+
 def test_a_terminal_gets_bars_with_counts_rate_and_remaining_time() -> None:
     ours, its = pty.openpty()
+    pieces: list[bytes] = []
+    reader = threading.Thread(target=read_to_the_end, args=(ours, pieces))
+    reader.start()
     with os.fdopen(its, "w") as terminal, shown_progress(terminal) as report:
         for done in range(0, 41, 10):
             report("extract", done, 40, "3 [rejected] pages")
         report("listing", 5, None)
-    shown = os.read(ours, 1 << 20).decode()
+    reader.join()
     os.close(ours)
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(pieces).decode())
     assert "extract" in plain
     assert "40/40" in plain
     assert "left" in plain

@@ -175,3 +175,10 @@ def test_a_changed_official_file_does_not_pass(tmp_path: Path) -> None:
     path.chmod(0o644)
     path.write_bytes(path.read_bytes().replace(b" the ", b" thhe ", 1))
     assert wrong(tmp_path) == ["valid words"]
+
+
+def test_a_part_that_is_not_there_is_told(dataset: Path) -> None:
+    for name in ("wiki.test.tokens", MANIFEST):
+        (dataset / name).unlink()
+    (found,) = [check for check in verify(dataset) if check.name == "wiki.test.tokens grammar"]
+    assert (found.passed, found.found) == (None, "the file is not here")

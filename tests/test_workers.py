@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from mwparserfromhell.parser.tokenizer import Tokenizer
 
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.workers import Processes, Serial, time_limit
+from wikitext_builder.workers import Processes, Serial, cores, time_limit
 
 
 def square(number: int) -> int:
@@ -30,6 +32,18 @@ def die_the_first_time(path: Path) -> str:
 
 def refuse(number: int) -> int:
     raise BuilderError(f"task {number} cannot be done")
+
+
+def test_only_the_cores_that_this_process_may_use_are_counted() -> None:
+    may_use = os.sched_getaffinity(0)
+    program = "from wikitext_builder.workers import cores; print(cores())"
+    command = [sys.executable, "-c", program]
+    one = min(may_use)
+    found = subprocess.run(
+        command, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, {one}), check=True
+    )
+    assert found.stdout == b"1\n"
+    assert cores() == len(may_use)
 
 
 def test_each_task_gives_one_result(tmp_path: Path) -> None:
@@ -81,6 +95,9 @@ def test_what_takes_too_long_is_cut_off_and_nothing_of_it_stays() -> None:
     busy(0.4)  # no alarm is left
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # lost in a callback, told again
 def test_a_parser_written_in_python_is_cut_off() -> None:
     started = time.process_time()  # and quadratic on this; its twin in C hears no signal
     with pytest.raises(RejectedError, match="too-slow"), time_limit(0.5):

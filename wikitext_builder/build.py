@@ -159,8 +159,9 @@ def _choose(plan: Plan, usable: set[int]) -> Split:
     return choose(
         usable,
         train=recipe.train_articles,
-        valid=recipe.valid_articles,
-        test=recipe.test_articles,
+        # where all given articles were rejected, others do not take their places
+        valid=0 if plan.given_valid else recipe.valid_articles,
+        test=0 if plan.given_test else recipe.test_articles,
         seed=recipe.seed,
         given_valid=plan.given_valid & usable,
         given_test=plan.given_test & usable,

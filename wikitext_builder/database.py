@@ -138,5 +138,6 @@ def as_builder_error(path: Path) -> Iterator[None]:
             "unable to open database file": "its folder does not exist or cannot be written",
             "database is locked": "another process is writing to it; wait for that one",
             "file is not a database": "it is no store; name another file",
+            "database disk image is malformed": "the file is damaged; fetch or import into a new one",
         }.get(str(error), "the file may be damaged")
         raise BuilderError(f"{path}: {error}; {advice}") from error

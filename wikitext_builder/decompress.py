@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import bz2
 import hashlib
-import os
 import re
 import zlib
 from collections import deque
@@ -22,12 +21,13 @@ from typing import IO, cast
 import zstandard
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.workers import cores
 
 READ = 2**16  # bytes of the file taken at a time
 PIECE = 2**18  # bytes given at a time, at most
 EXPANSION_LIMIT = 2**26  # bytes that READ bytes of a file may become: 1,024 to 1; text stays below 100 to 1
 WINDOW_LIMIT = 2**27  # bytes of memory of a Zstandard frame; `zstd -d` itself refuses more without --long
-THREADS = min(os.cpu_count() or 1, 8)  # the parser takes what some eight unpack
+THREADS = min(cores(), 8)  # the parser takes what some eight unpack
 PART_LIMIT = 2**22  # bytes of a part of a bzip2 file; 100 pages, a stream of Wikimedia's, seldom come near
 UNPACKED_LIMIT = 2**24  # bytes that a part may become ahead of its turn
 # A stream and its first block: https://en.wikipedia.org/wiki/Bzip2#File_format

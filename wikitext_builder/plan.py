@@ -33,6 +33,11 @@ class Plan:
     given_test: frozenset[int] = frozenset()
     work_url: str = ""  # where a cluster's workers leave their results; empty: in `work`, on a common disk
 
+    def __post_init__(self) -> None:
+        """Refuse a path that can be no new folder's name."""
+        if self.out.name in ("", ".."):
+            raise BuilderError(f"{self.out}: is no name of a folder to be made; name a new one")
+
     @property
     def work(self) -> Path:
         """Where the dataset grows until it is whole."""
@@ -85,10 +90,26 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     if not out.exists():
         return None
     manifest = read_manifest(out) if out.is_dir() else None
-    if manifest and Identity(manifest.recipe, manifest.source, manifest.versions) == identity:
+    if manifest is None:
+        raise BuilderError(f"{out}: holds something that is no dataset of ours; name another folder")
+    built = Identity(manifest.recipe, manifest.source, manifest.versions)
+    if built == identity:
         return manifest
-    found = "another dataset" if manifest else "something that is no dataset of ours"
-    raise BuilderError(f"{out}: holds {found}; name another folder or remove this one")
+    raise BuilderError(
+        f"{out}: holds another dataset ({', '.join(_differences(built, identity))}); name another folder or"
+        " remove this one"
+    )
+
+
+def _differences(there: Identity, wanted: Identity) -> Iterator[str]:
+    """What two datasets do not share, in words."""
+    for what in ("recipe", "versions"):
+        one, other = (asdict(identity)[what] for identity in (there, wanted))
+        for name in sorted({*one, *other}):
+            if one.get(name) != other.get(name):
+                yield f"{name} {one.get(name)!r}, not {other.get(name)!r}"
+    if there.source != wanted.source:
+        yield "other pages, given parts or texts of templates"
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -51,13 +52,16 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def shown_progress(stream: TextIO = sys.stderr) -> Iterator[Progress]:
-    """A bar a stage on a terminal; elsewhere a line when a stage starts, each ten seconds, and at its end."""
-    if stream.isatty():
+def shown_progress(stream: TextIO = sys.stderr, *, as_json: bool = False) -> Iterator[Progress]:
+    """A bar a stage on a terminal; elsewhere a line when a stage starts, each ten seconds, and at its end.
+
+    As JSON each line is an object of stage, done, total, note and the seconds since the beginning.
+    """
+    if stream.isatty() and not as_json:
         with _bars(Console(file=stream)) as report:
             yield report
     else:
-        yield _quiet_lines(stream, time.monotonic)
+        yield _quiet_lines(stream, time.monotonic, as_json=as_json)
 
 
 @contextmanager
@@ -83,14 +87,20 @@ def _bars(console: Console) -> Iterator[Progress]:
         yield report
 
 
-def _quiet_lines(stream: TextIO, clock: Callable[[], float]) -> Progress:
+def _quiet_lines(stream: TextIO, clock: Callable[[], float], *, as_json: bool = False) -> Progress:
     last: dict[str, float] = {}
+    started = clock()
 
     def report(stage: str, done: int, total: int | None, note: str = "") -> None:
         now = clock()
         if done == total or stage not in last or now - last[stage] >= QUIET_SECONDS:
             last[stage] = now
             of_total = f"/{total}" if total is not None else ""
-            print(f"{stage}: {done}{of_total}{' ' + note if note else ''}", file=stream, flush=True)
+            line = f"{stage}: {done}{of_total}{' ' + note if note else ''}"
+            if as_json:
+                seconds = round(now - started, 1)
+                found = {"stage": stage, "done": done, "total": total, "note": note, "seconds": seconds}
+                line = json.dumps(found, ensure_ascii=False)
+            print(line, file=stream, flush=True)
 
     return report

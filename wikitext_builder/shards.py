@@ -104,18 +104,21 @@ def _article(one: _Input, task: ShardTask) -> Article:
     )
 
 
+def _checked(article: Article) -> Article:
+    """The article, if it has a title and a text."""
+    if not TITLE.fullmatch(article.lines[1]):
+        raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
+    if not any(line and not heading_level(line) for line in article.lines):
+        raise RejectedError("no-text", "nothing but headings is left of it")
+    return article
+
+
 def _use(one: _Input, task: ShardTask) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
     page = one.page
     try:
         with time_limit(SECONDS_A_PAGE):
-            article = tokenize(_article(one, task), language=task.language)
-        if not TITLE.fullmatch(article.lines[1]):
-            reason, detail = "no-title", f"its title {page.title!r} leaves no word for a heading"
-        elif any(line and not heading_level(line) for line in article.lines):
-            return article
-        else:
-            reason, detail = "no-text", "nothing but headings is left of it"
+            return _checked(tokenize(_article(one, task), language=task.language))
     except RejectedError as error:
         reason, detail = error.reason, error.detail
     except BuilderError:  # of all pages alike

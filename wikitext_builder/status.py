@@ -16,7 +16,7 @@ class StoreStatus:
     language: str
     wiki: str  # what it calls itself; empty where nothing was fetched from an API
     pages: int
-    revisions: int
+    revisions: int  # those besides `pages` are older ones of the same pages or titles, which no build takes
     wanted: int
     missing: int  # wanted, and neither here nor rejected
     rejected: Mapping[str, int]  # by reason

@@ -202,19 +202,18 @@ class Store:
         Two pages that bear one title (a page was moved or made anew between two fetches) count as one: the
         newer revision is taken.
         """
+        rows = sorted(self.all_revisions(language, as_of=as_of), key=lambda r: (r.timestamp, r.revision_id))
+        newest = {row.page_id: row for row in rows}
+        by_title = {row.title: row for row in rows if newest[row.page_id] is row}
+        return sorted(by_title.values(), key=lambda row: row.page_id)
+
+    def all_revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
+        """Every revision that is here (and not after a date), in the order of page and revision ids."""
         query = (
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
-            " WHERE language = ? AND timestamp <= ? ORDER BY timestamp, revision_id"
+            " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
         )
-        rows = self._read(query, (language, as_of or "9"))
-        newest = {row[1]: row for row in rows}
-        by_title = {row[0]: row for row in sorted(newest.values(), key=lambda row: (row[3], row[2]))}
-        return [_revision(row) for row in sorted(by_title.values(), key=lambda row: row[1])]
-
-    def all_revisions(self, language: str) -> list[Revision]:
-        """Every revision that is here, in the order of page and revision ids."""
-        query = "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions WHERE language = ?"
-        return [_revision(row) for row in self._read(f"{query} ORDER BY page_id, revision_id", (language,))]
+        return [_revision(row) for row in self._read(query, (language, as_of or "9"))]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
         """The pages of these revisions, in the order asked for, read one by one.

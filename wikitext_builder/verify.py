@@ -46,6 +46,11 @@ def verify(directory: Path) -> list[Check]:
     manifest = read_manifest(directory)
     checks = [*_hashes(directory, manifest)]
     counts: dict[str, Counter[str]] = {}
+    checks += [
+        Check(name=f"{path.name} grammar", passed=None, found="the file is not here")
+        for name, path in splits.items()
+        if name not in present
+    ]
     for name, path in present.items():
         grammar = _guarded(f"{path.name} grammar", partial(_grammar, path))
         checks.append(grammar)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -24,6 +25,11 @@ MAX_BROKEN_POOLS = 5  # a worker that dies so often dies of its task, not of cha
 # garbage collector is lost.
 SECONDS_AGAIN = 1.0
 AHEAD = 2  # tasks handed out a worker: enough to keep it busy, few enough to lose little
+
+
+def cores() -> int:
+    """How many cores this process may use: a container or `taskset` may give fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class Runner(Protocol):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +20,11 @@ from wikitext_builder.progress import shown_progress
 from wikitext_builder.recipes import RECIPES, SOURCES, Recipe
 from wikitext_builder.split import SPLITS
 from wikitext_builder.store import Revision, Store
-from wikitext_builder.workers import Processes, Runner, Serial
+from wikitext_builder.workers import Processes, Runner, Serial, cores
+
+if TYPE_CHECKING:
+    from wikitext_builder.build import BuildReport
+    from wikitext_builder.plan import Plan
 
 SMALL = 64  # pages: one process is through with them before others have started
 
@@ -71,7 +74,7 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    default=os.cpu_count() or 1,
+    default=cores(),
     show_default="one a core",
     help="Processes.",
 )
@@ -104,7 +107,7 @@ def build(
     from wikitext_builder.tokenizer import tokenizer
 
     tokenizer(language)  # a language without Moses' rules is refused before the work, not at each page
-    revisions = _chosen_revisions(store_path, language, as_of, lock_path)
+    revisions, older = _chosen_revisions(store_path, language, as_of, lock_path)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid & given_test:
         raise BuilderError(
@@ -121,23 +124,39 @@ def build(
         work_url=work_url,
     )
     if plan.work.exists() and not as_json:
-        click.echo(f"{plan.work}: an earlier build was interrupted; going on with what it made", err=True)
-    with _runner(len(revisions), workers, scheduler) as (runner, here), shown_progress() as progress:
+        click.echo(
+            f"{plan.work}: an earlier build was interrupted; going on with what it made, if that was of the"
+            " same pages and options",
+            err=True,
+        )
+    with (
+        _runner(len(revisions), workers, scheduler) as (runner, here),
+        shown_progress(as_json=as_json) as progress,
+    ):
         report = build_dataset(plan, progress, runner=runner, here=here)
-    _warn_of_small_parts(plan.recipe, report.manifest.splits)
+    _warn_of_small_parts(plan, report.manifest.splits)
     if as_json:
-        counters = {"rejected": dict(report.rejected), "left_out": dict(report.left_out)}
+        counters = {"rejected": dict(report.rejected), "left_out": dict(report.left_out), "older": older}
         click.echo(json.dumps(asdict(report) | counters))  # asdict breaks a Counter in Python 3.11
-        return
+    else:
+        _print_report(out, report, older)
+
+
+def _print_report(out: Path, report: BuildReport, older: int) -> None:
     click.echo(f"{out}: {'is built already' if report.already_built else 'built'}")
     for name in SPLITS:
         counts = report.manifest.splits[name]
         click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
     click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
-    if not report.already_built:
-        _print_report(report.pages, report.wikitext_bytes, report.seconds)
-        click.echo(f"  rejected   {listed(report.rejected)}")
-        click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
+    if report.already_built:
+        return
+    _print_speed(report.pages, report.wikitext_bytes, report.seconds)
+    if report.shards_found:
+        click.echo(f"  found      {report.shards_found:,} shards of pages that an interrupted build had made")
+    if older:
+        click.echo(f"  passed by  {older:,} older revisions of the same pages or titles")
+    click.echo(f"  rejected   {listed(report.rejected)}")
+    click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
 
 
 @contextmanager
@@ -155,15 +174,16 @@ def _runner(pages: int, workers: int, scheduler: str | None) -> Iterator[tuple[R
         yield stack.enter_context(Cluster(scheduler)), here
 
 
-def _warn_of_small_parts(recipe: Recipe, splits: Mapping[str, SplitCounts]) -> None:
+def _warn_of_small_parts(plan: Plan, splits: Mapping[str, SplitCounts]) -> None:
     """A store with too few pages gives smaller parts: that is no error, but nobody should miss it."""
+    given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
     for name in SPLITS:
-        wanted, found = getattr(recipe, f"{name}_articles") or 1, splits[name].articles
+        found, said = splits[name].articles, given.get(name, 0)
+        wanted = said or getattr(plan.recipe, f"{name}_articles") or 1
         if found < wanted:
-            click.echo(
-                f"{name} has {found:,} articles where {recipe.name} wants {wanted:,}: the store has too few",
-                err=True,
-            )
+            who = f"{wanted:,} were given: rejected.jsonl says why the others are not there"
+            few = f"{plan.recipe.name} wants {wanted:,}: the store has too few"
+            click.echo(f"{name} has {found:,} articles where {who if said else few}", err=True)
 
 
 def _recipe(name: str, language: str, changes: Mapping[str, int | str | None]) -> Recipe:
@@ -171,7 +191,7 @@ def _recipe(name: str, language: str, changes: Mapping[str, int | str | None]) -
     return replace(RECIPES[name], language=language, **fields)
 
 
-def _print_report(pages: int, size: int, seconds: dict[str, float]) -> None:
+def _print_speed(pages: int, size: int, seconds: dict[str, float]) -> None:
     total = sum(seconds.values())
     speed = f"{pages / total:.1f} pages/s, {size / 1e6 / total:.2f} MB/s of wikitext"
     stages = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in seconds.items())
@@ -180,13 +200,23 @@ def _print_report(pages: int, size: int, seconds: dict[str, float]) -> None:
 
 def _chosen_revisions(
     store_path: Path, language: str, as_of: str | None, lock_path: Path | None
-) -> list[Revision]:
+) -> tuple[list[Revision], int]:
+    """What to build from, and how many revisions are passed by because newer ones are taken."""
     from wikitext_builder.lock import read_lock
     from wikitext_builder.selection import parse_date
 
+    if as_of and lock_path:
+        raise BuilderError("--as-of and --lock: a lock file names its revisions; take one of the two")
     with Store.open(store_path) as store:
         if lock_path is None:
-            return store.revisions(language, as_of=parse_date(as_of) if as_of else None)
+            date = parse_date(as_of) if as_of else None
+            revisions = store.revisions(language, as_of=date)
+            if as_of and not revisions and store.revisions(language):
+                raise BuilderError(
+                    f"{store_path}: all its revisions of {language!r} are younger than {as_of};"
+                    f" `wikitext-builder fetch --as-of {as_of}` gets those of that date"
+                )
+            return revisions, len(store.all_revisions(language, as_of=date)) - len(revisions)
         wanted = read_lock(lock_path, language=language)
         here = {revision.revision_id: revision for revision in store.all_revisions(language)}
     absent = [revision for revision in wanted if here.get(revision.revision_id) != revision]
@@ -195,7 +225,7 @@ def _chosen_revisions(
             f"{lock_path}: {len(absent)} of its {len(wanted)} revisions are not in {store_path} as it says,"
             f" such as {absent[0].revision_id} of {absent[0].title!r}; fetch them: --select lock:{lock_path}"
         )
-    return wanted
+    return wanted, 0
 
 
 def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
@@ -204,6 +234,8 @@ def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[i
     from wikitext_builder.selection import read_titles
 
     names, bad = read_titles(titles)
+    if not names and not bad:
+        raise BuilderError(f"{titles}: names no article; write titles, one a line")
     by_title = {revision.title: revision.page_id for revision in revisions}
     absent = [name for name in names if name not in by_title] + [one.title for one in bad]
     if absent:

@@ -77,7 +77,7 @@ def fidelity(
     with ExitStack() as stack:
         wikipedia = stack.enter_context(_wiki(api, language, contact)) if api else None
         store = stack.enter_context(Store.open(store_path)) if store_path else None
-        progress = stack.enter_context(shown_progress())
+        progress = stack.enter_context(shown_progress(as_json=as_json))
         sources = _sources(pages, store, language, title)
         last: list[Source] = []
         found = measure(

@@ -17,7 +17,7 @@ store_option = click.option("--store", "store_path", type=FILE, required=True, h
 language_option = click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
 
 
 def listed(counts: Mapping[str, int]) -> str:

@@ -72,7 +72,7 @@ def fetch(
             Wikipedia(address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel)
         ) as wikipedia,
         Store.create(store_path) as store,
-        shown_progress() as progress,
+        shown_progress(as_json=as_json) as progress,
     ):
         report = fetch_pages(store, wikipedia, chosen, as_of=date, limit=limit, progress=progress)
         expanded = expand_templates(store, wikipedia, progress=progress) if expand else None
@@ -121,7 +121,7 @@ def import_(
 
     with Store.create(store_path) as store:
         for path in dumps:
-            with shown_progress() as progress:
+            with shown_progress(as_json=as_json) as progress:
                 report = import_dump(
                     store,
                     path,
@@ -168,16 +168,24 @@ def status(store_path: Path, as_json: bool) -> None:
 @click.command()
 @store_option
 @language_option
-def lock(store_path: Path, language: str) -> None:
-    """Write the lock file of a store to stdout: which revisions it holds.
+@click.option("--as-of", help="The newest revisions of the store that are not after this date.")
+def lock(store_path: Path, language: str, as_of: str | None) -> None:
+    """Write the lock file of a store to stdout: the newest revision of each page.
 
     Whoever fetches by this file and builds the same recipe gets the same bytes.
     """
     from wikitext_builder.lock import write_lock
+    from wikitext_builder.selection import parse_date
 
     with Store.open(store_path) as store:
+        revisions = store.revisions(language, as_of=parse_date(as_of) if as_of else None)
+        if not revisions:
+            raise BuilderError(
+                f"{store_path}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
+                " `wikitext-builder status` says what is there"
+            )
         write_lock(
-            store.revisions(language),
+            revisions,
             sys.stdout,
             language=language,
             wiki=store.progress(f"{language} wiki") or "-",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extract.markers import FORMULA
+from wikitext_builder.extract.markers import BREAK, FORMULA
 from wikitext_builder.extract.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; what is nested deeper is an attack
@@ -24,6 +24,7 @@ TOKEN = re.compile(
     rf"<(?P<opaque>{'|'.join(sorted(OPAQUE_TAGS))})(?=[\s/>])[^<>]*>",
     re.IGNORECASE,
 )
+DISPLAYED = re.compile(r"\bdisplay\s*=\s*[\"']?block", re.IGNORECASE)  # of a formula: a paragraph of its own
 STARTS_LINE = ("{|", "*", "#", ":", ";")
 LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "})
 
@@ -181,7 +182,9 @@ class Expander:
         if match[0].endswith("/>") or end < 0:
             return match.end()
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
-        self.top.append(Expanded(opaque_text(name, content)))
+        shown = opaque_text(name, content)
+        displayed = shown == FORMULA and DISPLAYED.search(match[0])
+        self.top.append(Expanded(f"{BREAK}{shown}{BREAK}" if displayed else shown))
         return end
 
     def close(self, marks: str, start: int) -> int:

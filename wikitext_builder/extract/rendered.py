@@ -211,6 +211,9 @@ class Walker:
         """Leaves an element out, with a mark where it stood."""
         if tag in BLOCKS and tag != "figure":
             self.flush()
+            if mark == FORMULA:  # displayed: a paragraph of its own
+                self.pieces.append(mark)
+                self.flush()
         elif mark:
             self.pieces.append(mark)
         else:
