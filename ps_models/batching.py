@@ -25,7 +25,7 @@ class Chunk:
     """What one update reads."""
 
     tokens: Tensor  # int64, (batch, lookback + scored)
-    shorter: Tensor  # bool, (batch,): rows that end one token earlier, their last one being padding
+    shorter: Tensor  # bool, (batch,): rows that end one token earlier, with padding as their last; on the CPU
     scored: int
     advance: int  # how many tokens the state moves on by, to be where the next chunk begins
 
@@ -39,7 +39,7 @@ class Chunk:
         if not self.shorter.any():
             return nats.sum()
         ends = torch.zeros_like(nats, dtype=torch.bool)
-        ends[:, -1] = self.shorter
+        ends[:, -1] = self.shorter.to(nats.device)
         return nats.masked_fill(ends, 0.0).sum()
 
 
@@ -48,7 +48,7 @@ class Rows:
     """A stream cut into rows; all rows, or those that one process owns."""
 
     tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
-    shorter: Tensor  # bool, (batch,): rows of time - 1 tokens
+    shorter: Tensor  # bool, (batch,): rows of time - 1 tokens; on the CPU, where it is decided by
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -69,6 +69,10 @@ class Rows:
                 f"{len(self)} rows cannot be shared by {ranks} processes; set batch_size to a multiple"
             )
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
+
+    def to(self, device: torch.device) -> Rows:
+        """The same with its tokens on a device: chunks are views of them, and none is copied there later."""
+        return Rows(self.tokens.to(device), self.shorter)
 
     def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
         """The chunks of an epoch in order, from the `start`-th on.

@@ -97,9 +97,25 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--save-minutes", default=5.0, help="Between two checkpoints within an epoch.")
 @click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates a line of the log.")
 @click.option("--max-updates", type=click.IntRange(min=1), help="Stop there, saved, to go on later.")
+@click.option(
+    "--max-minutes", type=click.FloatRange(min=0), help="Stop after so many, saved, to go on later."
+)
+@click.option(
+    "--cuda-graphs/--no-cuda-graphs",
+    default=None,
+    help="Replay updates as graphs, not kernel by kernel; by default where one GPU and the model allow it.",
+)
 @click.option("--tensorboard", "log_events", is_flag=True, help="Also write TensorBoard's events.")
 @device_option
-def train(*, model: str, data: Path, out: Path, save_minutes: float, **options: Any) -> None:  # noqa: ANN401
+def train(
+    *,
+    model: str,
+    data: Path,
+    out: Path,
+    save_minutes: float,
+    max_minutes: float | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
     In --out: last.safetensors (to go on from), best.safetensors (to use), updates.jsonl, epochs.csv.
@@ -113,6 +129,7 @@ def train(*, model: str, data: Path, out: Path, save_minutes: float, **options: 
             processes=processes,
             progress=shown if processes.rank == 0 else no_progress,
             save_seconds=save_minutes * 60,
+            max_seconds=None if max_minutes is None else max_minutes * 60,
             **options,
         )
     if processes.rank == 0:

@@ -25,6 +25,7 @@ from ps_models.configs import config_of, make_configs, make_model
 from ps_models.evaluation import evaluate, read_up_to, token_nats
 from ps_models.explain import Prediction, predictions
 from ps_models.frequency import Bucket, Pointing, compare_by_frequency, pointing
+from ps_models.graphs import choose_recorder
 from ps_models.language_model import LanguageModel, Prepared, Recurrent
 from ps_models.logs import tensorboard
 from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
@@ -34,7 +35,7 @@ from ps_models.runs import SAVE_SECONDS, Task, train
 from ps_models.score import Score
 from ps_models.signature import Signature, signature_value
 from ps_models.text import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
-from ps_models.training import Position
+from ps_models.training import Position, use_products
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.vocabulary import Vocabulary
@@ -51,7 +52,8 @@ def choose_device(name: str, rank: int = 0) -> torch.device:
     try:
         device = torch.device(name)
         if device.type == "cuda" and torch.cuda.is_available():
-            device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
+            if ":" not in name:
+                device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
             torch.cuda.set_device(device)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -74,6 +76,8 @@ def train_model(
     save_seconds: float = SAVE_SECONDS,
     log_every: int = 1,
     max_updates: int | None = None,
+    max_seconds: float | None = None,
+    cuda_graphs: bool | None = None,
 ) -> Position:
     """Train a model on a dataset.
 
@@ -91,6 +95,8 @@ def train_model(
         save_seconds: Between two checkpoints within an epoch.
         log_every: Updates a line of the log.
         max_updates: Stop after so many in all, saved, as if the user had said so.
+        max_seconds: The same after so many from now on.
+        cuda_graphs: Replay updates as graphs; None: where that can be, see `choose_recorder`.
 
     Raises:
         BuilderError: Something is missing, wrong, or was trained before.
@@ -137,6 +143,8 @@ def train_model(
         save_seconds=save_seconds,
         log_every=log_every,
         max_updates=max_updates,
+        max_seconds=max_seconds,
+        recorder=choose_recorder(cuda_graphs, made, chosen, processes),
     )
 
 
@@ -366,8 +374,7 @@ def comparison_fields(comparison: Comparison) -> dict[str, Any]:
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
     """The arithmetic that a precision names."""
-    if precision == "tf32":
-        torch.set_float32_matmul_precision("high")
+    use_products(precision)
     return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
 
 

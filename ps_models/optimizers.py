@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -124,14 +125,31 @@ def _sgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.op
 
 
 def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    trained = list(parameters)
+    return torch.optim.AdamW(
+        trained,
+        lr=config.learning_rate,
+        weight_decay=config.weight_decay,
+        capturable=_on_gpu(trained),
+    )
 
 
 def _asgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
     # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until it is triggered.
+    trained = list(parameters)
     return torch.optim.ASGD(
-        parameters, lr=config.learning_rate, weight_decay=config.weight_decay, lambd=0.0, t0=NEVER
+        trained,
+        lr=config.learning_rate,
+        weight_decay=config.weight_decay,
+        lambd=0.0,
+        t0=NEVER,
+        capturable=_on_gpu(trained),
     )
+
+
+def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
+    """Where steps are counted by tensors: with or without CUDA graphs, so that both give the same numbers."""
+    return any(parameter.is_cuda for parameter in parameters)
 
 
 NEVER = 1e12  # a step that no run reaches
@@ -171,6 +189,16 @@ def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Ite
     set_learning_rate(optimizer, rate * factor)
     yield
     set_learning_rate(optimizer, rate)
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
+    """Go back to a saved state, also to one of another device: where steps are counted stays as it is."""
+    own = ("capturable", "foreach", "fused")
+    groups = [
+        {**group, **{name: now[name] for name in own if name in now}}
+        for group, now in zip(saved["param_groups"], optimizer.param_groups, strict=True)
+    ]
+    optimizer.load_state_dict({**saved, "param_groups": groups})
 
 
 def start_averaging(

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ps_models.batching import to_rows
 from ps_models.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
 from ps_models.evaluation import evaluate
+from ps_models.graphs import Recorder
 from ps_models.language_model import LanguageModel
 from ps_models.logs import Events, RunLog
 from ps_models.optimizers import (
@@ -35,6 +36,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
 SAVE_SECONDS = 300.0  # between two checkpoints within an epoch
+READ_UPDATES, READ_SECONDS = 64, 0.5  # a GPU is waited for no more often, to see what its updates gave
 
 
 class StoppedError(BuilderError):
@@ -65,6 +67,8 @@ def train(
     save_seconds: float = SAVE_SECONDS,
     log_every: int = 1,
     max_updates: int | None = None,
+    max_seconds: float | None = None,
+    recorder: Recorder | None = None,
 ) -> Position:
     """Train a model and keep its last and its best checkpoint in a folder.
 
@@ -82,6 +86,8 @@ def train(
         save_seconds: Between two checkpoints within an epoch.
         log_every: Updates a line of the log.
         max_updates: Stop after so many in all, saved, as if the user had said so.
+        max_seconds: The same after so many from now on, at the end of an update.
+        recorder: Records updates and replays them; see `choose_recorder`.
 
     Returns:
         Where it ended.
@@ -91,7 +97,7 @@ def train(
         BuilderError: The loss is no number any more, or `resume` is of another run.
     """
     rows = to_rows(task.stream, config.batch_size)
-    run = Training(model, rows, config, device=torch.device(device), processes=processes)
+    run = Training(model, rows, config, device=torch.device(device), processes=processes, recorder=recorder)
     lengths = None
     if resume is not None and resume.training is not None:
         load_weights(model, resume.weights)
@@ -103,8 +109,9 @@ def train(
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
         asked_to_stop = stack.enter_context(_stop_signals())
+        ends = math.inf if max_seconds is None else clock() + max_seconds
         session = _Session(
-            run, task, out, log, progress, clock, save_seconds, log_every, max_updates, asked_to_stop
+            run, task, out, log, progress, clock, save_seconds, log_every, max_updates, ends, asked_to_stop
         )
         session.run_all()
     return run.position
@@ -123,7 +130,11 @@ class _Session:
     save_seconds: float
     log_every: int
     max_updates: int | None
+    ends: float  # by the clock
     asked_to_stop: Callable[[], bool]
+    unread: list[tuple[Tensor, int]] = field(default_factory=list)  # updates after the run's position
+    last_read: float = 0.0
+    last_save: float = 0.0
 
     def run_all(self) -> None:
         """Train epoch after epoch until the schedule ends."""
@@ -138,23 +149,42 @@ class _Session:
         run = self.run
         run.model.train()
         set_learning_rate(run.optimizer, learning_rate(run.config, run.position.losses))
-        saved = before = self.clock()
+        self.last_read = self.last_save = self.clock()
         for chunk, targets in run.chunks():
-            nats, norm = run.update(chunk, targets)
-            now = self.clock()
-            stop = self.asked_to_stop() or run.position.update + 1 == self.max_updates
-            due = now - saved >= self.save_seconds
-            nats, stop_votes, due_votes = run.processes.summed(
-                [nats, float(stop), float(due and self.log is not None)]
-            )
-            self._advance(nats, targets, norm, now - before)
-            before = now
-            if stop_votes:
-                self._save(LAST)
-                self._stop()
-            if due_votes:
-                self._save(LAST)
-                saved = self.clock()
+            self.unread.append((run.update(chunk, targets), targets))
+            self._after_update()
+        if self.unread:
+            self._read()
+
+    def _after_update(self) -> None:
+        run, now = self.run, self.clock()
+        stop = self._must_stop() or run.position.update + len(self.unread) == self.max_updates
+        due = now - self.last_save >= self.save_seconds
+        late = len(self.unread) >= READ_UPDATES or now - self.last_read >= READ_SECONDS
+        if not (run.waits or stop or due or late):
+            return
+        stop_votes, due_votes = self._read(float(stop), float(due and self.log is not None))
+        if stop_votes:
+            self._save(LAST)
+            self._stop()
+        if due_votes:
+            self._save(LAST)
+            self.last_save = self.clock()
+
+    def _read(self, *votes: float) -> list[float]:
+        """See what the updates gave, and go on to after them; the sums of the votes over all processes."""
+        found = self.run.read(self.unread)
+        nats, norms = zip(*found, strict=True)
+        seconds = (self.clock() - self.last_read) / len(found)
+        summed = self.run.processes.summed([*nats, *votes])
+        for total, norm, (_, targets) in zip(summed, norms, self.unread, strict=False):
+            self._advance(total, targets, norm, seconds)
+        self.unread.clear()
+        self.last_read = self.clock()
+        return summed[len(found) :]
+
+    def _must_stop(self) -> bool:
+        return self.asked_to_stop() or self.clock() >= self.ends
 
     def _advance(self, nats: float, targets: int, norm: float, seconds: float) -> None:
         run, position = self.run, self.run.position
@@ -218,7 +248,7 @@ class _Session:
         del stage, total
         tokens = sum(len(text.tokens) for text in self.task.valid)
         self.progress("valid", done, tokens, note)
-        if self.asked_to_stop() and self.run.processes.count == 1:
+        if self._must_stop() and self.run.processes.count == 1:
             self._stop()
 
     def _save(self, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.batching import Chunk, Rows, even_ends, random_ends
+from ps_models.graphs import RecordedUpdates, Recorder
 from ps_models.language_model import Penalised, map_state
-from ps_models.optimizers import TrainingConfig, make_optimizer, scaled_learning_rate
+from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer, scaled_learning_rate
 from ps_models.processes import Processes
 from ps_models.score import Score
 from wikitext_builder.errors import BuilderError
@@ -68,19 +69,25 @@ class Training:
         *,
         device: torch.device,
         processes: Processes,
+        recorder: Recorder | None = None,
     ) -> None:
         self.model, self.config, self.device, self.processes = model, config, device, processes
         self.batch_size = len(rows)
-        self.rows = rows.of_rank(processes.rank, processes.count)
+        self.rows = rows.of_rank(processes.rank, processes.count).to(device)
         self.all_rows = rows
         self.loss = processes.wrapped(ChunkLoss(model))
         self.optimizer = make_optimizer(model, config)
         self.position = Position()
         self.state = self._initial_state()
-        if config.precision == "tf32":
-            torch.set_float32_matmul_precision("high")
+        self.recorded: RecordedUpdates | None = None
+        if recorder is not None:
+            self.recorded = RecordedUpdates(self._step, self.state, recorder)
+            self.state = self.recorded.state
+        # On a CPU a number is there at once; several processes sum theirs at each update.
+        self.waits = processes.count > 1 or (device.type == "cpu" and recorder is None)
+        use_products(config.precision)
 
-    def update(self, chunk: Chunk, targets: int) -> tuple[float, float]:
+    def update(self, chunk: Chunk, targets: int) -> Tensor:
         """Train on a chunk.
 
         Args:
@@ -88,25 +95,53 @@ class Training:
             targets: In the chunk over all processes.
 
         Returns:
-            Summed nats of this process's targets, and the norm of the gradient before clipping.
+            Two numbers, for `read`, on the device and perhaps not computed yet: summed nats of this process's
+            targets, and the norm of the gradient before clipping.
         """
+        if self.recorded is not None:
+            return self.recorded(chunk, targets, self._constants())
+        numbers, self.state = self._step(chunk, self.state, targets)
+        return numbers
+
+    def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
+        """The numbers of the updates since `position`, each given with its targets; waits for the device.
+
+        Raises:
+            BuilderError: A gradient is no number; what came of it must not be saved.
+        """
+        found = torch.stack([numbers for numbers, _ in updates]).tolist()
+        for index, ((nats, norm), (_, targets)) in enumerate(zip(found, updates, strict=True), 1):
+            if not math.isfinite(norm):
+                loss = nats * self.processes.count / max(1, targets)
+                raise BuilderError(
+                    f"update {self.position.update + index}: the gradient is {norm}, the loss {loss:.3f};"
+                    " train again with a lower learning_rate or clip"
+                )
+        return [(nats, norm) for nats, norm in found]
+
+    def _step(self, chunk: Chunk, state: Any, targets: int) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
+        """One update, without waiting for the device; its numbers, and the state after it."""
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            nats, penalty, self.state = self.loss(self._moved(chunk), self.state)
+        with torch.autocast(
+            self.device.type,
+            torch.bfloat16,
+            enabled=self.config.precision == "bf16",
+            cache_enabled=self.recorded is None,  # a cache would outlive what was recorded
+        ):
+            nats, penalty, after = self.loss(chunk, state)
         divisor = targets if self.config.loss == "token" else self.batch_size
         # DDP averages over processes: sums are to be multiplied by their count, means are not.
         (nats * (self.processes.count / divisor) + penalty * (targets / divisor)).backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
-        if not math.isfinite(float(norm)):
-            loss = float(nats.detach()) / max(1, chunk.targets)
-            raise BuilderError(
-                f"update {self.position.update + 1}: the gradient is {float(norm)}, the loss {loss:.3f};"
-                " train again with a lower learning_rate or clip"
-            )
         share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
         with scaled_learning_rate(self.optimizer, share):
             self.optimizer.step()
-        return float(nats.detach()), float(norm)
+        return torch.stack([nats.detach(), norm]).double(), after
+
+    def _constants(self) -> tuple[object, ...]:
+        """What a recorded step takes as given: the optimizer's options."""
+        groups = self.optimizer.param_groups
+        return tuple(value for group in groups for name, value in group.items() if name != "params")
 
     def chunks(self) -> Iterator[tuple[Chunk, int]]:
         """What is left of the epoch, with the number of each chunk's targets over all processes."""
@@ -125,7 +160,7 @@ class Training:
     def next_epoch(self) -> None:
         """Go back to the start of the text."""
         self.position = replace(self.position, chunk=0, nats=0.0, targets=0)
-        self.state = self._initial_state()
+        self._begin(self._initial_state())
 
     def snapshot(self) -> dict[str, Any]:
         """All but the weights that a run needs to go on; the same on every process."""
@@ -152,24 +187,25 @@ class Training:
                 f" {self.processes.count}; go on with as many"
             )
         own = snapshot["processes"][self.processes.rank]
-        self.optimizer.load_state_dict(snapshot["optimizer"])
+        load_optimizer(self.optimizer, snapshot["optimizer"])
         position = dict(snapshot["position"])
         self.position = Position(**{**position, "losses": tuple(position["losses"])})
         saved = iter(own["state"])
-        self.state = map_state(lambda tensor: next(saved).to(tensor.device), self._initial_state())
+        self._begin(map_state(lambda tensor: next(saved).to(tensor.device), self._initial_state()))
         torch.set_rng_state(own["rng"])
-        if self.device.type == "cuda":
+        if (
+            self.device.type == "cuda" and "cuda_rng" in own
+        ):  # a run that goes on on another device draws anew
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
 
     def _initial_state(self) -> Any:  # noqa: ANN401 - each model has its own
         return self.model.initial_state(len(self.rows))  # type: ignore[operator]
 
-    def _moved(self, chunk: Chunk) -> Chunk:
-        return replace(
-            chunk,
-            tokens=chunk.tokens.to(self.device, non_blocking=True),
-            shorter=chunk.shorter.to(self.device, non_blocking=True),
-        )
+    def _begin(self, state: Any) -> None:  # noqa: ANN401 - each model has its own
+        if self.recorded is None:
+            self.state = state
+        else:
+            self.recorded.begin(state)
 
 
 def _tensors(state: Any) -> list[Tensor]:  # noqa: ANN401 - each model has its own
@@ -195,3 +231,9 @@ def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
         raise BuilderError(
             f"a run goes on with its own settings, but these were changed: {changes}; use another --out"
         )
+
+
+def use_products(precision: str) -> None:
+    """Let products of float32 on a GPU be rounded to TF32, or not, which is torch's default but for cuDNN."""
+    torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
+    torch.backends.cudnn.allow_tf32 = precision != "fp32"

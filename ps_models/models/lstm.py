@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.backends import cudnn
 from torch.nn import functional
 
 from ps_models.language_model import detach
@@ -118,11 +119,24 @@ class LSTMLayer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         if len(inputs_TBE) == 0:
             return start[0].new_empty(0, *start[0].shape), start
-        h, c = (value[None].contiguous() for value in start)
-        weights = (self.weight_ih, self.weight_hh, self.bias, torch.zeros_like(self.bias))
+        dtype = product_type(self.weight_hh)
+        if dtype == torch.bfloat16 and inputs_TBE.is_cuda and not cudnn_takes_bfloat16():
+            dtype = torch.float32
+        h, c = (value[None].to(dtype).contiguous() for value in start)
+        weights = [weight.to(dtype) for weight in (self.weight_ih, self.weight_hh, self.bias)]
+        weights.append(torch.zeros_like(weights[-1]))
         train = torch.is_grad_enabled()  # cuDNN has gradients in this mode only; there is no dropout in it
-        hidden, h, c = torch.lstm(inputs_TBE, (h, c), weights, True, 1, 0.0, train, False, False)
+        values = inputs_TBE.to(dtype)
+        with torch.autocast(
+            values.device.type, enabled=False
+        ):  # it would take float16, whatever is asked for
+            hidden, h, c = torch.lstm(values, (h, c), weights, True, 1, 0.0, train, False, False)
         return wide(hidden), (wide(h[0]), wide(c[0]))
+
+
+def cudnn_takes_bfloat16() -> bool:
+    """Whether its LSTM does: from 9.13 on, says pytorch/pytorch's pull request 164411."""
+    return (cudnn.version() or 0) >= 91300  # type: ignore[no-untyped-call]
 
 
 def _per_gate(mask: Tensor | None) -> bool:
@@ -150,6 +164,11 @@ class LSTM(nn.Module):
         self.softmax = _softmax(config, cast("nn.Embedding", self.embedding))
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init, config.init)
+
+    @property
+    def capturable(self) -> bool:
+        """Whether its loss never waits for the device: an adaptive softmax counts the words of a cluster."""
+        return not self.config.cutoffs
 
     def initial_state(self, batch_size: int) -> LSTMState:
         """The state at the start of a text: zeros, and `<eos>` to be read."""

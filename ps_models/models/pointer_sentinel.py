@@ -74,6 +74,11 @@ class PointerSentinelLSTM(nn.Module):
         self.query.bias.fill_(bias)
         self.sentinel.fill_(score / (H * math.tanh(bias)))
 
+    @property
+    def capturable(self) -> bool:
+        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
+        return self.lstm.capturable
+
     def initial_state(self, batch_size: int) -> PointerSentinelState:
         """The state at the start of a text: `<eos>` alone in the window."""
         lstm, W = self.lstm.initial_state(batch_size), self.config.window

@@ -58,6 +58,11 @@ class RNN(nn.Module):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init, config.init)
 
+    @property
+    def capturable(self) -> bool:
+        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
+        return True
+
     def initial_state(self, batch_size: int) -> RNNState:
         """The state at the start of a text: zeros, and `<eos>` to be read."""
         like = self.embedding.weight

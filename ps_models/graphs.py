@@ -1,0 +1,213 @@
+"""Updates as CUDA graphs: recorded once, then replayed with one launch in place of thousands of kernels.
+
+A replay repeats the same work on the same memory. So the state and, of each recorded shape of chunk, its
+tokens stay where they are and are filled in place; numbers that the work takes as constants, such as the
+learning rate, belong to what it is recorded for; and nothing in it may wait for the GPU. Random numbers go on
+from replay to replay as they would without: torch registers a device's default generator with each graph.
+
+Why it is done this way: docs/decisions/0013-cuda-graphs.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.batching import Chunk
+from ps_models.language_model import map_state
+from ps_models.processes import Processes
+from wikitext_builder.errors import BuilderError
+
+WARM_UP = 3  # updates of a shape in an epoch before it is recorded; they set libraries up, and all train
+MOST = 32  # shapes that are recorded
+
+Result = TypeVar("Result")
+Work = Callable[[], None]
+Step = Callable[[Chunk, Any, int], tuple[Tensor, Any]]  # chunk, state, targets → numbers, the state after
+
+
+class Recorder(Protocol):
+    """How work is recorded."""
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do work as it must be done before it is recorded."""
+        ...
+
+    def record(self, work: Work) -> Work:
+        """What repeats the work, which is not done now.
+
+        Raises:
+            RuntimeError: It cannot be recorded.
+        """
+        ...
+
+
+class CudaGraphs:
+    """Records on a stream of its own; all graphs share memory, which none of them needs between replays."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """On the stream that records: handles and workspaces of libraries belong to a stream."""
+        now = torch.cuda.current_stream(self._device)
+        self._stream.wait_stream(now)
+        with torch.cuda.stream(self._stream):
+            result = work()
+        now.wait_stream(self._stream)
+        return result
+
+    def record(self, work: Work) -> Work:
+        """A graph of the work.
+
+        Raises:
+            RuntimeError: It waits for the GPU, or uses what graphs know nothing of.
+        """
+        graph = torch.cuda.CUDAGraph()
+        index = torch.cuda.current_device() if self._device.index is None else self._device.index
+        generator = torch.cuda.default_generators[index]
+        state = generator.clone_state()
+        try:
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+                work()
+        except RuntimeError:
+            generator.graphsafe_set_state(state)  # else it would go on as if it were recorded
+            raise
+        return graph.replay
+
+
+class Rerun:
+    """Does recorded work again, on any device: all of this but graphs themselves, for tests."""
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do work."""
+        return work()
+
+    def record(self, work: Work) -> Work:
+        """The work itself."""
+        return work
+
+
+class RecordedUpdates:
+    """Updates in one place of memory, those of frequent shapes recorded.
+
+    Chunks with shorter rows, and shapes that come once an epoch, such as the first ones, are never recorded.
+
+    Args:
+        step: One update. It must not wait for the device.
+        state: Of the model; it stays where it is, and is changed.
+        recorder: How.
+    """
+
+    def __init__(self, step: Step, state: Any, recorder: Recorder) -> None:  # noqa: ANN401 - each model has its own
+        self.state = map_state(Tensor.clone, state)
+        self.refused: str | None = None  # why nothing is recorded any more
+        self.replays = 0  # updates that were replayed
+        self._step, self._recorder = step, recorder
+        self._recorded: dict[Hashable, Callable[[Tensor], Tensor]] = {}
+        self._seen: Counter[Hashable] = Counter()  # of this epoch
+        self._frequent: set[Hashable] = set()  # of any epoch
+
+    def __call__(self, chunk: Chunk, targets: int, constants: Hashable) -> Tensor:
+        """One update.
+
+        Args:
+            chunk: On the device.
+            targets: In the chunk over all processes.
+            constants: What else the step takes as given, such as the learning rate.
+
+        Returns:
+            The step's numbers; the next update does not change them.
+        """
+        shape = (tuple(chunk.tokens.shape), chunk.scored, chunk.advance, targets)
+        key = (shape, constants)
+        if key not in self._recorded and self._worth(chunk, shape):
+            self._record(key, chunk, targets)
+            self._frequent.add(shape)
+        self._seen[shape] += 1
+        if key in self._recorded:
+            self.replays += 1
+            return self._recorded[key](chunk.tokens)
+        return self._recorder.run(lambda: self._update(chunk, targets))
+
+    def begin(self, state: Any) -> None:  # noqa: ANN401 - each model has its own
+        """Go on from this state; what was recorded is forgotten: an epoch has a learning rate of its own."""
+        self._recorded.clear()
+        self._seen.clear()
+        copy_state(self.state, state)
+
+    def _worth(self, chunk: Chunk, shape: Hashable) -> bool:
+        if self.refused is not None or len(self._recorded) >= MOST or bool(chunk.shorter.any()):
+            return False
+        return self._seen[shape] >= (1 if shape in self._frequent else WARM_UP)
+
+    def _update(self, chunk: Chunk, targets: int) -> Tensor:
+        numbers, after = self._step(chunk, self.state, targets)
+        copy_state(self.state, after)
+        return numbers
+
+    def _record(self, key: Hashable, chunk: Chunk, targets: int) -> None:
+        fixed = replace(chunk, tokens=chunk.tokens.clone())
+        numbers = torch.empty(2, dtype=torch.float64, device=chunk.tokens.device)
+
+        def work() -> None:
+            numbers.copy_(self._update(fixed, targets))
+
+        try:
+            again = self._recorder.record(work)
+        except RuntimeError as error:
+            self._recorded.clear()  # their random numbers were those of before
+            self.refused = str(error).splitlines()[0]
+            warnings.warn(
+                f"CUDA graphs are off, updates are launched kernel by kernel: {self.refused}", stacklevel=2
+            )
+            return
+
+        def replay(tokens: Tensor) -> Tensor:
+            fixed.tokens.copy_(tokens)
+            again()
+            return numbers.clone()
+
+        self._recorded[key] = replay
+
+
+def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has its own
+    """Fill the tensors of a state with those of another of its shape."""
+    values: list[Tensor] = []
+    map_state(lambda tensor: values.append(tensor) or tensor, state)  # type: ignore[func-returns-value]
+    remaining = iter(values)
+    map_state(lambda tensor: tensor.copy_(next(remaining)), into)
+
+
+def choose_recorder(
+    wanted: bool | None, model: nn.Module, device: torch.device, processes: Processes
+) -> Recorder | None:
+    """CUDA graphs where they can be, and None where updates are launched kernel by kernel.
+
+    Args:
+        wanted: Whether to use them; None: if possible.
+        model: Says by its `capturable` whether its loss never waits for the device.
+        device: Where it is.
+        processes: Those of the run: several sum their gradients between kernels.
+
+    Raises:
+        BuilderError: They are wanted and cannot be.
+    """
+    missing = []
+    if device.type != "cuda":
+        missing.append(f"a GPU, not the device {device}")
+    if processes.count > 1:
+        missing.append(f"one process, not {processes.count}")
+    if not getattr(model, "capturable", False):
+        missing.append(f"a model that never waits for it, which {type(model).__name__} does not claim")
+    if wanted and missing:
+        raise BuilderError(f"CUDA graphs need {' and '.join(missing)}; use --no-cuda-graphs")
+    return None if wanted is False or missing else CudaGraphs(device)

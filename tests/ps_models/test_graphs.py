@@ -1,0 +1,385 @@
+"""Updates in one place of memory, as CUDA graphs replay them: the same numbers as without, and no waiting.
+
+What only a GPU can show is in the tests that it skips here; the rest runs with `Rerun`, which does recorded
+work again: the same buffers, the same order, all but the graphs themselves.
+"""
+
+import json
+import math
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ps_models.batching import to_rows
+from ps_models.checkpoint import LAST, read_checkpoint
+from ps_models.configs import make_configs, make_model
+from ps_models.experiment import choose_device, train_model
+from ps_models.graphs import CudaGraphs, RecordedUpdates, Rerun, choose_recorder
+from ps_models.logs import UPDATES
+from ps_models.models.lstm import LSTMLayer
+from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer
+from ps_models.processes import ONE_PROCESS, Processes
+from ps_models.runs import StoppedError
+from ps_models.training import Training
+from tests.ps_models.tiny import make_dataset, settings_of
+from wikitext_builder.errors import BuilderError
+
+MODELS = ("lstm", "rnn", "pointer-sentinel-lstm")
+DROPOUT = {"lstm": ["zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2"], "rnn": ["dropout=0.3"]}
+DROPOUT["pointer-sentinel-lstm"] = [*DROPOUT["lstm"], "per_gate=yes"]
+on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return make_dataset(tmp_path_factory.mktemp("graphs"))
+
+
+@pytest.fixture(autouse=True)
+def products():
+    """As they were: precisions are of the whole process."""
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
+def rerun(monkeypatch):
+    monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: Rerun())
+
+
+def settings(model, *more):
+    chosen = [setting for setting in settings_of(model, *more) if model != "rnn" or "layers" not in setting]
+    return (*chosen, *DROPOUT[model])
+
+
+def losses(folder):
+    records = map(json.loads, (folder / UPDATES).read_text().splitlines())
+    return [(record["update"], record["loss"], record["gradient_norm"]) for record in records]
+
+
+def assert_same_run(one, other):
+    assert losses(one) == losses(other)
+    for name in ("best.safetensors", LAST):
+        assert read_checkpoint(one / name).digest == read_checkpoint(other / name).digest
+
+
+# --- the same numbers as without
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        ("stride=1", "bptt=6", "epochs=1"),
+        ("stride=3", "bptt=6", "optimizer=adamw", "learning_rate=0.01"),
+        ("stride=6", "bptt=6"),
+        ("stride=6", "bptt=1"),
+    ],
+)
+@pytest.mark.parametrize("model", MODELS)
+def test_replayed_updates_are_those_of_an_ordinary_run(dataset, tmp_path, monkeypatch, model, chunks):
+    more = settings(model, *chunks)
+    train_model(model, dataset, tmp_path / "ordinary", settings=more, device="cpu")
+    rerun(monkeypatch)
+    train_model(model, dataset, tmp_path / "replayed", settings=more, device="cpu")
+    assert_same_run(tmp_path / "ordinary", tmp_path / "replayed")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("random_strides=yes", "stride=20"),
+        ("precision=bf16",),
+        ("loss=token", "schedule=decay-after", "epochs=3"),
+        ("optimizer=asgd", "averaging_interval=1", "epochs=5", "patience=0"),
+    ],
+)
+def test_replayed_updates_are_those_of_an_ordinary_run_in_any_setting(dataset, tmp_path, monkeypatch, more):
+    model = "pointer-sentinel-lstm"
+    train_model(model, dataset, tmp_path / "ordinary", settings=settings(model, *more), device="cpu")
+    rerun(monkeypatch)
+    train_model(model, dataset, tmp_path / "replayed", settings=settings(model, *more), device="cpu")
+    assert_same_run(tmp_path / "ordinary", tmp_path / "replayed")
+
+
+@pytest.mark.parametrize("stop", [2, 29, 57])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_replayed_run_that_was_stopped_goes_on_to_the_same_result(
+    dataset, tmp_path, monkeypatch, model, stop
+):
+    more = settings(model, "optimizer=adamw", "learning_rate=0.01")
+    train_model(model, dataset, tmp_path / "whole", settings=more, device="cpu")
+    rerun(monkeypatch)
+    with pytest.raises(StoppedError, match=f"after update {stop};"):
+        train_model(model, dataset, tmp_path / "parts", settings=more, device="cpu", max_updates=stop)
+    train_model(model, dataset, tmp_path / "parts", settings=more, device="cpu", resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, monkeypatch):
+    more = settings("lstm", "learning_rate=1e37", "clip=0", "stride=2")
+    with pytest.raises(BuilderError, match="the gradient is") as ordinary:
+        train_model("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
+    rerun(monkeypatch)
+    for save_seconds in (0.0, 1000.0):
+        out = tmp_path / f"{save_seconds}"
+        with pytest.raises(BuilderError, match="the gradient is") as replayed:
+            train_model("lstm", dataset, out, settings=more, device="cpu", save_seconds=save_seconds)
+        assert str(replayed.value) == str(ordinary.value)
+        assert (out / LAST).exists() == (save_seconds == 0)
+        if (out / LAST).exists():
+            assert all(weight.isfinite().all() for weight in read_checkpoint(out / LAST).weights.values())
+
+
+# --- what is recorded
+
+
+def training(model, config, device="cpu", recorder=None, *, tokens=241, more=()):
+    """A run in progress on random words; 241 tokens leave three of four rows shorter by one."""
+    torch.manual_seed(1)
+    words = [setting for setting in settings(model) if setting.split("=")[0] not in _training_names()]
+    model_config, _ = make_configs(model, None, (*words, *more), 20)
+    made = make_model(model, model_config).to(device).train()
+    rows = to_rows(torch.randint(20, (tokens,)), config.batch_size)
+    return Training(made, rows, config, device=torch.device(device), processes=ONE_PROCESS, recorder=recorder)
+
+
+def an_epoch(run):
+    torch.manual_seed(2)
+    return run.read([(run.update(chunk, targets), targets) for chunk, targets in run.chunks()])
+
+
+def _training_names():
+    return TrainingConfig.__dataclass_fields__
+
+
+@pytest.mark.parametrize(("stride", "replayed"), [(1, 61 - 5 - 3 - 1), (2, 31 - 3 - 3 - 1), (61, 0)])
+def test_shapes_that_come_often_are_recorded_and_only_those(stride, replayed):
+    """Not the first chunks, which look back less far, nor three to warm up, nor the last, of shorter rows."""
+    config = TrainingConfig(batch_size=4, stride=stride, bptt=6)
+    run = training("lstm", config, recorder=Rerun())
+    for epoch in range(5):
+        before = run.recorded.replays
+        updates = [(run.update(chunk, targets), targets) for chunk, targets in run.chunks()]
+        run.read(updates)
+        run.next_epoch()
+        # Once it is known which shape is frequent, one ordinary update of it is enough in an epoch.
+        assert run.recorded.replays - before == (replayed + 2 * (epoch > 0) if replayed else 0)
+
+
+def test_another_learning_rate_is_not_replayed_with_the_one_before():
+    config = TrainingConfig(batch_size=4, stride=2, bptt=6, learning_rate=0.1)
+    runs = [training("lstm", config, recorder=recorder) for recorder in (None, Rerun())]
+    found = []
+    for run in runs:
+        torch.manual_seed(2)
+        updates = []
+        for number, (chunk, targets) in enumerate(run.chunks()):
+            run.optimizer.param_groups[0]["lr"] = 0.1 if number < 15 else 0.7
+            updates.append((run.update(chunk, targets), targets))
+        found.append(run.read(updates))
+    assert found[0] == found[1]
+    assert runs[1].recorded.replays > 15
+
+
+def test_a_refused_recording_is_told_once_and_training_goes_on():
+    class Refusing(Rerun):
+        def record(self, work):
+            raise RuntimeError("operation not permitted when stream is capturing\nand so on")
+
+    config = TrainingConfig(batch_size=4, stride=2, bptt=6)
+    runs = [training("lstm", config, recorder=recorder) for recorder in (None, Refusing())]
+    ordinary = an_epoch(runs[0])
+    with pytest.warns(UserWarning, match="graphs are off.*: operation not permitted") as warned:
+        found = an_epoch(runs[1])
+    assert len(warned) == 1
+    assert found == ordinary
+    assert runs[1].recorded.refused == "operation not permitted when stream is capturing"
+
+
+def test_numbers_of_an_update_stay_when_the_next_one_is_replayed():
+    state = (torch.zeros(4),)
+    updates = RecordedUpdates(
+        lambda chunk, state, _: (chunk.tokens[0, :2].double(), (state[0] + 1,)), state, Rerun()
+    )
+    rows = to_rows(torch.arange(400), 4)
+    numbers = [updates(chunk, 8, ()) for chunk in rows.chunks(ends=range(2, 101, 2), lookback=0)]
+    assert [pair.tolist() for pair in numbers] == [[2 * n, 2 * n + 1] for n in range(50)]
+    assert updates.state[0].tolist() == [50.0] * 4
+    assert state[0].tolist() == [0.0] * 4
+
+
+def test_graphs_are_chosen_where_they_can_be():
+    lstm, adaptive = (make_model("lstm", make_configs("lstm", None, more, 20)[0]) for more in ((), CUT))
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    assert choose_recorder(None, lstm, cpu, ONE_PROCESS) is None
+    assert choose_recorder(False, lstm, gpu, ONE_PROCESS) is None
+    assert choose_recorder(None, lstm, gpu, Processes(count=2)) is None
+    assert choose_recorder(None, adaptive, gpu, ONE_PROCESS) is None
+    assert choose_recorder(None, torch.nn.Linear(1, 1), gpu, ONE_PROCESS) is None
+    with pytest.raises(BuilderError, match="a GPU, not the device cpu; use --no-cuda-graphs"):
+        choose_recorder(True, lstm, cpu, ONE_PROCESS)
+    with pytest.raises(BuilderError, match=r"one process, not 2 and a model.*LSTM does not claim"):
+        choose_recorder(True, adaptive, gpu, Processes(count=2))
+
+
+# --- nothing waits, nothing is on another device
+
+CUT = ("cutoffs=5,10",)
+
+
+class Watched(TorchDispatchMode):
+    """Sees tensors that are made on another device than the model's, or meet there.
+
+    The device is "meta", which computes nothing, so that to wait for a number is an error. What is computed
+    from the CPU's tensors alone is none of its business: whether rows are shorter is decided there.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.elsewhere = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        given, made = ({tensor.device.type for tensor in _tensors(part)} for part in ((args, kwargs), result))
+        if given != {"cpu"} and "cpu" in given | made:
+            self.elsewhere.append(func.overloadpacket.__name__)
+        return result
+
+
+def _tensors(tree):
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+@pytest.fixture
+def no_autocast_of_meta(monkeypatch):
+    """Torch knows of none, not even that it is off."""
+    autocast, enabled = torch.autocast, torch.is_autocast_enabled
+    monkeypatch.setattr(
+        torch, "autocast", lambda kind, *a, **k: nullcontext() if kind == "meta" else autocast(kind, *a, **k)
+    )
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: kind != "meta" and enabled(kind))
+
+
+@pytest.mark.usefixtures("no_autocast_of_meta")
+@pytest.mark.parametrize("model", MODELS)
+def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model):
+    config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01)
+    run = training(model, config, device="meta", tokens=60)
+    with Watched() as watched:
+        for chunk, targets in run.chunks():
+            run.update(chunk, targets)
+        run.next_epoch()
+    assert run.model.capturable
+    assert watched.elsewhere == []
+
+
+@pytest.mark.usefixtures("no_autocast_of_meta")
+def test_an_adaptive_softmax_waits_for_its_device_and_says_so():
+    run = training("lstm", TrainingConfig(batch_size=4), device="meta", more=CUT)
+    chunk, targets = next(run.chunks())
+    assert not run.model.capturable
+    with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
+        run.update(chunk, targets)
+
+
+def test_an_optimizer_keeps_where_it_counts_steps_whatever_was_saved():
+    """A run from a CPU goes on on a GPU, where steps are tensors on the device."""
+    weight = torch.nn.Linear(2, 2)
+    weight(torch.ones(1, 2)).sum().backward()
+    optimizer = make_optimizer(weight, TrainingConfig(optimizer="adamw"))
+    optimizer.step()
+    saved = optimizer.state_dict()
+    saved["param_groups"][0]["capturable"] = True
+    load_optimizer(optimizer, saved)
+    assert optimizer.param_groups[0]["capturable"] is False
+    assert optimizer.state_dict()["state"][0]["step"] == 1
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
+def test_a_layer_by_torch_is_near_the_same_in_bfloat16(device):
+    torch.manual_seed(1)
+    layer = LSTMLayer(8, 8).to(device)
+    for parameter in layer.parameters():
+        torch.nn.init.uniform_(parameter, -0.3, 0.3)
+    inputs, start = torch.randn(6, 2, 8, device=device), tuple(torch.zeros(2, 2, 8, device=device))
+    exact, _ = layer.by_torch(inputs, start, 3)
+    with torch.autocast(device, torch.bfloat16):
+        near, (h, c) = layer.by_torch(inputs, start, 3)
+    assert near.dtype == h.dtype == c.dtype == torch.float32
+    torch.testing.assert_close(near, exact, rtol=0.05, atol=0.02)
+
+
+def test_a_run_stops_after_its_time_and_goes_on(dataset, tmp_path):
+    more = settings("lstm")
+    train_model("lstm", dataset, tmp_path / "whole", settings=more, device="cpu")
+    with pytest.raises(StoppedError, match="after update 1;"):
+        train_model("lstm", dataset, tmp_path / "parts", settings=more, device="cpu", max_seconds=0)
+    train_model(
+        "lstm", dataset, tmp_path / "parts", settings=more, device="cpu", resume=True, max_seconds=999
+    )
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+
+
+# --- on a GPU
+
+
+@on_gpu
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+@pytest.mark.parametrize("chunks", [("stride=1", "bptt=6"), ("stride=6", "bptt=6"), ("stride=6", "bptt=1")])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "asgd"])
+@pytest.mark.parametrize("model", MODELS)
+def test_graphs_give_the_numbers_of_kernels_one_by_one(
+    dataset, tmp_path, model, chunks, optimizer, precision
+):
+    more = settings(model, *chunks, f"optimizer={optimizer}", "learning_rate=0.1", f"precision={precision}")
+    for graphs in (False, True):
+        out = tmp_path / str(graphs)
+        train_model(model, dataset, out, settings=more, device="cuda", cuda_graphs=graphs)
+    assert_same_run(tmp_path / "False", tmp_path / "True")
+
+
+@on_gpu
+@pytest.mark.parametrize("stop", [2, 29, 57])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_run_on_a_gpu_that_was_stopped_goes_on_to_the_same_result(dataset, tmp_path, model, stop):
+    more = settings(model, "optimizer=adamw", "learning_rate=0.01")
+    train_model(model, dataset, tmp_path / "whole", settings=more, device="cuda")
+    with pytest.raises(StoppedError):
+        train_model(model, dataset, tmp_path / "parts", settings=more, device="cuda", max_updates=stop)
+    train_model(model, dataset, tmp_path / "parts", settings=more, device="cuda", resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+
+
+@on_gpu
+@pytest.mark.parametrize("model", MODELS)
+def test_a_gpu_replays_graphs_and_learns_as_a_cpu_does(model):
+    """Without dropout, whose random numbers differ."""
+    config = TrainingConfig(batch_size=4, stride=3, bptt=6, learning_rate=0.3)
+    still = [f"{setting.partition('=')[0]}=0" for setting in DROPOUT[model] if "per_gate" not in setting]
+    quiet = () if model == "rnn" else ("input_dropout=0", "layer_dropout=0", "output_dropout=0", "zoneout=0")
+    found = []
+    for device, recorder in (("cpu", None), ("cuda", CudaGraphs(choose_device("cuda")))):
+        run = training(model, config, device=device, recorder=recorder, more=(*still, *quiet))
+        found.append(an_epoch(run))
+    assert run.recorded is not None
+    assert run.recorded.refused is None
+    assert run.recorded.replays > 10
+    torch.testing.assert_close(torch.tensor(found[0]), torch.tensor(found[1]), rtol=1e-3, atol=1e-3)
+
+
+@on_gpu
+def test_a_refused_graph_leaves_random_numbers_as_they_were():
+    device = choose_device("cuda")
+    recorder = CudaGraphs(device)
+    torch.manual_seed(1)
+    wanted = torch.rand(3, device=device)
+    torch.manual_seed(1)
+
+    def waits():
+        assert not math.isnan(torch.rand(3, device=device).sum().item())
+
+    with pytest.raises(RuntimeError):
+        recorder.record(waits)
+    assert torch.equal(torch.rand(3, device=device), wanted)
