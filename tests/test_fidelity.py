@@ -24,7 +24,7 @@ from wikitext_builder.measure import measure, sources_of_files, sources_of_store
 from wikitext_builder.plan import Plan, identity_of
 from wikitext_builder.recipes import Recipe
 from wikitext_builder.rendering import without_templates
-from wikitext_builder.residue import TEXT_RESIDUE, TOKEN_RESIDUE, ResidueCount
+from wikitext_builder.residue import RESIDUE, ResidueCount
 from wikitext_builder.shards import ShardTask, make_shard, read_shard
 from wikitext_builder.side_by_side import side_by_side
 from wikitext_builder.store import Store
@@ -115,7 +115,7 @@ def test_summaries_are_over_tokens_and_over_articles():
 
 # --- residue
 
-RESIDUE = {
+LEFT = {
     "( )": "It is ( ) big.",
     "( ,": "It (, big) is.",
     "( ;": "It (; big) is.",
@@ -141,12 +141,12 @@ def counted(line):
     return count.result()
 
 
-@pytest.mark.parametrize("pattern", [*TOKEN_RESIDUE, *TEXT_RESIDUE])
+@pytest.mark.parametrize("pattern", RESIDUE)
 def test_each_pattern_finds_what_it_is_for(pattern):
-    found = {one.pattern: one for one in counted(RESIDUE[pattern])}
+    found = {one.pattern: one for one in counted(LEFT[pattern])}
     assert found[pattern].count == 1
     assert found[pattern].titles == ("A",)
-    assert found[pattern].lines == (RESIDUE[pattern],)
+    assert found[pattern].lines == (LEFT[pattern],)
     assert found[pattern].per_million > 10_000
 
 
@@ -179,13 +179,14 @@ def test_calls_are_judged_by_kind():
         Call(wikitext="{{mystery|x}}", text="y", page="A"),
         Call(wikitext="{{coord|1|N|2|E|display=title}}", text="Coordinates: 1°N 2°E", page="A"),
         Call(wikitext="|| {{won}}", text="Won", page="A"),
+        Call(wikitext="{{refbegin}} * a {{refend}}", text="a", page="A"),
     ]
     found = {one.name: (one.kind, one.calls, one.equal) for one in shares(calls)}
     assert found["Convert"] == ("text", 2, 1)
     assert found["Cite web"] == found["#invoke:cite news"] == ("removed", 1, 1)
     assert found["Mystery"] == ("unknown", 1, 0)
     assert found["Coord"] == ("text", 1, 1)
-    assert found["(a piece of a table)"][0] == "unknown"
+    assert found["(a piece of a page)"][0] == "unknown"
 
 
 def test_frequency_weighs():
@@ -357,7 +358,7 @@ def test_the_command_prints_json(store_path, tmp_path):
     (tmp_path / "c.jsonl").write_text('{"wikitext": "{{nowrap|a}}", "text": "a"}\n', encoding="utf-8")
     record = json.loads(call("--store", store_path, "--calls", tmp_path / "c.jsonl", "--json").stdout)
     assert record["comparisons"]["rendered"]["summary"]["articles"] == 1
-    assert {one["pattern"] for one in record["residue"]} == {*TOKEN_RESIDUE, *TEXT_RESIDUE}
+    assert {one["pattern"] for one in record["residue"]} == set(RESIDUE)
     assert record["templates"][0]["name"] == "Nowrap"
 
 

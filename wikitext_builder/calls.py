@@ -20,7 +20,8 @@ from wikitext_builder.extract.templates import template_name
 
 CALL = re.compile(r"\{\{\s*([^{}|\n#:]{1,100}?)\s*(?=[|}\n])")
 INVOKED = re.compile(r"\{\{\s*#invoke:\s*([^{}|]*?)\s*[|}]")
-PIECE = "(a piece of a table)"  # what stands for a name where a call is not all of the wikitext
+PIECE = "(a piece of a page)"  # what stands for a name where one call is not all of the wikitext
+BRACES = re.compile(r"\{\{|\}\}")
 OF_THE_TITLE = "Coordinates:"  # such coordinates stand beside the title, and in no line
 INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\u00ad]")
 # What stands in rendered text for editors, listeners and references, and in no line of ours.
@@ -126,10 +127,22 @@ def folded(text: str) -> str:
 
 
 def _name(wikitext: str) -> str:
+    if not _is_one_call(wikitext):
+        return PIECE
     if match := INVOKED.match(wikitext):
         return f"#invoke:{match[1]}"
     match = CALL.match(wikitext)
     return template_name(match[1]) if match else PIECE
+
+
+def _is_one_call(wikitext: str) -> bool:
+    """Whether the braces that open the text are closed at its end, and not before."""
+    depth = 0
+    for braces in BRACES.finditer(wikitext):
+        depth += 1 if braces[0] == "{{" else -1
+        if depth <= 0:
+            return depth == 0 and braces.end() == len(wikitext)
+    return False
 
 
 def _kind(name: str) -> str:

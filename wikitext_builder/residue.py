@@ -10,16 +10,13 @@ from dataclasses import dataclass, field
 from wikitext_builder.article import Article
 from wikitext_builder.extract.tags import BLOCKS, INLINE
 
-# What dropped templates and forgotten markup leave, looked for in the dataset's lines: the first ones in
-# tokens, the others in the text before tokenization.
-TOKEN_RESIDUE = {
-    "( )": re.compile(r"\( \)"),
-    "( ,": re.compile(r"\( ,"),
-    "( ;": re.compile(r"\( ;"),
-    ", ,": re.compile(r", ,"),
-    ", .": re.compile(r", \.(?= (?!\.)|$)"),  # not the dots of an ellipsis
-}
-TEXT_RESIDUE = {
+# What dropped templates and forgotten markup leave in lines, before tokenization.
+RESIDUE = {
+    "( )": re.compile(r"\( ?\)"),
+    "( ,": re.compile(r"\( ?,"),
+    "( ;": re.compile(r"\( ?;"),
+    ", ,": re.compile(r", ?,"),
+    ", .": re.compile(r", ?\.(?![\w.]| \.)"),  # neither a decimal nor the dots of an ellipsis
     "|": re.compile(r"\|"),
     "''": re.compile(r"''"),
     "[[": re.compile(r"\[\[|\]\]"),
@@ -68,7 +65,7 @@ class ResidueCount:
         """Count in one article, given before and after tokenization."""
         for line, tokens in zip(plain.lines, tokenized.lines, strict=True):
             self.tokens += tokens.count(" ") + 1 if tokens else 0
-            for name, found in _found(line, tokens):
+            for name, found in residue_of(line):
                 self._counts[name] += found
                 self._titles.setdefault(name, {})[plain.title] = None
                 lines = self._lines.setdefault(name, [])
@@ -84,14 +81,16 @@ class ResidueCount:
                 titles=tuple(self._titles.get(name, ())),
                 lines=tuple(self._lines.get(name, ())),
             )
-            for name in (*TOKEN_RESIDUE, *TEXT_RESIDUE)
+            for name in RESIDUE
         )
 
 
-def _found(line: str, tokens: str) -> Iterator[tuple[str, int]]:
-    for name, pattern in TOKEN_RESIDUE.items():
-        if found := len(pattern.findall(tokens)):
-            yield name, found
-    for name, pattern in TEXT_RESIDUE.items():
+def residue_of(line: str) -> Iterator[tuple[str, int]]:
+    """The patterns that a line of text holds, and how often.
+
+    >>> list(residue_of("It ( ) is ''b, ."))
+    [('( )', 1), (', .', 1), ("''", 1)]
+    """
+    for name, pattern in RESIDUE.items():
         if found := len(pattern.findall(line)):
             yield name, found

@@ -17,6 +17,7 @@ from wikitext_builder.extract.rendered import MAX_HTML_BYTES, extract_rendered, 
 REFERENCE = '<sup class="reference"><a href="#cite_note-1">[1]</a></sup>'
 
 MATH = '<span class="mwe-math-element"><math><mi>E</mi></math><img/></span>'
+DISPLAYED_MATH = '<div class="mwe-math-element"><div><math><mi>E</mi></math></div><img/></div>'
 TAGS = ("<p>", "</p>", "<ul>", "<li>", "</li>", "<h2>", "</h2>", "<i>", "</i>", "<div>", "</div>")
 
 
@@ -44,6 +45,12 @@ def body(page_html, **options):
         ("<p>H<sub>2</sub>O, 10<sup>3</sup>, 5&#160;km</p>", ["H2O, 103, 5 km"]),
         ("<p>AT&amp;T, &amp;nbsp;</p>", ["AT&T, &nbsp;"]),
         (f"<p>where {MATH} is</p>", ["where", "<formula>", "is"]),
+        (f"<p>where</p>{DISPLAYED_MATH}<p>is</p>", ["where", "<formula>", "is"]),
+        (f"<p>where</p>{DISPLAYED_MATH}is", ["where", "<formula>", "is"]),
+        ("<p>the <i>Globe</i>&#8205;\u200a'\u200bs man</p>", ["the Globe's man"]),
+        ('<p>by <a class="new" title="Vorlage:A (Seite nicht vorhanden)">Vorlage:A</a>, he</p>', ["by, he"]),
+        ('<p>a <a class="new" href="?title=File:B.jpg" title="File:B.jpg (none)">label</a></p>', ["a label"]),
+        ('<p>a <a class="new" href="?wpDestFile=B.jpg" title="File:B.jpg">File:B.jpg</a></p>', ["a"]),
         ('<p>a (<span style="display: none">key</span>) b</p>', ["a b"]),
         ('<p>a<span class="mw-empty-elt"></span> <img src="b"/> c</p>', ["a c"]),
         ('<p>Oslo<sup class="noprint">[<i>citation needed</i>]</sup>.</p>', ["Oslo."]),
