@@ -119,6 +119,27 @@ def test_the_order_of_pages_does_not_matter(built, tmp_path: Path) -> None:
     assert digests(tmp_path / "out") == digests(built[1])
 
 
+def test_what_a_store_holds_besides_does_not_matter(tmp_path: Path) -> None:
+    """The pages of a lock file are built to the same bytes wherever they lie."""
+    call = "{{known to the wiki}}"
+    pages = [replace(one, wikitext=f"{one.wikitext}\n\n{call} is it.") for one in PAGES[:12]]
+    store, other = store_of(tmp_path / "a.store", pages), store_of(tmp_path / "b.store", PAGES[50:])
+    plan = plan_of(store, tmp_path / "a")
+    for path in (store, other):
+        with Store.create(path) as opened:
+            opened.add("en", pages, source="test")
+            opened.add_expansions("en", pages[0].revision_id, {call: "Here"})
+    with Store.create(other) as opened:
+        opened.add_expansions("en", PAGES[60].revision_id, {call: "There"}, {"{{other}}": "error"})
+        opened.add_expansions("en", pages[1].revision_id, {}, {call: "error"})
+    manifest = build(plan).manifest
+    assert build(replace(plan, store=other, out=tmp_path / "b")).manifest == manifest
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    with Store.create(other) as opened:
+        opened.add_expansions("en", pages[1].revision_id, {call: "Now"})
+    assert build(replace(plan, store=other, out=tmp_path / "c")).manifest.source != manifest.source
+
+
 def test_another_seed_gives_another_split(built, tmp_path: Path) -> None:
     build(plan_of(built[0], tmp_path / "out", recipe=replace(RECIPE, seed="another")))
     assert digests(tmp_path / "out")["wiki.test.raw"] != digests(built[1])["wiki.test.raw"]

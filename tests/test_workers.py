@@ -95,9 +95,8 @@ def test_what_takes_too_long_is_cut_off_and_nothing_of_it_stays() -> None:
     busy(0.4)  # no alarm is left
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # lost in a callback, told again
+# what is lost in a callback is told again
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_parser_written_in_python_is_cut_off() -> None:
     started = time.process_time()  # and quadratic on this; its twin in C hears no signal
     with pytest.raises(RejectedError, match="too-slow"), time_limit(0.5):

@@ -12,8 +12,9 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.importing import ArticleTest
 from wikitext_builder.languages import Language, is_list_title
+from wikitext_builder.lock import read_lock
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.selection import Selection, select
+from wikitext_builder.selection import LockFile, Selection, select
 from wikitext_builder.store import Rejected, Revision, Store, Wanted, sha1_of
 from wikitext_builder.titles import is_redirect
 from wikitext_builder.wikipedia import Wikipedia
@@ -124,6 +125,18 @@ def fetch_missing(
         refused = tally.rejected.total()
         progress("fetching", tally.settled, len(todo), f"{refused} rejected" if refused else "")
     return tally
+
+
+def current_revisions(
+    store: Store, language: str, selections: Sequence[Selection], as_of: str = ""
+) -> list[int]:
+    """Ids of what builds take after a fetch: each page's newest revision up to the date, and locked ones."""
+    chosen = {one.revision_id for one in store.revisions(language, as_of=as_of or None)}
+    here = {one.revision_id for one in store.all_revisions(language)}
+    for selection in selections:
+        if isinstance(selection, LockFile):
+            chosen |= here & {one.revision_id for one in read_lock(selection.path, language=language)}
+    return sorted(chosen)
 
 
 def check_wiki(store: Store, wikipedia: Wikipedia) -> None:

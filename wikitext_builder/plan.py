@@ -68,10 +68,12 @@ def identity_of(plan: Plan) -> Identity:
             f"{plan.store}: no pages of {plan.recipe.language!r} to build from;"
             " `wikitext-builder status` says what is there"
         )
+    numbers = {one.revision_id for one in plan.revisions}
     with Store.open(plan.store) as store:
-        texts = [store.expansions_digest(plan.recipe.language)]
+        texts = [store.expansions_digest(plan.recipe.language, numbers)]
         if plan.recipe.source == "rendered":
-            texts += map(str, store.rendered_sha1s(plan.recipe.language).items())
+            found = store.rendered_sha1s(plan.recipe.language).items()
+            texts += [f"{number} {sha1}" for number, sha1 in found if sha1 and number in numbers]
     rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
     given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
     versions = {name: version(name) for name in DECIDING_PACKAGES}

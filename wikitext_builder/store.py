@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -315,13 +315,14 @@ class Store:
         )
         return dict(self._read(query, (language,)))
 
-    def expansions_digest(self, language: str) -> str:
-        """sha256 over all expansions of a language: they are part of what a dataset is made of."""
+    def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
+        """sha256 over the expansions in some revisions: they are part of what a dataset is made of."""
         digest = hashlib.sha256()
-        query = "SELECT revision_id, call, text FROM expansions WHERE language = ?"
+        query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
         with as_builder_error(self.path):
             for row in self._connection.execute(f"{query} ORDER BY revision_id, call", (language,)):
-                digest.update(repr(row).encode())
+                if row[0] in revision_ids:
+                    digest.update(repr(row).encode())
         return digest.hexdigest()
 
     # --- where a long listing stands

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -58,6 +59,7 @@ def fetch(
 ) -> None:
     """Fetch Good and Featured articles through the Wikipedia API into a store."""
     from wikitext_builder.expand import expand as expand_templates
+    from wikitext_builder.fetch import current_revisions
     from wikitext_builder.fetch import fetch as fetch_pages
     from wikitext_builder.rendering import fetch_rendered
     from wikitext_builder.selection import default_selections, parse_date, parse_selection
@@ -75,8 +77,10 @@ def fetch(
         shown_progress(as_json=as_json) as progress,
     ):
         report = fetch_pages(store, wikipedia, chosen, as_of=date, limit=limit, progress=progress)
-        expanded = expand_templates(store, wikipedia, progress=progress) if expand else None
-        html = fetch_rendered(store, wikipedia, progress=progress) if rendered else None
+        numbers = current_revisions(store, language, chosen, date)
+        more: dict[str, Any] = {"revision_ids": numbers, "progress": progress}
+        expanded = expand_templates(store, wikipedia, **more) if expand else None
+        html = fetch_rendered(store, wikipedia, **more) if rendered else None
     if as_json:
         reports = {"fetch": report, "expand": expanded, "rendered": html}
         click.echo(json.dumps({name: one and asdict(one) for name, one in reports.items()}))
