@@ -1,0 +1,145 @@
+"""Mikolov's recurrent network with topics of the words before (Mikolov and Zweig 2012, SLT), "RNN-LDA".
+
+    h' = s(W x + U h + F f')         p = softmax(V h' + G f')         s: the sigmoid
+    f' ~ f^d t(x)^(1 - d)            t(x): how likely each topic is, given the word x
+
+f is the distribution of topics that goes along with the text, updated with each word that is read: a product
+of the words' topics whose older factors count less and less. `prepare` estimates the topics on train.
+
+Equations and the two places where f enters are those of Microsoft's toolkit for the paper (RNNLM 0.3f, as
+ported by P. Mirowski, github.com/piotrmirowski/DependencyTreeRnn), read there. The product is the paper's as
+we remember it; that toolkit has a sum, f' = d f + (1 - d) t(x). The paper itself could not be read, so that
+decay, smoothing and how documents are made of train are ours.
+"""
+
+# Shapes: B = batch, T = time, H = hidden, K = topics, V = vocabulary.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.language_model import detach
+from ps_models.layers.dropout import dropout_mask, masked
+from ps_models.layers.softmax import Softmax, wide
+from ps_models.models.lstm import scored_and_advance
+from ps_models.topics import LDAConfig, topics_of_words
+from wikitext_builder.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNLDAConfig:
+    """Sizes of the network and of its topics."""
+
+    vocab_size: int
+    hidden_size: int = 300  # gives the 7 M parameters that are quoted of it with 10,000 words
+    topics: int = 40  # Mikolov and Zweig 2012
+    topic_decay: float = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
+    document_lines: int = 10  # of train, a document of LDA
+    lda_passes: int = 50
+    smoothing: float = 0.1  # counts added to each word's topics
+    dropout: float = 0.0  # of the hidden output, anew at each step
+    softmax_bias: bool = True
+    init: float = 0.1  # weights are uniform in [-init, init]
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
+class RNNLDAState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    h_BH: Tensor
+    topics_BK: Tensor  # log f, but for a constant
+
+
+class RNNLDA(nn.Module):
+    """An Elman network that is told the topics of what it has read."""
+
+    log_topics_VK: Tensor  # log t, of each word
+
+    def __init__(self, config: RNNLDAConfig) -> None:
+        super().__init__()
+        if not 0 <= config.topic_decay < 1:
+            raise ValueError(f"topic_decay={config.topic_decay}; it must be at least 0 and less than 1")
+        self.config = config
+        V, H, K = config.vocab_size, config.hidden_size, config.topics
+        self.embedding = nn.Embedding(V, H)  # W: one column a word
+        self.recurrent = nn.Linear(H, H)  # U
+        self.topics = nn.Linear(K, H, bias=False)  # F
+        self.softmax = Softmax(nn.Parameter(torch.empty(V, H + K)), bias=config.softmax_bias)  # V, G
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -config.init, config.init)
+        self.register_buffer("log_topics_VK", torch.zeros(V, K))
+
+    def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
+        """Estimate the topics of words; see `Prepared`."""
+        config = self.config
+        lda = LDAConfig(
+            topics=config.topics, lines=config.document_lines, passes=config.lda_passes, seed=seed
+        )
+        counts_VK = config.smoothing + topics_of_words(stream, len(vocabulary), config.eos, lda)
+        self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
+
+    def initial_state(self, batch_size: int) -> RNNLDAState:
+        """The state at the start of a text: zeros, all topics alike, and `<eos>` to be read."""
+        like, config = self.embedding.weight, self.config
+        return RNNLDAState(
+            token_B=torch.full((batch_size,), config.eos, device=like.device),
+            h_BH=wide(like.new_zeros(batch_size, config.hidden_size)),
+            topics_BK=wide(like.new_zeros(batch_size, config.topics)),
+        )
+
+    def forward(self, tokens: Tensor, state: RNNLDAState) -> tuple[Tensor, RNNLDAState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
+        return log_probs_BT, state
+
+    def scores_and_hidden(self, tokens: Tensor, state: RNNLDAState) -> tuple[Tensor, Tensor, RNNLDAState]:
+        """Scores and the hidden outputs, without topics, that they came from; see `Recurrent`."""
+        hidden_BTH, topics_BTK, state = self._run(tokens, state, at=tokens.shape[1])
+        return self._score(hidden_BTH, topics_BTK, tokens), hidden_BTH, state
+
+    def loss(
+        self, tokens: Tensor, state: RNNLDAState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, RNNLDAState]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        hidden_BTH, topics_BTK, state = self._run(tokens, state, at=advance)
+        nats = -self._score(hidden_BTH[:, -scored:], topics_BTK[:, -scored:], tokens[:, -scored:])
+        return nats, detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: RNNLDAState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        hidden_BTH, topics_BTK, _ = self._run(state.token_B[:, None], state, at=0)
+        return self.softmax.log_probs(torch.cat([hidden_BTH, topics_BTK], dim=-1)[:, 0])
+
+    def _run(self, tokens_BT: Tensor, state: RNNLDAState, at: int) -> tuple[Tensor, Tensor, RNNLDAState]:
+        """Outputs and topics that predict each token, and the state after `at` of them."""
+        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        logs = self._logs_of_topics(read_BT, state.topics_BK)
+        topics_BTK = torch.stack(logs[1:], dim=1).softmax(dim=-1)
+        steps = [state.h_BH]
+        for x_BH in (self.embedding(read_BT) + self.topics(topics_BTK)).unbind(dim=1):
+            steps.append(torch.sigmoid(wide(x_BH + self.recurrent(steps[-1]))))
+        hidden_BTH = torch.stack(steps[1:], dim=1)
+        if self.training:
+            mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
+            hidden_BTH = masked(hidden_BTH, mask)
+        token_B = tokens_BT[:, at - 1] if at else state.token_B
+        return hidden_BTH, topics_BTK, RNNLDAState(token_B, steps[at], logs[at])
+
+    def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:
+        """The log of f, but for a constant, before the first word and after each."""
+        decay, logs = self.config.topic_decay, [topics_BK]
+        for word_BK in self.log_topics_VK[read_BT].unbind(dim=1):
+            logs.append(decay * logs[-1] + (1 - decay) * word_BK)
+        return logs
+
+    def _score(self, hidden_BTH: Tensor, topics_BTK: Tensor, tokens_BT: Tensor) -> Tensor:
+        both = torch.cat([hidden_BTH, topics_BTK], dim=-1)
+        log_probs: Tensor = self.softmax(both.flatten(0, 1), tokens_BT.flatten())
+        return log_probs.view(tokens_BT.shape)

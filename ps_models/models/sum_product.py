@@ -1,0 +1,210 @@
+"""The sum-product network language model of Cheng et al. (2014), Interspeech: p(word | the N words before).
+
+    h = [e(x_(t-N)), ..., e(x_(t-1))]       similarity nodes H: D a word, the same e at each place
+    m_v = sum over j of W_vj h_j            sum nodes M: one a word v of the vocabulary
+    g_vk = m_v^k,  k = 1, ..., K            product nodes G
+    s_v = b_v + sum over k of c_vk g_vk     sum nodes S
+    p(v) = s_v / sum over u of s_u          the root, with v's indicator at 1, over the root with all at 1
+
+All weights are at least 0, as those of a sum-product network must be. Nothing is exponentiated: c_vk begins
+at 1 / k! and b_v at 1, so that s_v is about exp(m_v) at first and any such polynomial later.
+
+Layers, sizes, first values and updates were read in the authors' own code, github.com/stakok/lmspn
+(generateConnectionType1 and configs/Treebank_G5_iG4.ini); its FAQ tells that the best network began with the
+weights of that with three words, which is not done here, nor its tiny growth of W. Of the paper only the
+abstract could be read: its figure is said to square where the code takes ten powers. Ours is what keeps the
+arithmetic sound: s_v is at least 1e-6, and m_v counts as 1000 at most (m^10 would leave float32 at 7,000);
+and `scaled`: weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam
+whose steps are of one size for all of them. The network is the same.
+"""
+
+# Shapes: B = batch, T = time, N = positions, C = words of context, D = similarity nodes, V = vocabulary,
+# I = C D: inputs of a sum node, K = powers.
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from ps_models.language_model import detach
+from ps_models.layers.softmax import product_type, wide
+from ps_models.models.lstm import scored_and_advance
+
+CHUNK = 16  # rows at once: their values of 10,000 words stay in a processor's cache
+CEILING = 1e3  # of m
+FLOOR = 1e-6  # of b, so that each word has some probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumProductConfig:
+    """Sizes of the network; the defaults are those of its best result on Penn Treebank."""
+
+    vocab_size: int
+    context: int = 4  # N words; GRAM_NUM = 5
+    similarity_size: int = 100  # D; in_dim = 400 = 4 x 100
+    powers: int = 10  # K; K_P = 10
+    scaled: bool = False  # weights in units of their first sizes
+    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+    def __post_init__(self) -> None:
+        if min(self.context, self.similarity_size, self.powers) < 1:
+            raise ValueError("context, similarity_size and powers must be 1 or more")
+
+
+class SumProductState(NamedTuple):
+    """What the model knows of the past."""
+
+    words_BC: Tensor  # the last ones, oldest first
+
+
+class SumProductNetwork(nn.Module):
+    """Similarity nodes, a sum node a word, their powers, a sum of these a word, all over their total."""
+
+    units_K: Tensor  # of the coefficients
+
+    def __init__(self, config: SumProductConfig) -> None:
+        super().__init__()
+        self.config = config
+        V, inputs = config.vocab_size, config.context * config.similarity_size
+        self.unit = 1 / inputs if config.scaled else 1.0  # of the mixing weights
+        first_K = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
+        self.register_buffer(
+            "units_K", first_K if config.scaled else torch.ones_like(first_K), persistent=False
+        )
+        self.similarity = nn.Embedding(V, config.similarity_size)  # e
+        self.mixing = nn.Parameter(torch.rand(V, inputs))  # W
+        self.coefficients = nn.Parameter((first_K / self.units_K).repeat(V, 1))  # b, c
+        with torch.no_grad():
+            self.similarity.weight.uniform_(0, 2)
+            self.mixing.div_(self.mixing.sum(dim=1, keepdim=True) * self.unit)
+
+    def initial_state(self, batch_size: int) -> SumProductState:
+        """The state at the start of a text: `<eos>` as often as words are looked back on."""
+        shape, device = (batch_size, self.config.context), self.mixing.device
+        return SumProductState(torch.full(shape, self.config.eos, device=device))
+
+    def forward(self, tokens: Tensor, state: SumProductState) -> tuple[Tensor, SumProductState]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        words_BS = torch.cat([state.words_BC, tokens], dim=1)
+        time = tokens.shape[1]
+        return self._score(words_BS, time), self._state(words_BS, time)
+
+    def loss(
+        self, tokens: Tensor, state: SumProductState, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, SumProductState]:
+        """Nats of the last `scored` tokens; see `Trainable`.
+
+        In training the weights that the last update made negative are set to 0 first: projected gradients.
+        """
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        if self.training:
+            with torch.no_grad():
+                for parameter in self.parameters():
+                    parameter.clamp_(min=0)
+        words_BS = torch.cat([state.words_BC, tokens], dim=1)
+        return -self._score(words_BS, scored), detach(self._state(words_BS, advance))
+
+    @torch.no_grad()
+    def next_log_probs(self, state: SumProductState) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        mixing_VI, coefficients_KV = self._weights()
+        sums_BV = _sums(self._inputs(state.words_BC[:, None]) @ mixing_VI.t())
+        totals_BV = _polynomials(sums_BV, coefficients_KV)
+        return (totals_BV / totals_BV.sum(dim=-1, keepdim=True)).log()
+
+    def _state(self, words_BS: Tensor, advance: int) -> SumProductState:
+        return SumProductState(words_BS[:, advance : advance + self.config.context])
+
+    def _score(self, words_BS: Tensor, scored: int) -> Tensor:
+        """Log-probabilities of the last words."""
+        C = self.config.context
+        contexts_BTC = words_BS[:, :-1].unfold(1, C, 1)[:, -scored:]
+        mixing_VI, coefficients_KV = self._weights()
+        inputs_NI, targets_N = self._inputs(contexts_BTC), words_BS[:, -scored:].flatten()
+        scores: Any = _TargetLogProbs.apply
+        log_probs: Tensor = scores(inputs_NI, mixing_VI, coefficients_KV, targets_N, product_type(inputs_NI))
+        return log_probs.view(len(words_BS), scored)
+
+    def _inputs(self, contexts_BTC: Tensor) -> Tensor:
+        """The similarity nodes of all words of each context: (N, I)."""
+        similarities: Tensor = self.similarity(contexts_BTC).clamp(min=0)
+        return similarities.flatten(0, 1).flatten(1)
+
+    def _weights(self) -> tuple[Tensor, Tensor]:
+        """The weights of both layers of sums, none below 0."""
+        coefficients_KV = (self.coefficients.clamp(min=0) * self.units_K).t()
+        bias_1V = coefficients_KV[:1].clamp(min=FLOOR)
+        return self.mixing.clamp(min=0) * self.unit, torch.cat([bias_1V, coefficients_KV[1:]])
+
+
+def _sums(products: Tensor) -> Tensor:
+    return wide(products).clamp(max=CEILING)
+
+
+def _polynomials(sums_NV: Tensor, coefficients_KV: Tensor) -> Tensor:
+    """c_0 + c_1 m + c_2 m^2 + ..., by Horner's rule."""
+    total_NV = coefficients_KV[-1].expand_as(sums_NV)
+    for coefficient_V in coefficients_KV[:-1].flip(0):
+        total_NV = torch.addcmul(coefficient_V, total_NV, sums_NV)
+    return total_NV
+
+
+class _TargetLogProbs(torch.autograd.Function):
+    """Log-probability of each target, rows in chunks; m is kept for the gradient, its powers are not."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401 - autograd's own context
+        inputs_NI: Tensor,
+        mixing_VI: Tensor,
+        coefficients_KV: Tensor,
+        targets_N: Tensor,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        products_NV = inputs_NI.to(dtype) @ mixing_VI.to(dtype).t()
+        roots, scores = [], []
+        for rows in _chunks(len(inputs_NI)):
+            total_NV = _polynomials(_sums(products_NV[rows]), coefficients_KV)
+            roots.append(total_NV.sum(dim=1))
+            scores.append(total_NV.gather(1, targets_N[rows, None])[:, 0])
+        roots_N = torch.cat(roots)
+        ctx.save_for_backward(inputs_NI, mixing_VI, coefficients_KV, targets_N, roots_N, products_NV)
+        return torch.cat(scores).log() - roots_N.log()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_N: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        inputs_NI, mixing_VI, coefficients_KV, targets_N, roots_N, products_NV = ctx.saved_tensors
+        dproducts_NV = torch.empty_like(products_NV)
+        dcoefficients_KV = torch.zeros_like(coefficients_KV)
+        for rows in _chunks(len(inputs_NI)):
+            sums = _sums(products_NV[rows])
+            total, slope = _with_slope(sums, coefficients_KV)
+            targets_N1, grad_N1 = targets_N[rows, None], grad_N[rows, None]
+            dtotal = (-grad_N1 / roots_N[rows, None]).repeat(1, len(mixing_VI))
+            dtotal.scatter_add_(1, targets_N1, grad_N1 / total.gather(1, targets_N1))
+            dproducts_NV[rows] = slope.mul_(dtotal)
+            for dcoefficient_V in dcoefficients_KV:
+                dcoefficient_V += dtotal.sum(dim=0)
+                dtotal *= sums
+        dinputs_NI = (dproducts_NV @ mixing_VI.to(dproducts_NV.dtype)).to(inputs_NI.dtype)
+        dmixing_VI = (dproducts_NV.t() @ inputs_NI.to(dproducts_NV.dtype)).to(mixing_VI.dtype)
+        return dinputs_NI, dmixing_VI, dcoefficients_KV, None, None
+
+
+def _with_slope(sums_NV: Tensor, coefficients_KV: Tensor) -> tuple[Tensor, Tensor]:
+    """The polynomials and their derivatives."""
+    total, slope = coefficients_KV[-1].expand_as(sums_NV), torch.zeros_like(sums_NV)
+    for coefficient_V in coefficients_KV[:-1].flip(0):
+        slope = torch.addcmul(total, slope, sums_NV)
+        total = torch.addcmul(coefficient_V, total, sums_NV)
+    return total, slope
+
+
+def _chunks(rows: int) -> list[slice]:
+    return [slice(first, first + CHUNK) for first in range(0, rows, CHUNK)]

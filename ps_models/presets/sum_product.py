@@ -1,0 +1,32 @@
+"""Presets of the sum-product network.
+
+[C] Cheng et al. (2014), by their code, github.com/stakok/lmspn, configs/Treebank_G5_iG4.ini and SPNIter.h.
+[O] Ours: no source that could be read says.
+"""
+
+from __future__ import annotations
+
+from ps_models.presets.preset import SEGMENTS, SMALL_TRAINING, Preset
+
+SUM_PRODUCT_PRESETS = {
+    "small": Preset(
+        about="4 words, 50 similarity nodes each; a budget of 4 epochs",
+        model={"similarity_size": 50, "scaled": True},  # [O]
+        training={**SMALL_TRAINING, **SEGMENTS, "learning_rate": 0.002},  # [O]
+    ),
+    "cheng": Preset(
+        about="the authors' SPN-4, PTB test 100.0 with first weights of SPN-3, 107.6 without, on other text",
+        model={"context": 4, "similarity_size": 100, "powers": 10},  # [C]
+        training={
+            **SEGMENTS,
+            "batch_size": 100,  # [C] n-grams from anywhere; here one from each hundredth of the text
+            "stride": 1,  # [C]
+            "learning_rate": 0.05,  # [C]
+            "loss": "token",  # [C]
+            "clip": 0.0,  # [C]
+            "schedule": "constant",  # [C]
+            "epochs": 100,  # [O] the authors count hours, 40 of them
+            "patience": 0,  # [C]
+        },
+    ),
+}
