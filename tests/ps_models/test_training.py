@@ -124,10 +124,13 @@ with torchrun_processes() as processes:
 """
 
 
+AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropout=0", *QUIET[:-1])
+
+
 @pytest.mark.slow
-def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path):
-    model = "pointer-sentinel-lstm"
-    settings = settings_of(model, *QUIET, "loss=token")
+@pytest.mark.parametrize(("model", "more"), [("pointer-sentinel-lstm", QUIET), ("awd-lstm", AWD)])
+def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
+    settings = settings_of(model, *more, "loss=token")
     train_model(model, tiny_dataset, tmp_path / "one", settings=settings, device="cpu")
     script = tmp_path / "script.py"
     script.write_text(TORCHRUN)
