@@ -66,7 +66,7 @@ class TransformerState(NamedTuple):
     inputs_BLPH: Tensor  # of each layer, at the last P positions
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """Attention over the window and a feed-forward part, each added to what it reads."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -120,7 +120,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.layers = nn.ModuleList(TransformerLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.hidden_size)
         self.softmax = Softmax(self.embedding.weight, bias=config.softmax_bias)
         self._initialise()

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from ps_models.configs import make_configs, make_model
 from ps_models.evaluation import evaluate
-from ps_models.models.transformer import BLOCK, Layer, Transformer, TransformerConfig
+from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig, TransformerLayer
 from ps_models.text import Text
 
 V = 7
@@ -43,7 +43,7 @@ def turn(x: Tensor, position: int) -> Tensor:
     return torch.cat([new.real, new.imag, x[2 * half :]])
 
 
-def layer_output(layer: Layer, history: list[Tensor]) -> Tensor:
+def layer_output(layer: TransformerLayer, history: list[Tensor]) -> Tensor:
     """What a layer gives at the last of the positions, all of which it has read."""
     hidden, heads, window = layer.config.hidden_size, layer.config.heads, layer.config.window
     size, now = hidden // heads, len(history) - 1
@@ -73,7 +73,7 @@ def scores_by_equations(model: Transformer, tokens: list[int]) -> Tensor:
         x = model.embedding.weight[word] * math.sqrt(model.config.hidden_size)
         for layer, history in zip(layers, histories, strict=True):
             history.append(x)
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, TransformerLayer)
             x = layer_output(layer, history)
         logits = model.embedding.weight @ norm(model.norm, x)
         if model.softmax.bias is not None:
