@@ -12,6 +12,8 @@ from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
+from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
+from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import Transformer, TransformerConfig
 
 MODELS = {
@@ -21,5 +23,7 @@ MODELS = {
     "pointer-sentinel-lstm": (PointerSentinelConfig, PointerSentinelLSTM),
     "rhn": (RecurrentHighwayConfig, RecurrentHighway),
     "rnn": (RNNConfig, RNN),
+    "rnn-lda": (RNNLDAConfig, RNNLDA),
+    "sum-product-network": (SumProductConfig, SumProductNetwork),
     "transformer": (TransformerConfig, Transformer),
 }

@@ -73,12 +73,11 @@ class SumProductNetwork(nn.Module):
         V, inputs = config.vocab_size, config.context * config.similarity_size
         self.unit = 1 / inputs if config.scaled else 1.0  # of the mixing weights
         first_K = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
-        self.register_buffer(
-            "units_K", first_K if config.scaled else torch.ones_like(first_K), persistent=False
-        )
+        units_K = first_K if config.scaled else torch.ones_like(first_K)
+        self.register_buffer("units_K", units_K, persistent=False)
         self.similarity = nn.Embedding(V, config.similarity_size)  # e
         self.mixing = nn.Parameter(torch.rand(V, inputs))  # W
-        self.coefficients = nn.Parameter((first_K / self.units_K).repeat(V, 1))  # b, c
+        self.coefficients = nn.Parameter((first_K / units_K).repeat(V, 1))  # b, c
         with torch.no_grad():
             self.similarity.weight.uniform_(0, 2)
             self.mixing.div_(self.mixing.sum(dim=1, keepdim=True) * self.unit)

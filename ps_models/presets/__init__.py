@@ -12,6 +12,8 @@ from ps_models.presets.pointer_sentinel import POINTER_SENTINEL_PRESETS
 from ps_models.presets.preset import Preset
 from ps_models.presets.recurrent_highway import RECURRENT_HIGHWAY_PRESETS
 from ps_models.presets.rnn import RNN_PRESETS
+from ps_models.presets.rnn_lda import RNN_LDA_PRESETS
+from ps_models.presets.sum_product import SUM_PRODUCT_PRESETS
 from ps_models.presets.transformer import TRANSFORMER_PRESETS
 from wikitext_builder.errors import BuilderError
 
@@ -22,6 +24,8 @@ PRESETS: dict[str, Mapping[str, Preset]] = {
     "pointer-sentinel-lstm": POINTER_SENTINEL_PRESETS,
     "rhn": RECURRENT_HIGHWAY_PRESETS,
     "rnn": RNN_PRESETS,
+    "rnn-lda": RNN_LDA_PRESETS,
+    "sum-product-network": SUM_PRODUCT_PRESETS,
     "transformer": TRANSFORMER_PRESETS,
 }
 
