@@ -23,7 +23,8 @@ from wikitext_builder.progress import Progress, no_progress
 LENGTH: Final = 320  # tokens of the text that laws are tried on
 PREFIX: Final = 20  # tokens before the word over which probabilities are summed
 FEW: Final = 512  # words that are enough where a sum is only bounded from above
-GROUP: Final = 256  # words scored at once
+GROUP: Final = 256  # words scored at once, …
+STATE: Final = 2**28  # … or fewer: bytes of their states together, of which a cache has many
 TOLERANCE: Final = 1e-3  # nats that scores in float32 may differ by
 
 Model = LanguageModel[Any]
@@ -79,7 +80,8 @@ def _sum(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: 
         state = opened.model.initial_state(1)
         if len(prefix):
             _, state = opened.model(prefix[None].to(device), state)
-        total = sum(_sum_of(opened.model, state, group) for group in torch.split(words, GROUP))
+        group = min(GROUP, max(1, STATE // max(1, _bytes(state))))
+        total = sum(_sum_of(opened.model, state, part) for part in torch.split(words, group))
         if total > 1 + tolerance or (total < 1 - tolerance and not opened.open_vocabulary):
             return f"{len(words)} words have {total:.6f} together after {len(prefix)} tokens"
     return ""
@@ -89,6 +91,18 @@ def _sum_of(model: Model, state: object, words: Tensor) -> float:
     rows = map_state(lambda tensor: tensor.repeat_interleave(len(words), 0), state)
     scores, _ = model(words[:, None], rows)
     return float(scores.double().exp().sum())
+
+
+def _bytes(state: object) -> int:
+    """Of all tensors of a state."""
+    sizes = []
+
+    def note(tensor: Tensor) -> Tensor:
+        sizes.append(tensor.numel() * tensor.element_size())
+        return tensor
+
+    map_state(note, state)
+    return sum(sizes)
 
 
 def _chunks(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:

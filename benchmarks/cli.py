@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 import time
@@ -10,12 +11,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 import click
 
 from benchmarks.check import check_model, raise_if_broken
 from benchmarks.compare import MUST_AGREE, RESAMPLES, compare
+from benchmarks.first_updates import append_first_updates, first_updates
 from benchmarks.formats import latex, markdown
 from benchmarks.metrics import METRICS
 from benchmarks.models import KINDS, NAMES, Inputs, open_model
@@ -25,9 +28,11 @@ from benchmarks.passages import CONVENTIONS, PAPER, read_passages, vocabulary_of
 from benchmarks.published import PUBLISHED
 from benchmarks.report import Report, make_report
 from benchmarks.result import Result, append_result, read_results
+from benchmarks.rows_page import read_records, rows_page
 from benchmarks.run import Protocol, measure
 from ps_models.evaluation import CONTEXTS
 from ps_models.experiment import choose_device
+from ps_models.models import MODELS
 from ps_models.optimizers import PRECISIONS
 from ps_models.text import SPLITS, find_dataset
 from wikitext_builder.errors import BuilderError
@@ -61,6 +66,7 @@ def model_options(command: Command) -> Command:
         click.option("--stride", type=click.IntRange(min=1), help="transformers: pieces scored a window."),
         click.option("--unknown-word", help="arpa, kenlm: how the file spells <unk>."),
         click.option("--patience", default=60.0, help="command: seconds for an answer."),
+        click.option("--samples", default=10, type=click.IntRange(min=1), help="mc: samples of the masks."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -109,7 +115,14 @@ def list_models(*, as_json: bool) -> None:
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", type=EXISTING, required=True, help="The dataset.")
 @click.option("--results", type=ANY_PATH, help="File of JSON lines to add the results to.")
-@split_option
+@click.option(
+    "--split",
+    "splits",
+    type=click.Choice(SPLITS),
+    multiple=True,
+    default=("test",),
+    help="Part of the dataset; repeatable.",
+)
 @click.option(
     "--convention", type=click.Choice(list(CONVENTIONS)), default=PAPER, help="What is counted, and how."
 )
@@ -127,28 +140,31 @@ def run(
     *,
     models: tuple[str, ...],
     data: Path,
+    splits: tuple[str, ...],
     results: Path | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Measure each MODEL on a part of DATA."""
+    """Measure each MODEL on parts of DATA."""
     protocol_names = Protocol.__dataclass_fields__.keys() & options.keys()
     chosen = {name: options.pop(name) for name in protocol_names}
-    command = shlex.join([PROGRAM, *sys.argv[1:]])
-    inputs = _inputs(data, chosen["split"], options)
+    command = shlex.join([PROGRAM, *map(portable, sys.argv[1:])])
+    inputs = _inputs(data, splits[0], options)
     for model in models:
-        with shown_progress() as progress:
-            found = measure(
-                open_model(model, inputs),
-                inputs,
-                Protocol(**chosen, command=command),
-                clock=time.monotonic,
-                now=lambda: datetime.now(UTC).isoformat(timespec="seconds"),
-                progress=progress,
-            )
-        if results is not None:
-            append_result(results, found)
-        _print_result(found, as_json=as_json)
+        opened = open_model(model, inputs)
+        for split in splits:
+            with shown_progress() as progress:
+                found = measure(
+                    opened,
+                    inputs,
+                    Protocol(**chosen, split=split, command=command),
+                    clock=time.monotonic,
+                    now=_now,
+                    progress=progress,
+                )
+            if results is not None:
+                append_result(results, found)
+            _print_result(found, as_json=as_json)
 
 
 @commands.command()
@@ -244,11 +260,43 @@ def report(
     dataset = None if data is None else find_dataset(data)
     published = PUBLISHED if with_published else ()
     made = make_report(title, read, published=published, logs=logs, dataset=dataset)
-    try:
-        out.write_text(FORMATS[out.suffix](made), encoding="utf-8")
-    except OSError as error:
-        raise BuilderError(f"{out}: {error.strerror}; expected a file to write the report to") from error
-    click.echo(out)
+    _write(out, FORMATS[out.suffix](made))
+
+
+@commands.command("first-updates")
+@click.argument("model", type=click.Choice(list(MODELS)), metavar="MODEL")
+@click.option("--data", type=EXISTING, required=True, help="The dataset.")
+@click.option("--preset", help="Hyperparameters by name: `ps-models list`; else the model's defaults.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
+@click.option("--updates", default=100, type=click.IntRange(min=1), help="How many.")
+@click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
+@click.option("--results", type=ANY_PATH, help="File of JSON lines to add the record to.")
+@json_option
+def begin(*, model: str, data: Path, results: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Train MODEL on DATA for a few updates: whether it can be trained, and how fast. Nothing is kept."""
+    with shown_progress() as progress, TemporaryDirectory() as folder:
+        found = first_updates(model, data, Path(folder), now=_now, progress=progress, **options)
+    if results is not None:
+        append_first_updates(results, found)
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+        return
+    click.echo(
+        f"{found.trained.recipe}: {found.parameters:,} parameters; loss {found.first_loss:.4f} to"
+        f" {found.last_loss:.4f} in {len(found.losses)} updates of {found.tokens / len(found.losses):.0f}"
+        f" tokens; {found.seconds:.1f} s, {found.tokens / found.seconds:,.0f} tokens/s"
+    )
+
+
+@commands.command()
+@click.argument("folder", type=EXISTING)
+@click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown.")
+def rows(*, folder: Path, out: Path) -> None:
+    """The table of all rows: published | small size | full size, of the records in FOLDER, and nothing else.
+
+    Results of `run` are read from ptb.jsonl and wikitext-2.jsonl, first-updates.jsonl is of `first-updates`.
+    """
+    _write(out, rows_page(*read_records(folder)))
 
 
 @commands.command()
@@ -287,6 +335,27 @@ def _inputs(data: Path, split: str, options: dict[str, Any]) -> Inputs:
     dataset = find_dataset(data)
     device = choose_device(options.pop("device"))
     return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, split), device=device, **options)
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BuilderError(f"{out}: {error.strerror}; expected a file to write the report to") from error
+    click.echo(out)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def portable(argument: str) -> str:
+    """An argument without the folders of this machine: other people run it elsewhere.
+
+    >>> portable("mix:/home/ann/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
+    ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
+    """
+    return re.sub(r"(?<![^:,=\s])/(?:[^/,:\s]+/)+(?=[^/,:\s])", "", argument)
 
 
 def _result(results: list[Result], name: str, split: str, path: Path) -> Result:

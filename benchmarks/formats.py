@@ -29,16 +29,16 @@ LATEX: Final = {
 
 def markdown(report: Report) -> str:
     """Tables, what papers' numbers hide, groups of words and signatures."""
-    parts = [f"# {_markdown_cell(report.title)}"]
+    parts = [f"# {markdown_cell(report.title)}"]
     for table, groupings in zip(report.tables, report.groupings, strict=True):
-        parts += [f"## {_markdown_cell(table.data)}", _markdown_cell(table.caption)]
-        parts.append(_markdown_table(columns(table), [cells(table, row) for row in table.rows]))
-        parts += [f"- {_markdown_cell(note)}" for note in notes(table)]
+        parts += [f"## {markdown_cell(table.data)}", markdown_cell(table.caption)]
+        parts.append(markdown_table(columns(table), [cells(table, row) for row in table.rows]))
+        parts += [f"- {markdown_cell(note)}" for note in notes(table)]
         for grouping in groupings:
-            parts.append(f"### By {grouping.by}: {_markdown_cell(grouping.about)}")
-            parts.append(_markdown_table(group_columns(grouping), group_rows(grouping)))
+            parts.append(f"### By {grouping.by}: {markdown_cell(grouping.about)}")
+            parts.append(markdown_table(group_columns(grouping), group_rows(grouping)))
     parts += ["## How the numbers were made", f"{LAWS} {INTERVALS}"]
-    parts += [f"- {_markdown_cell(name)}: `{line}`" for name, line in signatures(report)]
+    parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(report)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -100,15 +100,16 @@ def group_rows(grouping: Grouping) -> list[list[str]]:
     ]
 
 
-def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, the first column to the left."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(map(_markdown_cell, line)) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(markdown_cell, line)) + " |" for line in lines)
 
 
-def _markdown_cell(text: str) -> str:
+def markdown_cell(text: str) -> str:
     r"""Text that is no markup: neither Markdown's nor HTML's.
 
-    >>> _markdown_cell("a|b <eos> *x*")
+    >>> markdown_cell("a|b <eos> *x*")
     'a\\|b &lt;eos&gt; \\*x\\*'
     """
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,15 +17,18 @@ from benchmarks.adapters.command import PATIENCE, Command
 from benchmarks.adapters.kenlm import KenlmFile
 from benchmarks.adapters.ngrams import NGramFile, NGrams
 from benchmarks.adapters.transformers import CausalModel, load_causal_model
+from benchmarks.trained import Trained, trained
 from ps_models.baselines import BASELINES
-from ps_models.checkpoint import check_vocabulary
+from ps_models.checkpoint import Checkpoint, check_vocabulary
 from ps_models.experiment import load_model
-from ps_models.language_model import LanguageModel
+from ps_models.language_model import LanguageModel, Recurrent
 from ps_models.models.interpolation import interpolate
+from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
 from ps_models.models.ngram import NGram
+from ps_models.models.tuned_neural_cache import tuned_neural_cache
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.signature import signature_value
-from ps_models.text import Dataset, Text, file_hash, read_texts
+from ps_models.text import Dataset, Text, file_hash, read_stream, read_texts
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.vocabulary import Vocabulary
 
@@ -42,6 +45,7 @@ class Inputs:
     stride: int | None = None  # pieces a block; half of a window if None
     unknown_word: str | None = None  # how a file of n-grams spells <unk>
     patience: float = PATIENCE  # seconds for a program to answer
+    samples: int = 10  # of the masks of Monte Carlo dropout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,8 @@ class Opened:
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
     pieces: Callable[[Tensor], int] = len  # how many predictions of its own some tokens are
     text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
-    log: str = ""  # the folder of its training
+    recipe: str = ""  # what of ours it is, as benchmarks.rows calls it
+    trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
 
 
 Maker = Callable[[str, Inputs], Opened]
@@ -92,18 +97,64 @@ def open_model(specification: str, inputs: Inputs) -> Opened:
 def _checkpoint(specification: str, inputs: Inputs) -> Opened:
     path = Path(specification)
     model, found = load_model(path, str(inputs.device))
-    if "train" in inputs.dataset.files and inputs.dataset.layout != "file":
+    is_folder = inputs.dataset.layout != "file"
+    if "train" in inputs.dataset.files and is_folder:
         check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
+    how = trained(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
     preset = found.facts.get("preset")
-    folder = path if path.is_dir() else path.parent
+    facts = {"preset": preset} if preset else {}
     return Opened(
         name=f"{found.model} {preset}" if preset else found.model,
         identity=found.name,
         model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
         vocabulary=found.vocabulary,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        facts={"seed": found.facts.get("training", {}).get("seed", "unknown")},
-        log=str(folder) if (folder / "epochs.csv").is_file() else "",
+        facts={**facts, "seed": found.facts.get("training", {}).get("seed", "unknown")},
+        recipe=how.recipe,
+        trained=(how,),
+    )
+
+
+def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
+    """Tokens of the text that a checkpoint was trained on, where this is that text."""
+    if "train" not in dataset.files:
+        return None
+    if file_hash(dataset.file("train")) != checkpoint.facts.get("train_sha256"):
+        return None
+    return len(read_stream(dataset, "train", checkpoint.vocabulary))
+
+
+def _monte_carlo(specification: str, inputs: Inputs) -> Opened:
+    """A checkpoint with its dropout on, as the mean over samples of its masks."""
+    inner = _checkpoint(specification, inputs)
+    generator = torch.Generator(inputs.device).manual_seed(inputs.seed)
+    try:
+        model = MonteCarloDropout(cast("Maskable[Any]", inner.model), inputs.samples, generator)
+    except (ValueError, AttributeError) as error:
+        raise BuilderError(
+            f"mc:{specification}: {error}; expected a model that keeps its dropout's masks for a whole text"
+        ) from error
+    facts = {**inner.facts, "dropout_samples": inputs.samples, "dropout_seed": inputs.seed}
+    return replace(inner, name=f"{inner.name}, MC", model=model, recipe=f"mc:{inner.recipe}", facts=facts)
+
+
+def _neural_cache(specification: str, inputs: Inputs) -> Opened:
+    """A checkpoint with a neural cache that is tuned on valid."""
+    inner = _checkpoint(specification, inputs)
+    if not hasattr(inner.model, "scores_and_hidden"):
+        raise BuilderError(
+            f"cache:{specification}: {inner.name} tells no outputs; expected a recurrent model, such as lstm"
+        )
+    recurrent = cast("Recurrent[Any]", inner.model)
+    model = tuned_neural_cache(recurrent, _valid(inputs), device=inputs.device)
+    config = model.config
+    facts = {
+        **inner.facts,
+        "cache": f"{config.window}.{config.theta:g}.{config.weight:.4f}",
+        "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
+    }
+    return replace(
+        inner, name=f"{inner.name} + neural cache", model=model, recipe=f"cache:{inner.recipe}", facts=facts
     )
 
 
@@ -150,9 +201,17 @@ def _baseline(name: str, inputs: Inputs) -> Opened:
         identity=f"{name}+{file_hash(inputs.dataset.file('train'))[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
-        parameters=model.parameter_count() if isinstance(model, NGram) else None,
+        parameters=_table_size(model),
         facts=facts,
+        recipe=name,
     )
+
+
+def _table_size(model: object) -> int | None:
+    """Probabilities that a model that counts keeps; a cache adds none."""
+    if isinstance(model, UnigramCache):
+        return _table_size(model.model)
+    return model.parameter_count() if isinstance(model, NGram) else None
 
 
 def _mixed(line: str, inputs: Inputs) -> Opened:
@@ -174,6 +233,8 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
             "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
         },
+        recipe="mix:" + ",".join(part.recipe for part in parts) if all(part.recipe for part in parts) else "",
+        trained=tuple(how for part in parts for how in part.trained),
     )
 
 
@@ -264,5 +325,7 @@ KINDS: Final[dict[str, tuple[str, Maker]]] = {
     "kenlm": ("FILE: n-grams in KenLM's formats, by its package kenlm", _kenlm),
     "transformers": ("FOLDER or NAME: a causal model of the package transformers", _transformers),
     "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
+    "mc": ("CHECKPOINT: its dropout on, the mean over --samples of its masks", _monte_carlo),
+    "cache": ("CHECKPOINT: with a neural cache, tuned on valid", _neural_cache),
     "mix": ("MODEL,MODEL,…: interpolated, the weights tuned on valid by EM", _mixed),
 }

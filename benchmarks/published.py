@@ -1,8 +1,8 @@
 """The rows of the paper's tables and a few later ones: what was published, where, and what a number hides.
 
 The paper is Merity et al. (2016), arXiv 1609.07843: its Table 2 (Penn Treebank) and Table 3 (WikiText-2).
-‡ marks counts of parameters that it estimates itself. A model that `ps_models` has is called as its
-checkpoints are (letter case and marks aside), so that all its numbers stand in one line of a table.
+‡ marks counts of parameters that it estimates itself. Which of our models a row is, `benchmarks.rows` says by
+recipes; other people's models are joined with a row by its name, letter case and marks aside.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from benchmarks.charts import Points, bar_chart, line_chart
 from benchmarks.groups import GROUPINGS
 from benchmarks.result import Result
 from benchmarks.tables import Published, Table, tables_of
+from benchmarks.trained import Epoch, read_curve
 from ps_models.logs import EPOCHS
 from ps_models.text import Dataset
 from wikitext_builder.corpus import read_tokens
@@ -76,8 +76,8 @@ def make_report(
         BuilderError: A log that was asked for is missing or not of the format.
     """
     tables = tuple(tables_of(results, published))
-    found = [Path(result.log) for result in results if result.log and (Path(result.log) / EPOCHS).is_file()]
-    runs = {str(path): read_epochs(path) for path in dict.fromkeys([*found, *logs])}
+    runs = {one.recipe: _points(one.curve) for result in results for one in result.trained}
+    runs.update({name: _points(_logged(path)) for name, path in _short_names(logs).items()})
     charts = [("Training", _training_chart(runs)), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
     return Report(
         title=title,
@@ -137,32 +137,29 @@ def grouping_chart(grouping: Grouping) -> str:
     )
 
 
-def read_epochs(run: Path) -> list[tuple[float, float]]:
-    """Perplexity on valid after each epoch of a training run.
+def _logged(run: Path) -> tuple[Epoch, ...]:
+    """The epochs of a run whose log was asked for."""
+    curve = read_curve(run)
+    if not curve:
+        raise BuilderError(f"{run / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
+    return curve
 
-    Raises:
-        BuilderError: The log is missing or not of the format.
-    """
-    path = run / EPOCHS
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [(float(row["epoch"]), float(row["valid_perplexity"])) for row in csv.DictReader(file)]
-    except (OSError, KeyError, ValueError, TypeError) as error:
-        raise BuilderError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
+
+def _points(curve: Sequence[Epoch]) -> Points:
+    return [(float(line.epoch), line.valid_perplexity) for line in curve if line.valid_perplexity is not None]
 
 
 def _training_chart(runs: Mapping[str, Points]) -> str:
-    names = _short_names(list(runs))
-    curves = {names[path]: points for path, points in runs.items() if points}
+    curves = {name: points for name, points in runs.items() if points}
     return line_chart(
         "perplexity on valid by epoch", curves, x_label="epoch", y_label="perplexity on valid", log_y=True
     )
 
 
-def _short_names(paths: Sequence[str]) -> dict[str, str]:
-    """The last part of each path, or the whole where two are the same."""
-    counts = Counter(Path(path).name for path in paths)
-    return {path: Path(path).name if counts[Path(path).name] == 1 else path for path in paths}
+def _short_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """By the last part of each path, or the whole where two are the same."""
+    counts = Counter(path.name for path in paths)
+    return {path.name if counts[path.name] == 1 else str(path): path for path in paths}
 
 
 def _zipf_chart(dataset: Dataset | None) -> str:

@@ -99,11 +99,12 @@ def measure(
         checks=found.checks,
         parameters=opened.parameters,
         seconds=found.seconds,
-        device=_device_name(inputs.device),
+        device=device_name(inputs.device),
         versions=versions(),
         command=protocol.command,
         written=now(),
-        log=opened.log,
+        recipe=opened.recipe,
+        trained=opened.trained,
     )
 
 
@@ -234,7 +235,8 @@ def _arithmetic(device: torch.device, precision: str) -> AbstractContextManager[
     return nullcontext() if precision == "fp32" else autocast(device, precision)
 
 
-def _device_name(device: torch.device) -> str:
+def device_name(device: torch.device) -> str:
+    """What computes, for records."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"

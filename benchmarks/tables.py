@@ -10,6 +10,7 @@ from benchmarks.compare import compare, why_unlike
 from benchmarks.metrics import METRICS
 from benchmarks.passages import CONVENTIONS, PAPER
 from benchmarks.result import Result
+from benchmarks.rows import published_name
 from ps_models.text import SPLITS
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of all results of a table, beside the data
@@ -42,6 +43,7 @@ class Row:
     published: Mapping[str, float] = field(default_factory=dict)  # by split
     results: Mapping[str, Result] = field(default_factory=dict)
     difference: str = ""  # from the best one of the table, with its interval
+    source_model: str = ""  # as the paper's row is called
     source: str = ""
     note: str = ""
 
@@ -109,14 +111,15 @@ def _table(
     published: Sequence[Published],
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
-    known = {_plain(row.model): row for row in published if row.data == data and _is_papers(data, kind)}
+    known = {_plain(row.model): row for row in published if row.data == data and is_papers(data, kind)}
     metric = MAIN.get(kind["convention"], "perplexity")
     rows = []
     for (name, _), results in models.items():
-        paper = known.get(_plain(name))
+        recipe = next(iter(results.values())).recipe
+        paper = known.get(_plain(published_name(recipe, data) if recipe else name))
         rows.append(_measured(name, results, paper))
-    measured = {_plain(row.model) for row in rows}
-    rows += [_reported(row) for plain, row in known.items() if plain not in measured]
+    measured = {row.source_model for row in rows}
+    rows += [_reported(row) for row in known.values() if row.model not in measured]
     found = {split for row in rows for split in (*row.results, *row.published)}
     splits = tuple(sorted(found, key=lambda split: (*SPLITS, split).index(split)))
     last = splits[-1]
@@ -131,7 +134,7 @@ def _table(
     )
 
 
-def _is_papers(data: str, kind: Mapping[str, str]) -> bool:
+def is_papers(data: str, kind: Mapping[str, str]) -> bool:
     """Whether results are counted as papers do, on the official files."""
     papers = {"convention": PAPER, "text": "tokens", "context": "carried"}
     return kind == papers | {"vocabulary": OFFICIAL.get(data)}
@@ -145,6 +148,7 @@ def _measured(name: str, results: Mapping[str, Result], paper: Published | None)
         parameters=f"{count:,}" if count is not None else paper.parameters if paper else "",
         published=paper.perplexities if paper else {},
         results=results,
+        source_model=paper.model if paper else "",
         source=paper.source if paper else "",
         note=paper.note if paper else "",
     )
@@ -155,6 +159,7 @@ def _reported(paper: Published) -> Row:
         model=paper.model,
         parameters=paper.parameters,
         published=paper.perplexities,
+        source_model=paper.model,
         source=paper.source,
         note=paper.note,
     )
@@ -214,7 +219,7 @@ def columns(table: Table) -> list[str]:
 
 def cells(table: Table, row: Row) -> list[str]:
     """A row's cells, as text, in the order of `columns`."""
-    published = [_one(row.published.get(split)) for split in table.splits] if has_published(table) else []
+    published = [decimals(row.published.get(split)) for split in table.splits] if has_published(table) else []
     bits = value_of(row, table.splits[-1], table.bytes_metric)
     return [
         row.model,
@@ -232,7 +237,7 @@ def has_published(table: Table) -> bool:
     return any(row.published for row in table.rows)
 
 
-def _one(value: float | None) -> str:
+def decimals(value: float | None) -> str:
     """A published number with the digits that papers print: one, or two where there are."""
     return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
 

@@ -131,5 +131,19 @@ LSTM_PRESETS = {
         },
         training=GAL_TRAINING,
     ),
+    "gal-small": Preset(
+        about="H = 200, variational dropout without zoneout; a budget of 4 epochs",
+        model={  # [O] as much as in the plain small one, on recurrences too, so that samples of masks differ
+            **SMALL,
+            "zoneout": 0.0,
+            "per_gate": True,
+            "softmax_bias": True,
+            "input_dropout": 0.2,
+            "layer_dropout": 0.2,
+            "recurrent_dropout": 0.1,
+            "output_dropout": 0.2,
+        },
+        training=SMALL_TRAINING,
+    ),
     "tiny": Preset(about="H = 64, minutes on a small dataset", model=TINY, training=TINY_TRAINING),
 }

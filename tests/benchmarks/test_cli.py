@@ -3,11 +3,13 @@
 import json
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import commands, main
+from benchmarks.cli import commands, main, portable
+from benchmarks.first_updates import read_first_updates
 from benchmarks.result import read_results
 from ps_models.cli import commands as training
 from ps_models.signature import Signature
@@ -25,14 +27,24 @@ def run(*arguments: object, status: int = 0) -> str:
     return result.stdout
 
 
+def trained_model(model, data, out, *more):
+    sizes = ("hidden_size", "layers") if model == "sum-product-network" else ()  # it has none
+    chosen = [one for one in settings_of(model, *more) if not one.startswith(sizes)]
+    options = [part for setting in chosen for part in ("--set", setting)]
+    arguments = ["train", model, str(data), "--out", str(out), "--device", "cpu", *options]
+    result = CliRunner().invoke(training, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return out
+
+
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory, data):
-    out = tmp_path_factory.mktemp("run") / "pointer"
-    options = [part for setting in settings_of("pointer-sentinel-lstm") for part in ("--set", setting)]
-    arguments = ["train", "pointer-sentinel-lstm", str(data), "--out", str(out), "--device", "cpu", *options]
-    result = CliRunner().invoke(training, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
-    return out
+    return trained_model("pointer-sentinel-lstm", data, tmp_path_factory.mktemp("run") / "pointer")
+
+
+@pytest.fixture(scope="module")
+def variational(tmp_path_factory, data):
+    return trained_model("lstm", data, tmp_path_factory.mktemp("run") / "lstm")
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +71,18 @@ def results(tmp_path_factory, data, checkpoint, third_party):
     return path
 
 
-def test_every_kind_of_model_is_measured_and_a_cheat_is_marked(results):
+def test_every_kind_of_model_is_measured_and_a_cheat_is_marked(results, data):
     read = read_results(results)
     assert len(read) == 8
     cheats = [result for result in read if result.broken]
     assert [result.model for result in cheats] == ["tests.benchmarks.cheats:peeks"]
     assert "future" in cheats[0].broken
     assert len({result.total.tokens for result in read if result.signature["split"] == "test"}) == 1
-    assert read[2].log
+    (how,) = read[2].trained
+    assert (how.recipe, how.data, how.epochs) == (read[2].recipe, "tiny", len(how.curve))
+    assert how.command.startswith("ps-models train pointer-sentinel-lstm tiny --set ")
+    train = Path(str(data) + "/wiki.train.tokens").read_text().split("\n")[:-1]
+    assert how.tokens == how.epochs * sum(len(line.split()) + 1 for line in train)
     assert all(result.groups and result.written and result.command for result in read)
 
 
@@ -97,6 +113,59 @@ def test_chunk_and_batch_decide_no_number(data, checkpoint, options):
     other = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *options))
     assert one["nats"] == pytest.approx(other["nats"], rel=1e-5)
     assert one["signature"] == other["signature"]
+
+
+def test_what_is_put_around_a_checkpoint_is_measured_and_keeps_the_laws(data, variational, tmp_path):
+    path = tmp_path / "results.jsonl"
+    models = (f"cache:{variational}", f"mc:{variational}", f"mix:{variational},kn-5")
+    options = ("--split", "valid", "--split", "test", "--samples", 3, "--results", path)
+    run("run", *models, "--data", data, *options)
+    read = read_results(path)
+    assert [(result.model, result.recipe) for result in read[::2]] == [
+        ("lstm + neural cache", "cache:lstm"),
+        ("lstm, MC", "mc:lstm"),
+        ("lstm + KN-5", "mix:lstm,kn-5"),
+    ]
+    assert [result.signature["split"] for result in read] == ["valid", "test"] * 3
+    assert all(result.checks and not result.broken for result in read)
+    assert read[0].signature["tuned"].startswith("valid+")
+    assert read[2].signature["dropout_samples"] == "3"
+    assert [len(result.trained) for result in read] == [1] * 6
+    plain = json.loads(run("run", variational, "--data", data, "--split", "valid", "--no-check", "--json"))
+    assert read[0].total.score.perplexity < plain["perplexity"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "message"),
+    [("mc", "checkpoint", "keeps its dropout's masks"), ("cache", "unfit", "expected a recurrent model")],
+)
+def test_what_cannot_be_put_around_a_checkpoint_is_refused(data, tmp_path, kind, model, message):
+    settings = ["locked=no", "recurrent_dropout=0"] if kind == "mc" else []
+    name = "lstm" if kind == "mc" else "sum-product-network"
+    out = trained_model(name, data, tmp_path / model, *settings)
+    with pytest.raises(BuilderError, match=message):
+        run("run", f"{kind}:{out}", "--data", data)
+
+
+def test_first_updates_are_kept_as_a_record(data, tmp_path):
+    path = tmp_path / "first-updates.jsonl"
+    settings = [part for setting in settings_of("lstm") for part in ("--set", setting)]
+    options = ("--updates", 3, "--device", "cpu", "--results", path, *settings)
+    assert "in 3 updates of " in run("first-updates", "lstm", "--data", data, *options)
+    (found,) = read_first_updates(path)
+    assert found.trained.updates == len(found.losses) == 3
+    assert found.trained.command.endswith("--out RUN --max-updates 3")
+    assert found.tokens == 3 * found.trained.training["batch_size"] * found.trained.training["stride"]
+    assert found.seconds > 0
+    path.write_text("{}\n")
+    with pytest.raises(BuilderError, match="line 1: not first updates of format 1"):
+        read_first_updates(path)
+
+
+def test_a_command_in_a_record_names_no_folder_of_this_machine():
+    assert portable("cache:/a/b/run") == "cache:run"
+    assert portable("a/b:c/d=/x") == "a/b:c/d=/x"
+    assert portable("mix:/a/run-1/,/b/run-2") == "mix:run-1/,run-2"
 
 
 def test_check_says_which_law_is_broken(data, capsys, monkeypatch):

@@ -66,7 +66,10 @@ PUBLISHED = [
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     run = tmp_path_factory.mktemp(f"run {'<b>'}")
-    (run / "epochs.csv").write_text("epoch,valid_perplexity\n1,300.5\n2,210.25\n3,180\n")
+    (run / "epochs.csv").write_text(
+        "epoch,updates,train_perplexity,valid_perplexity,training_seconds\n"
+        "1,9,inf,300.5,1\n2,18,250,210.25,2\n3,27,170,180,3\n"
+    )
     return make_report(f"Title {NASTY}", RESULTS, published=PUBLISHED, logs=[run])
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.metrics import COUNTS, METRICS, Tally
 from benchmarks.result import Group, Result, append_result, from_json, read_results, to_json
+from benchmarks.trained import Epoch, Trained
 from ps_models.signature import Signature
 from wikitext_builder.errors import BuilderError
 
@@ -27,7 +28,23 @@ RESULT = Result(
     versions={"python": "3"},
     command="lm-benchmarks run 'x y'",
     written="2026-01-01T00:00:00+00:00",
-    log="runs/x",
+    recipe="mix:lstm/small,kn-5",
+    trained=(
+        Trained(
+            recipe="lstm/small",
+            command="ps-models train lstm ptb --preset small --out RUN",
+            settings=("epochs=2",),
+            model={"hidden_size": 2, "zoneout": 0.1},
+            training={"seed": 1, "loss": "token"},
+            data="ptb",
+            train_sha256="ab",
+            epochs=2,
+            updates=7,
+            tokens=None,
+            seconds=1.5,
+            curve=(Epoch(epoch=1, updates=4, train_perplexity=None, valid_perplexity=9.5, seconds=0.5),),
+        ),
+    ),
 )
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 tallies = st.builds(

@@ -6,10 +6,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from ps_models.evaluation import evaluate
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.monte_carlo import MonteCarloDropout
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.tuned_neural_cache import tuned_neural_cache
+from ps_models.score import Score
+from ps_models.text import Text
+from wikitext_builder.errors import BuilderError
 
 V = 6
 CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)
@@ -36,6 +41,27 @@ def test_cache_is_its_definition(window: int):
                 copied = sum(weight for i, weight in weights.items() if tokens[row, i] == word)
                 p = 0.7 * p + 0.3 * copied / sum(weights.values())
             assert found[row, t].item() == pytest.approx(math.log(p), abs=1e-10)
+
+
+def test_tuning_finds_the_best_of_the_grid_and_its_weight():
+    model = LSTM(CONFIG).eval()
+    stream = torch.tensor([2, 3, 2, 3, 4, 2, 4, 4, 2, 5, 5, 5] * 30)
+    texts = [Text(stream[:100], 0), Text(stream[100:], 0)]
+    grid = [NeuralCacheConfig(window=window, theta=theta) for window in (2, 9) for theta in (0, 0.5, 2)]
+    tuned = tuned_neural_cache(model, texts, grid=grid).config
+
+    def nats(config):
+        return sum(evaluate(NeuralCache(model, config), texts), Score()).nats
+
+    best = nats(tuned)
+    for candidate in grid:
+        for weight in torch.linspace(0.02, 0.98, 25).tolist():
+            assert nats(replace(candidate, weight=weight)) >= best - 1e-3
+
+
+def test_a_cache_cannot_be_tuned_on_a_word():
+    with pytest.raises(BuilderError, match="on 1 tokens; expected 2 or more"):
+        tuned_neural_cache(LSTM(CONFIG).eval(), [Text(torch.tensor([2]), 0)])
 
 
 def test_cache_of_theta_0_is_a_unigram_cache():

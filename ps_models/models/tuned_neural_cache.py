@@ -1,0 +1,106 @@
+"""A neural cache tuned on validation data: its window and flatness by a grid, its weight by EM.
+
+For every window and flatness of the grid the cache's probabilities come from one pass: the model is asked
+once, and the outputs of its widest window are multiplied once.
+"""
+
+# Shapes: B = batch, T = time, S = positions that a block looks back on, H = hidden, C = caches of the grid.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from ps_models.evaluation import CHUNK, evaluating
+from ps_models.language_model import Recurrent
+from ps_models.layers.window import NEVER
+from ps_models.models.interpolation import fit_weights
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
+from ps_models.text import Text
+from wikitext_builder.errors import BuilderError
+
+BLOCK: Final = 128  # steps at once: bounds the memory
+LEAST: Final = 1e-6  # a cache that is of no use keeps a share that a logarithm can bear
+GRID: Final = tuple(
+    NeuralCacheConfig(window=window, theta=theta)
+    for window in (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
+    for theta in (0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # their figure 2 goes from 0 to 1
+)
+
+
+def tuned_neural_cache(
+    model: Recurrent[Any],
+    texts: Sequence[Text],
+    *,
+    grid: Sequence[NeuralCacheConfig] = GRID,
+    device: torch.device | str = "cpu",
+) -> NeuralCache[Any]:
+    """The model with the neural cache of the grid that predicts texts best in one pass.
+
+    Args:
+        model: A recurrent model, which is asked once.
+        texts: Of validation data, in order; the cache is carried from one to the next.
+        grid: Windows and flatnesses to try; their weights are not looked at.
+        device: Where the model is.
+
+    Raises:
+        BuilderError: The texts are shorter than two tokens.
+    """
+    stream = torch.cat([text.tokens for text in texts])
+    if len(stream) < 2:
+        raise BuilderError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")
+    model_T, hidden_TH = _scores_and_hidden(model, stream, device)
+    cache_CT = _caches_log_probs(stream.to(hidden_TH.device), hidden_TH, grid).cpu()
+    model_T, cache_CT = model_T[1:], cache_CT[:, 1:]  # while the cache is empty, the model's scores stand
+    found: list[tuple[float, NeuralCacheConfig]] = []
+    for candidate, cache_T in zip(grid, cache_CT, strict=True):
+        both = torch.stack([model_T, cache_T])
+        weight = max(fit_weights(both)[1].item(), LEAST)
+        shares = torch.tensor([1 - weight, weight], dtype=torch.float64).log()
+        nats = float(torch.logsumexp(both + shares[:, None], dim=0).sum())
+        config = NeuralCacheConfig(window=candidate.window, theta=candidate.theta, weight=weight)
+        found.append((nats, config))
+    return NeuralCache(model, max(found, key=lambda pair: pair[0])[1])
+
+
+def _scores_and_hidden(
+    model: Recurrent[Any], stream: Tensor, device: torch.device | str
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities in float64 on the CPU, and the outputs that predicted each token, where they are."""
+    scores, outputs, state = [], [], model.initial_state(1)
+    with evaluating(model), torch.no_grad():
+        for tokens in torch.split(stream, CHUNK):
+            log_probs_BT, hidden_BTH, state = model.scores_and_hidden(tokens[None].to(device), state)
+            scores.append(log_probs_BT[0].double().cpu())
+            outputs.append(hidden_BTH[0].float())
+    return torch.cat(scores), torch.cat(outputs)
+
+
+def _caches_log_probs(stream: Tensor, hidden_TH: Tensor, grid: Sequence[NeuralCacheConfig]) -> Tensor:
+    """Log p_cache of each token in each cache of the grid, (caches, time), in float64."""
+    widest = max(config.window for config in grid)
+    parts = []
+    for begin in range(0, len(stream), BLOCK):
+        end, first = min(begin + BLOCK, len(stream)), max(0, begin - widest)
+        back_TS = torch.arange(begin, end, device=stream.device)[:, None] - torch.arange(
+            first, end, device=stream.device
+        )
+        scores_TS = hidden_TH[begin:end] @ hidden_TH[first:end].mT
+        same_TS = stream[begin:end, None] == stream[None, first:end]
+        rows = []
+        for config in grid:
+            near = slice(max(0, begin - config.window - first), None)  # no step looks further back
+            seen_TS = (back_TS[:, near] > 0) & (back_TS[:, near] <= config.window)
+            rows.append(_log_share(config.theta * scores_TS[:, near], seen_TS, same_TS[:, near]))
+        parts.append(torch.stack(rows))
+    return torch.cat(parts, dim=1).double()
+
+
+def _log_share(scores_TS: Tensor, seen_TS: Tensor, same_TS: Tensor) -> Tensor:
+    """The share of the places with the step's own word, in logarithms; a probability of 0 is NEVER."""
+    all_T = scores_TS.masked_fill(~seen_TS, NEVER).logsumexp(dim=1)
+    own_T = scores_TS.masked_fill(~(seen_TS & same_TS), NEVER).logsumexp(dim=1)
+    return (own_T - all_T.clamp(min=NEVER / 2)).clamp(min=NEVER)

@@ -1,0 +1,117 @@
+"""The table of all rows: each link is to a preset that exists, no number is invented, the page is fresh."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.first_updates import FirstUpdates
+from benchmarks.models import NAMES
+from benchmarks.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
+from benchmarks.rows import ROWS, published_name
+from benchmarks.rows_page import DATASETS, read_records, rows_page
+from benchmarks.tables import OFFICIAL, tables_of
+from ps_models.presets import PRESETS
+from ps_models.signature import Signature
+from tests.benchmarks.test_page import result
+from tests.benchmarks.test_result import RESULT
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDS = ROOT / "benchmarks" / "results"
+RECIPES = sorted(
+    {recipe for row in ROWS for recipe in (row.small, row.full, *row.full_on.values()) if recipe}
+)
+
+
+def measured(recipe, nats, split="test", **changes):
+    found = replace(result("any", nats, split=split), recipe=recipe, **changes)
+    fields = {"data": "ptb+ab", "vocabulary": OFFICIAL["ptb"]}
+    return replace(found, signature=Signature(**{**found.signature, **fields}))
+
+
+def began(recipe):
+    (trained,) = RESULT.trained
+    return FirstUpdates(
+        trained=replace(trained, recipe=recipe),
+        parameters=2_500_000,
+        losses=(9.0, 7.0, *[6.5] * 18),
+        tokens=700,
+        seconds=12.0,
+        device="cpu",
+        versions={},
+        written="",
+    )
+
+
+def cells(page, name):
+    """Of the first line of the page that is a row's."""
+    (line,) = [line for line in page.split("## WikiText-2")[0].splitlines() if line.startswith(f"| {name} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_each_recipe_is_a_model_and_a_preset_that_exist(recipe):
+    parts = recipe.removeprefix("mix:").removeprefix("mc:").removeprefix("cache:").split(",")
+    for part in parts:
+        model, _, preset = part.partition("/")
+        assert part in NAMES or preset in PRESETS[model]
+
+
+def test_each_row_of_the_paper_and_each_published_one_on_a_dataset_is_there_once():
+    names = [row.name for row in ROWS]
+    assert len(names) == len(set(names))
+    assert {row.model for row in (*PENN_TREEBANK, *WIKITEXT_2)} <= set(names)
+    assert {row.model for row in PUBLISHED if row.data in DATASETS} <= set(names)
+    assert all(row.full for row in ROWS if row.one_size)
+
+
+def test_cells_hold_what_was_measured_and_nothing_else():
+    results = [
+        measured("lstm/small", 5.0),
+        measured("lstm/small", 5.2, split="valid"),
+        measured("lstm/zaremba-medium", 4.0, checks={"future": "peeks"}),
+        measured("cache:lstm/zoneout-small", 4.5),
+        replace(measured("", 1.0), model="LSTM Gal medium"),  # somebody else's, of the same name
+    ]
+    page = rows_page(results, [began("lstm/zoneout-medium")])
+    small = "181.27 / 148.41"
+    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, "– / 54.60 BROKEN", "not yet"]
+    assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "not yet"]
+    assert cells(page, "LSTM Gal medium")[2] == "not yet"
+    first = "6.80 to 6.50; 2.5 M, 20 updates, 12 s"
+    assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", first]
+    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", first]
+    assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–"]
+
+
+def test_other_files_and_other_conventions_are_no_rows():
+    one = measured("kn-5", 5.0)
+    for field, value in (("context", "article"), ("vocabulary", "99+ab"), ("data", "mine+ab")):
+        other = replace(one, signature=Signature(**{**one.signature, field: value}))
+        assert cells(rows_page([other], []), "KN-5")[2] == "not yet"
+    assert cells(rows_page([one], []), "KN-5")[2] == "– / 148.41"
+
+
+def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
+    papers = [row for row in PUBLISHED if row.data == "ptb"]
+    results = [
+        replace(measured("lstm/small", 5.0), model="LSTM Zaremba medium"),
+        measured("lstm/gal-large", 4.0),
+    ]
+    (table,) = tables_of(results, papers)
+    found = {row.model: row.published for row in table.rows if row.results}
+    assert found == {"LSTM Zaremba medium": {}, "any": {"valid": 77.9, "test": 75.2}}
+    assert published_name("", "ptb") == ""
+
+
+def test_records_tell_no_folder_of_the_machine_they_were_made_on():
+    for path in RECORDS.glob("*.jsonl"):
+        text = path.read_text(encoding="utf-8")
+        assert not any(f"{folder}/" in text for folder in ("/home", "/tmp", "/work", "/root", "/Users"))
+
+
+def test_the_page_is_made_of_the_records():
+    page = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8")
+    assert page == rows_page(*read_records(RECORDS)), (
+        "docs/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/rows.md"
+    )
