@@ -352,7 +352,7 @@ def _now() -> str:
 def portable(argument: str) -> str:
     """An argument without the folders of this machine: other people run it elsewhere.
 
-    >>> portable("mix:/home/ann/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
+    >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
     ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
     """
     return re.sub(r"(?<![^:,=\s])/(?:[^/,:\s]+/)+(?=[^/,:\s])", "", argument)
