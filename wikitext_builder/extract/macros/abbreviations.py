@@ -18,8 +18,34 @@ def identifiers(label: str) -> Macro:
 
 
 def bible(call: Call) -> str | None:
-    """`Genesis 1:2`: book and verses."""
-    return " ".join(value for value in call.positional()[:2] if value) if not call.get("4") else call.get("4")
+    """`1 Corinthians 13:1`: number, book and verses, up to what begins with a digit; else their label.
+
+    The number was an argument of its own once. After the verses come the translation and the label.
+    """
+    values = call.positional()
+    verses = next((place for place, value in enumerate(values) if place and value[:1].isdecimal()), 2)
+    label = values[verses + 2 : verses + 3]
+    return "".join(label) or " ".join(value for value in values[: verses + 1] if value)
+
+
+def bible_verses(call: Call) -> str | None:
+    """`13:1`: the verses alone."""
+    return next((value for value in call.positional()[1:3] if value[:1].isdecimal()), call.get("2"))
+
+
+def mormon(call: Call) -> str | None:
+    """`Alma 32:35`: book, its sign in links, chapter and verse; without a book, chapter and verse alone."""
+    chapter, verses = call.get("3"), "–".join(call.get(number) for number in "45" if call.get(number))
+    place = f"{chapter}:{verses}" if verses else chapter
+    return f"{call.get('1')} {place}".strip() or None
+
+
+def source_text(call: Call) -> str | None:
+    """`Matthew 3:14–15`: the book and the place in it."""
+    if not call.get("book"):
+        return second_or_first(call)
+    place = call.get("chapter") + (f":{call.get('verse')}" if call.get("verse") else "")
+    return f"{call.get('book')} {place}".strip() + (f"–{call.get('range')}" if call.get("range") else "")
 
 
 def url(call: Call) -> str | None:
@@ -80,7 +106,7 @@ Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define ab
     "OEIS": around("(sequence ", " in the OEIS)", "1", "id"),
     "Oeis": around("(sequence ", " in the OEIS)", "1", "id"),
     "Bibleref2c": bible,
-    "Bibleref2c-nb": lambda call: call.get("2"),
+    "Bibleref2c-nb": bible_verses,
     "Post nominals": post_nominals,
     "Tag": lambda call: f"&lt;{call.get('1')}&gt;" if call.get("1") else None,
     "OEIS2C": first,
@@ -88,10 +114,10 @@ Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define ab
     "Bibleref": bible,
     "Bibleref2": bible,
     "Bibleverse-lb": bible,
-    "Bibleverse-nb": lambda call: call.get("2"),
-    "Bibleref2-nb": lambda call: call.get("2"),
+    "Bibleverse-nb": bible_verses,
+    "Bibleref2-nb": bible_verses,
     "Bible": bible,
-    "Sourcetext": second_or_first,
+    "Sourcetext": source_text,
     "Qref": lambda call: f"{call.get('1')}:{call.get('2')}",
     "Cite quran": lambda call: f"{call.get('1')}:{call.get('2')}",
     "URL": url,
@@ -130,7 +156,7 @@ Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define ab
     "?": text("?"),
     "Included": text("Included"),
     "Dropped": text("Dropped"),
-    "Lds": first,
+    "Lds": mormon,
     "LDS": text("LDS"),
     "U.S.": text("U.S."),
     "AD": around("AD ", ""),

@@ -191,9 +191,10 @@ def sortable_date(call: Call) -> str | None:
 
 
 def millions_of_years(call: Call) -> str | None:
-    """`66 million years ago`, `100 to 66 million years ago`."""
+    """`66 million years ago`, `100–66 million years ago`; of geological periods no table is here."""
     values = [value for value in call.positional()[:2] if value]
-    return f"{'–'.join(values)} million years ago"
+    numeric = values and all(value[0].isdecimal() for value in values)
+    return f"{'–'.join(values)} million years ago" if numeric else None
 
 
 def duration(call: Call) -> str | None:
@@ -276,9 +277,7 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Start date and age": start_and_age,
     "Age": age,
     "Age in years": age,
-    **dict.fromkeys(
-        listed("MLB Year; MLB year; Mlb year; NHL Year; WNBA Year; MLS Year; NLDS year; ALDS year"), first
-    ),
+    **dict.fromkeys(listed("MLB Year; MLB year; Mlb year; WNBA Year; MLS Year; NLDS year; ALDS year"), first),
     "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
     **dict.fromkeys(listed("As of; Asof; AsOf; As Of"), as_of),
     "Updated": around("(as of ", ")"),
@@ -292,7 +291,7 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "D.": around("d. ", ""),
     "OldStyleDate": old_style_date,
     "OldStyleDateDY": lambda call: f"{call.get('1')} {call.get('2')} &#91;O.S. {call.get('3')}&#93;",
-    "OldStyleDateNY": old_style_date,
+    "OldStyleDateNY": lambda call: f"{call.get('1')} &#91;O.S. {call.get('2')}&#93;",
     "Dash year": span,
     "Dts": sortable_date,
     "Date table sorting": sortable_date,
@@ -300,7 +299,6 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Ma": millions_of_years,
     "Mya": millions_of_years,
     "Annum": around("", " Ma"),
-    "NBA Year": first,
     "World Series Year": first,
     "Nbafy": first,
     "Nasg": first,
@@ -311,13 +309,12 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "By": first,
     "Mlby": first,
     "Nfly": first,
-    "Nbay": first,
     "NFL Year": first,
     "Avyear": first,
     "Fy": first,
     "Wsy": first,
     "Cfby": first,
-    **dict.fromkeys(listed("Cfb link; Nhly; Nfy; Baseball Year; Wsy; Mlsy; Afly; Uslpdly"), first),
+    **dict.fromkeys(listed("Cfb link; Nfy; Baseball Year; Wsy; Mlsy; Afly; Uslpdly"), first),
     "Years or months ago": time_ago,
     "Time ago": time_ago,
     "Birth year and age": lambda call: _year_and_age(call, "age"),

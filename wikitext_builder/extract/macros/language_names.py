@@ -66,9 +66,9 @@ ddo=Tsez; din=Dinka; dlm=Dalmatian; dng=Dungan; doi=Dogri; dyu=Dyula; ee=Ewe; ef
 elx=Elamite; eml=Emilian-Romagnol; ext=Extremaduran; fan=Fang; fit=Meänkieli; fkv=Kven; frc=Cajun
 French; frr=North Frisian; gaa=Ga; gan=Gan Chinese; gag=Gagauz; gcf=Antillean Creole; gkm=Medieval
 Greek; gmy=Mycenaean Greek; gom=Goan Konkani; gos=Gronings; grc-x-doric=Doric Greek; hbo=Biblical
-Hebrew; hil=Hiligaynon; hmn=Hmong; ho=Hiri Motu; hsn=Xiang Chinese; hz=Herero; iba=Iban; ibb=Ibibio;
-ii=Nuosu; ik=Inupiaq; inh=Ingush; ist=Istriot; izh=Ingrian; jam=Jamaican Patois; jbo=Lojban;
-kaa=Karakalpak; kbd=Kabardian; kbp=Kabiye; kcg=Tyap; kg=Kongo; ki=Kikuyu; kj=Kwanyama; kjh=Khakas;
+Hebrew; hil=Hiligaynon; hmn=Hmong; hns=Hindustani; ho=Hiri Motu; hsn=Xiang Chinese; hz=Herero;
+iba=Iban; ibb=Ibibio; ii=Nuosu; ik=Inupiaq; inh=Ingush; ist=Istriot; izh=Ingrian;
+jam=Jamaican Patois; jbo=Lojban; kaa=Karakalpak; kbd=Kabardian; kbp=Kabiye; kcg=Tyap; kg=Kongo; ki=Kikuyu; kj=Kwanyama; kjh=Khakas;
 koi=Komi-Permyak; kok=Konkani; kr=Kanuri; kri=Krio; krl=Karelian; kum=Kumyk; la-x-medieval=Medieval
 Latin; lbe=Lak; liv=Livonian; lou=Louisiana Creole; ltg=Latgalian; lu=Luba-Katanga; lua=Luba-Kasai;
 luo=Luo; lzz=Laz; mad=Madurese; mag=Magahi; mak=Makassarese; mdf=Moksha; mfe=Mauritian Creole;

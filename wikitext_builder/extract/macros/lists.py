@@ -18,6 +18,12 @@ def one_a_line(call: Call) -> str | None:
     return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
 
 
+def in_columns(call: Call) -> str | None:
+    """A list that the page sets in columns: the last argument; before it their number may stand."""
+    values = [value for value in call.positional() if value]
+    return f"\n{values[-1]}\n" if values else ""
+
+
 def on_one_line(separator: str) -> Macro:
     """The items on one line."""
 
@@ -58,8 +64,7 @@ LISTS: dict[str, Macro] = {
             """
 Plainlist; Plain list; Unbulleted list; Ubl; Ublist; Ubt; Unbullet; Vunblist; Bulleted list;
 Blist; Bulletlist; Ordered list; Olist; Unordered list; Numbered list; Bulleted; Nblist; Ubil;
-Indented plainlist; Ubli; Unbulletedlist; Nonbulleted list; Collist; Columnslist; Columns-list;
-Colist; Cmn; Div col content; Glossary
+Indented plainlist; Ubli; Unbulletedlist; Nonbulleted list; Div col content; Glossary
 """
         ),
         one_a_line,
@@ -80,6 +85,7 @@ Comma separated entries; Cslist; Comma-separated list; Comma separated list; Csv
     "Enum": words,
     **dict.fromkeys(listed("Office-table; Election table"), lambda _call: "{|"),  # rows follow in the page
     "Collapsible list": collapsible,
+    **dict.fromkeys(listed("Columns-list; Columnslist; Columns list; Collist; Colist; Cmn"), in_columns),
     **dict.fromkeys(
         listed(
             """

@@ -114,8 +114,8 @@ def rounded(call: Call) -> str | None:
     """A number rounded to so many decimals."""
     value = number(call.get("1"))
     digits = call.get("2") or "0"
-    if value is None or not re.fullmatch(r"-?\d{1,2}", digits):
-        return None
+    if value is None or not re.fullmatch(r"-?\d{1,2}", digits) or value.adjusted() + int(digits) > 26:
+        return None  # more digits than a Decimal has
     return grouped(f"{value.quantize(Decimal(1).scaleb(-int(digits))):f}")
 
 

@@ -62,6 +62,15 @@ SOUNDS = {
 }
 
 
+OLD_CODES = {"tu": "tr"}  # of templates, that are no codes of languages
+
+
+def ipa_anywhere(call: Call) -> str | None:
+    """`[a]` or `pronounced [a]`."""
+    label = {"pron": "pronounced ", "local": "locally ", "ipa": "IPA: "}.get(call.get("2").lower(), "")
+    return f"{label}&#91;{call.get('1')}&#93;" if call.get("1") else None
+
+
 def ipa(call: Call) -> str | None:
     """The transcription of `{{IPA|…}}`, as it is."""
     values = call.positional()
@@ -72,7 +81,8 @@ def ipa(call: Call) -> str | None:
 
 def ipa_of_language(call: Call) -> str | None:
     """`German: [bɛʁˈliːn]`: the language by the template's name."""
-    name = LANGUAGE_NAMES.get(call.name.partition("-")[2])
+    code = call.name.partition("-")[2]
+    name = LANGUAGE_NAMES.get(OLD_CODES.get(code, code))
     if name is None or not call.get("1"):
         return None
     transcription = f"&#91;{call.get('1')}&#93;"
@@ -124,7 +134,7 @@ def audio(call: Call) -> str | None:
 
 
 PHONETICS: dict[str, Macro] = {
-    **dict.fromkeys(listed("IPA; IPA-all; IPA text; IPA2; IPA3; IPAtext"), ipa),
+    **dict.fromkeys(listed("IPA; IPA text; IPA2; IPA3; IPAtext"), ipa),
     **dict.fromkeys(listed("IPA link; IPAlink; IPA-link; IPA-alink"), lambda call: call.get("2", "1")),
     **dict.fromkeys(listed("IPAblink; IPA-blink; IPA blink"), around("&#91;", "&#93;", "2", "1")),
     **dict.fromkeys(listed("IPAslink; IPA slink"), around("/", "/", "2", "1")),
@@ -133,15 +143,14 @@ PHONETICS: dict[str, Macro] = {
     "IPA-eng": ipa,
     "IPAEng": around("/", "/"),
     "IPAen": around("/", "/"),
-    "IPA-all": around("&#91;", "&#93;"),
+    "IPA-all": ipa_anywhere,
     "Pron-en": around("/", "/"),
     "Pronounced": around("/", "/"),
     **{f"IPA-{code}": ipa_of_language for code in LANGUAGE_NAMES if code != "en"},
-    "IPA-tu": lambda call: f"Turkish pronunciation: &#91;{call.get('1')}&#93;",
+    "IPA-tu": ipa_of_language,
     "IPA-lzz": lambda call: f"IPA: &#91;{call.get('1')}&#93;",
     "IPA-esdia": around("locally &#91;", "&#93;"),
-    "IPA-hns": lambda call: f"Hindustani pronunciation: &#91;{call.get('1')}&#93;",
-    "IPA-sh": lambda call: f"Serbo-Croatian pronunciation: &#91;{call.get('1')}&#93;",
+    "IPA-hns": ipa_of_language,
     "IPAc-cmn": lambda _call: None,
     **dict.fromkeys(listed("Respell; Pronunciation respelling; Pron respell"), respelled),
     "USdict": respelled,

@@ -21,7 +21,11 @@ caesium=Cs; barium=Ba; lanthanum=La; cerium=Ce; gold=Au; mercury=Hg; thallium=Tl
 bismuth=Bi; polonium=Po; astatine=At; radon=Rn; francium=Fr; radium=Ra; actinium=Ac; thorium=Th;
 protactinium=Pa; uranium=U; neptunium=Np; plutonium=Pu; americium=Am; curium=Cm; berkelium=Bk;
 californium=Cf; tungsten=W; platinum=Pt; iridium=Ir; osmium=Os; rhenium=Re; tantalum=Ta;
-hafnium=Hf
+hafnium=Hf; praseodymium=Pr; neodymium=Nd; promethium=Pm; samarium=Sm; europium=Eu; gadolinium=Gd;
+terbium=Tb; dysprosium=Dy; holmium=Ho; erbium=Er; thulium=Tm; ytterbium=Yb; lutetium=Lu;
+einsteinium=Es; fermium=Fm; mendelevium=Md; nobelium=No; lawrencium=Lr; rutherfordium=Rf; dubnium=Db;
+seaborgium=Sg; bohrium=Bh; hassium=Hs; meitnerium=Mt; darmstadtium=Ds; roentgenium=Rg; copernicium=Cn;
+nihonium=Nh; flerovium=Fl; moscovium=Mc; livermorium=Lv; tennessine=Ts; oganesson=Og
 """
     )
 )
@@ -135,7 +139,7 @@ ComplexNuclide; Isotope
     **dict.fromkeys(listed("Math; Bigmath; Bmath; Tmath"), mathematics),
     "Mvar": first,
     "Mathcal": first,
-    "Radic": lambda call: f"√{call.get('1')}",
+    "Radic": lambda call: f"{call.get('2')}√{call.get('1')}",
     "Sqrt": lambda call: f"√{call.get('1')}",
     "Abs": around("|", "|"),
     "Norm": around("‖", "‖"),
@@ -144,8 +148,8 @@ ComplexNuclide; Isotope
     "Langle": text("⟨"),
     "Rangle": text("⟩"),
     "Intmath": lambda call: f"∫{call.get('3')}",
-    "Overunderset": lambda call: call.get("2"),
-    "Underoverset": lambda call: call.get("2"),
+    "Overunderset": lambda call: " ".join(call.get(number) for number in "213" if call.get(number)),
+    "Underoverset": lambda call: " ".join(call.get(number) for number in "312" if call.get(number)),
     "EquationRef": lambda call: f"({call.get('2', '1')})",
     "EquationNote": lambda call: call.get("2", "1"),
     "NumBlk": lambda call: f"\n\n{call.get('2')} {call.get('3')}\n\n",

@@ -24,7 +24,19 @@ def win_loss_record(call: Call) -> str | None:
     return "–".join(value for value in values if value) or None
 
 
+def winter_season(call: Call) -> str | None:
+    """`1987–88`, its first or its last year, and the words that follow it."""
+    year, part = call.get("1"), call.get("2", "type")
+    if not re.fullmatch(r"[0-9]{4}", year):
+        return year or None
+    last = str(int(year) + 1)
+    season = f"{year}–{last if last.endswith('00') else last[2:]}"
+    shown = {"start": year, "end": last}.get(part, season)
+    return f"{shown} {call.get('app')}".strip()
+
+
 SPORTS: dict[str, Macro] = {
+    **dict.fromkeys(("NBA Year", "Nbay", "NHL Year", "Nhly"), winter_season),
     "Winning percentage": winning_percentage,
     "Winpct": winning_percentage,
     "AFL AH": first,

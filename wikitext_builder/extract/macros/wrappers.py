@@ -130,10 +130,8 @@ Code; Codett; Tt; Kbd; Key press; Keypress; Samp; Var; Mvar; Math variable; Not 
 name; As written; Typo; Chem name; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
 Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Hebrew; Serif; Sans-serif; Sans serif;
 Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
-text; Trim; Lc; Mbox text; DISPLAYTITLE; Citation needed span; Cn span; Fact span; Cnspan;
-Reference necessary; Clarify span; Disputed span; Dubious span; Weasel span; Or span; Update span;
-Page numbers needed span; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom; Wrap;
-Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite; Columns-list;
+text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom;
+Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
 Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Lower; Splitspan;
 Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
 Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
@@ -170,13 +168,22 @@ link; Lpsref; Cue sports gloss; Chess glossary; Music term
         ),
         second_or_first,
     ),
+    **dict.fromkeys(
+        listed(
+            """
+Citation needed span; Cn span; Fact span; Cnspan; Reference necessary; Clarify span; Disputed span;
+Dubious span; Weasel span; Or span; Update span; Page numbers needed span; Cns; Peacock span; When span;
+Vague span; Who span; Original research span; Better source span; Failed verification span
+"""
+        ),
+        argument("text", "1"),
+    ),
     "Su": lambda call: call.get("p") + call.get("b"),  # what stands above, then what stands below
     "Script": second_or_first,
     "Vanchor": first,
     "Visible anchor": argument("text", "1"),
     "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
     "Section link": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
-    "Cns": first,
     **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tooltip; Tip; Popup"), hover),
     "Tooltip": first,
     **dict.fromkeys(
