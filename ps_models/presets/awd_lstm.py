@@ -21,7 +21,7 @@ TRAINING = {
     "clip": 0.25,  # [A]
     "loss": "token",  # [A] the code's
     "schedule": "constant",  # [A]
-    "epochs": 500,  # [R] [A] has 750
+    "epochs": 500,  # [R]
     "patience": 0,  # [A]
 }
 
@@ -43,6 +43,6 @@ AWD_LSTM_PRESETS = {
     "wikitext-2": Preset(
         about="the paper's, 33 M parameters, WikiText-2 68.6 / 65.8",
         model={"input_dropout": 0.65, "layer_dropout": 0.2},  # [A] [R]
-        training={**TRAINING, "batch_size": 80, "epochs": 750},  # [A]
+        training={**TRAINING, "batch_size": 80, "epochs": 750},  # [R]
     ),
 }
