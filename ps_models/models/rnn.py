@@ -6,7 +6,7 @@ arXiv 1312.6026), section 3:                h' = f(A z + S h + d)               
                                             p  = softmax(V f(D h' + e))                deep output
 """
 
-# Shapes: B = batch, T = time, H = hidden.
+# Shapes: B = batch, T = time, E = embedding, H = hidden.
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class RNNConfig:
 
     vocab_size: int
     hidden_size: int = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
+    embedding_size: int = 0  # of words before W, without a nonlinearity; 0: W itself is the embedding
     deep: bool = False  # deep transition with a shortcut, and deep output
     dropout: float = 0.0  # of the output, anew at each step
     softmax_bias: bool = True
@@ -49,7 +50,9 @@ class RNN(nn.Module):
         super().__init__()
         self.config = config
         V, H = config.vocab_size, config.hidden_size
-        self.embedding = nn.Embedding(V, H)  # W: one column a word
+        E = config.embedding_size
+        self.embedding = nn.Embedding(V, E or H)  # W: one column a word
+        self.projection = nn.Linear(E, H, bias=False) if E else None  # then this is W
         self.recurrent = nn.Linear(H, H)
         self.transition = nn.Linear(H, H) if config.deep else None
         self.shortcut = nn.Linear(H, H, bias=False) if config.deep else None
@@ -60,7 +63,7 @@ class RNN(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
+        """Whether its loss and its scores never wait for the device, so that CUDA graphs can be recorded."""
         return True
 
     def initial_state(self, batch_size: int) -> RNNState:
@@ -97,7 +100,10 @@ class RNN(nn.Module):
         """The outputs that predict each token, and the state after `at` of them."""
         read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
         h_BH, steps = state.h_BH, [state.h_BH]
-        for x_BH in self.embedding(read_BT).unbind(dim=1):
+        inputs_BTH = self.embedding(read_BT)
+        if self.projection is not None:
+            inputs_BTH = self.projection(inputs_BTH)
+        for x_BH in inputs_BTH.unbind(dim=1):
             h_BH = self._step(x_BH, h_BH)
             steps.append(h_BH)
         hidden_BTH = torch.stack(steps[1:], dim=1)

@@ -83,6 +83,11 @@ class RNNLDA(nn.Module):
         counts_VK = config.smoothing + topics_of_words(stream, len(vocabulary), config.eos, lda)
         self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
 
+    @property
+    def capturable(self) -> bool:
+        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
+        return True
+
     def initial_state(self, batch_size: int) -> RNNLDAState:
         """The state at the start of a text: zeros, all topics alike, and `<eos>` to be read."""
         like, config = self.embedding.weight, self.config

@@ -13,9 +13,10 @@ Layers, sizes, first values and updates were read in the authors' own code, gith
 (generateConnectionType1 and configs/Treebank_G5_iG4.ini); its FAQ tells that the best network began with the
 weights of that with three words, which is not done here, nor its tiny growth of W. Of the paper only the
 abstract could be read: its figure is said to square where the code takes ten powers. Ours is what keeps the
-arithmetic sound: s_v is at least 1e-6, and m_v counts as 1000 at most (m^10 would leave float32 at 7,000);
-and `scaled`: weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam
-whose steps are of one size for all of them. The network is the same.
+arithmetic sound: b_v is at least `least_bias`, so that each word has some probability and gradients, which go
+with 1 / s_v, are bounded; m_v counts as 1000 at most (m^10 would leave float32 at 7,000). And `scaled`:
+weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps are
+of one size for all of them; the network is the same.
 """
 
 # Shapes: B = batch, T = time, N = positions, C = words of context, D = similarity nodes, V = vocabulary,
@@ -37,7 +38,6 @@ from ps_models.models.lstm import scored_and_advance
 
 CHUNK = 16  # rows at once: their values of 10,000 words stay in a processor's cache
 CEILING = 1e3  # of m
-FLOOR = 1e-6  # of b, so that each word has some probability
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +46,17 @@ class SumProductConfig:
 
     vocab_size: int
     context: int = 4  # N words; GRAM_NUM = 5
-    similarity_size: int = 100  # D; in_dim = 400 = 4 x 100
+    hidden_size: int = 100  # D, nodes H of each word; in_dim = 400 = 4 x 100
     powers: int = 10  # K; K_P = 10
+    least_bias: float = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
     eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
 
     def __post_init__(self) -> None:
-        if min(self.context, self.similarity_size, self.powers) < 1:
-            raise ValueError("context, similarity_size and powers must be 1 or more")
+        if min(self.context, self.hidden_size, self.powers) < 1:
+            raise ValueError("context, hidden_size and powers must be 1 or more")
+        if not self.least_bias > 0:
+            raise ValueError(f"least_bias={self.least_bias}; it must be more than 0")
 
 
 class SumProductState(NamedTuple):
@@ -70,17 +73,22 @@ class SumProductNetwork(nn.Module):
     def __init__(self, config: SumProductConfig) -> None:
         super().__init__()
         self.config = config
-        V, inputs = config.vocab_size, config.context * config.similarity_size
+        V, inputs = config.vocab_size, config.context * config.hidden_size
         self.unit = 1 / inputs if config.scaled else 1.0  # of the mixing weights
         first_K = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
         units_K = first_K if config.scaled else torch.ones_like(first_K)
         self.register_buffer("units_K", units_K, persistent=False)
-        self.similarity = nn.Embedding(V, config.similarity_size)  # e
+        self.similarity = nn.Embedding(V, config.hidden_size)  # e
         self.mixing = nn.Parameter(torch.rand(V, inputs))  # W
         self.coefficients = nn.Parameter((first_K / units_K).repeat(V, 1))  # b, c
         with torch.no_grad():
             self.similarity.weight.uniform_(0, 2)
             self.mixing.div_(self.mixing.sum(dim=1, keepdim=True) * self.unit)
+
+    @property
+    def capturable(self) -> bool:
+        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
+        return True
 
     def initial_state(self, batch_size: int) -> SumProductState:
         """The state at the start of a text: `<eos>` as often as words are looked back on."""
@@ -98,13 +106,14 @@ class SumProductNetwork(nn.Module):
     ) -> tuple[Tensor, SumProductState]:
         """Nats of the last `scored` tokens; see `Trainable`.
 
-        In training the weights that the last update made negative are set to 0 first: projected gradients.
+        In training the weights that the last update made too small are set right first: projected gradients.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
         if self.training:
             with torch.no_grad():
                 for parameter in self.parameters():
                     parameter.clamp_(min=0)
+                self.coefficients[:, 0].clamp_(min=self.config.least_bias)
         words_BS = torch.cat([state.words_BC, tokens], dim=1)
         return -self._score(words_BS, scored), detach(self._state(words_BS, advance))
 
@@ -137,7 +146,7 @@ class SumProductNetwork(nn.Module):
     def _weights(self) -> tuple[Tensor, Tensor]:
         """The weights of both layers of sums, none below 0."""
         coefficients_KV = (self.coefficients.clamp(min=0) * self.units_K).t()
-        bias_1V = coefficients_KV[:1].clamp(min=FLOOR)
+        bias_1V = coefficients_KV[:1].clamp(min=self.config.least_bias)
         return self.mixing.clamp(min=0) * self.unit, torch.cat([bias_1V, coefficients_KV[1:]])
 
 

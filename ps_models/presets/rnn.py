@@ -1,20 +1,61 @@
 """Presets of the simple recurrent networks.
 
-[O] Ours: no paper says.
+[M] Merity et al. (2016), Table 2: 6 M parameters each, an estimate of its authors for the plain one.
+[T] RNNLM, the toolkit of the papers, by its port, github.com/piotrmirowski/DependencyTreeRnn: its defaults.
+[P] The first author's script of deep transitions, github.com/pascanur/GroundHog, tutorials/DT_RNN_Tut.py; it
+    stands at characters, and its 200 units and embedding of 400 give the paper's size with words.
+[O] Ours: no source that could be read says.
 """
 
 from __future__ import annotations
 
-from ps_models.presets.preset import SMALL_TRAINING, Preset
+from ps_models.presets.preset import SEGMENTS, SMALL_TRAINING, Preset
 
+RNNLM_TRAINING = {
+    **SEGMENTS,
+    "batch_size": 1,  # [T] one text, word by word
+    "stride": 10,  # [T] bptt-block
+    "bptt": 5,  # [T] bptt = 4, to which one is added
+    "learning_rate": 0.1,  # [T] alpha
+    "clip": 15.0,  # [T] gradient-cutoff, there of each number, here of the norm
+    "weight_decay": 1e-7,  # [T] beta, there too once in ten words
+    "schedule": "halve-when-worse",  # [T] there once it is better by less than 0.1 %, and from then on always
+    "epochs": 30,  # [O]
+}
+ELMAN = {"hidden_size": 300}  # [M] 6.1 M
+DOTS = {
+    "deep": True,
+    "hidden_size": 200,  # [P]
+    "embedding_size": 400,  # [P] [M] 6.3 M, and 4.2 M without
+}
 RNN_PRESETS = {
     "elman": Preset(
-        about="Elman's network at Mikolov's size, PTB test 124.7 in his thesis; a budget of 4 epochs",
+        about="Elman's network at Mikolov's size, PTB test 124.7 in his paper; a budget of 4 epochs",
+        model=ELMAN,
         training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O]
+    ),
+    "mikolov": Preset(
+        about="the same word by word, as his toolkit, PTB test 124.7",
+        model=ELMAN,
+        training=RNNLM_TRAINING,
     ),
     "deep": Preset(
         about="Pascanu's DOT(S)-RNN, PTB test 107.5 in its paper; a budget of 4 epochs",
-        model={"deep": True, "hidden_size": 200},  # [O] the paper's sizes differ by layer
+        model=DOTS,
         training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O]
+    ),
+    "pascanu": Preset(
+        about="the same with its author's steps, but without his momentum and noise on weights",
+        model=DOTS,
+        training={
+            **SEGMENTS,
+            "batch_size": 1,  # [P] bs
+            "stride": 100,  # [P] seqlen
+            "learning_rate": 1.0,  # [P] lr
+            "clip": 1.0,  # [P] cutoff
+            "loss": "token",  # [P] scale = 1 / seqlen
+            "schedule": "halve-when-worse",  # [P] divide_lr = 2
+            "epochs": 64,  # [O]
+        },
     ),
 }

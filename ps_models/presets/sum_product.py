@@ -11,12 +11,12 @@ from ps_models.presets.preset import SEGMENTS, SMALL_TRAINING, Preset
 SUM_PRODUCT_PRESETS = {
     "small": Preset(
         about="4 words, 50 similarity nodes each; a budget of 4 epochs",
-        model={"similarity_size": 50, "scaled": True},  # [O]
+        model={"hidden_size": 50, "scaled": True, "least_bias": 0.1},  # [O]
         training={**SMALL_TRAINING, **SEGMENTS, "learning_rate": 0.002},  # [O]
     ),
     "cheng": Preset(
         about="the authors' SPN-4, PTB test 100.0 with first weights of SPN-3, 107.6 without, on other text",
-        model={"context": 4, "similarity_size": 100, "powers": 10},  # [C]
+        model={"context": 4, "hidden_size": 100, "powers": 10},  # [C]
         training={
             **SEGMENTS,
             "batch_size": 100,  # [C] n-grams from anywhere; here one from each hundredth of the text

@@ -17,6 +17,8 @@ from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
+from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
+from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import Transformer, TransformerConfig
 from wikitext_builder.vocabulary import Vocabulary
 
@@ -45,7 +47,14 @@ TRAINABLE = {
     "lstm-zoneout-both": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3)),
     "lstm-gal": lambda: LSTM(GAL),
     "rnn": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8)),
-    "rnn-deep": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8, deep=True, dropout=0.2)),
+    "rnn-deep": lambda: RNN(
+        RNNConfig(vocab_size=V, hidden_size=8, embedding_size=5, init=0.8, deep=True, dropout=0.2)
+    ),
+    "rnn-lda": lambda: rnn_lda(),
+    "sum-product": lambda: SumProductNetwork(SumProductConfig(vocab_size=V, hidden_size=5)),
+    "sum-product-scaled": lambda: SumProductNetwork(
+        SumProductConfig(vocab_size=V, context=2, hidden_size=5, powers=3, scaled=True, least_bias=0.1)
+    ),
     "rhn": lambda: RecurrentHighway(RHN),
     "rhn-tied": lambda: RecurrentHighway(replace(RHN, tied=True, depth=1)),
     "transformer-1": lambda: Transformer(replace(TRANSFORMER, window=1)),
@@ -67,6 +76,12 @@ def spelled_model():
     return model
 
 
+def rnn_lda():
+    model = RNNLDA(RNNLDAConfig(vocab_size=V, hidden_size=8, topics=3, init=0.8, dropout=0.2))
+    model.log_topics_VK.copy_(torch.randn(V, 3).log_softmax(dim=-1))
+    return model
+
+
 def samples_of(model):
     return MonteCarloDropout(model, 3, torch.Generator().manual_seed(1))
 
@@ -76,6 +91,7 @@ ADD_ONS = {
     "cache-char-cnn": lambda: NeuralCache(spelled_model().eval(), CACHE),
     "cache-lstm": lambda: NeuralCache(LSTM(LSTM_CONFIG).eval(), CACHE),
     "cache-rnn": lambda: NeuralCache(RNN(RNNConfig(vocab_size=V, hidden_size=8)).eval(), CACHE),
+    "cache-rnn-lda": lambda: NeuralCache(rnn_lda().float().eval(), CACHE),
     "cache-rhn": lambda: NeuralCache(RecurrentHighway(RHN).eval(), CACHE),
     "cache-transformer": lambda: NeuralCache(Transformer(TRANSFORMER).eval(), CACHE),
     "cache-pointer": lambda: NeuralCache(PointerSentinelLSTM(replace(POINTER, window=3)).eval(), CACHE),

@@ -16,7 +16,7 @@ V = 7
 
 def tiny_model(**fields):
     torch.manual_seed(6)
-    config = {"vocab_size": V, "context": 3, "similarity_size": 4, "powers": 5, **fields}
+    config = {"vocab_size": V, "context": 3, "hidden_size": 4, "powers": 5, **fields}
     model = SumProductNetwork(SumProductConfig(**config)).double()
     with torch.no_grad():
         for parameter in model.parameters():  # some are below 0, as after an update
@@ -30,7 +30,7 @@ def units(config):
     if not config.scaled:
         return 1.0, [1.0] * (config.powers + 1)
     series = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
-    return 1 / (config.context * config.similarity_size), series.tolist()
+    return 1 / (config.context * config.hidden_size), series.tolist()
 
 
 def log_prob(model, context, word):
@@ -41,7 +41,7 @@ def log_prob(model, context, word):
     for v in range(V):
         m = (model.mixing[v].clamp(min=0) * unit * h).sum()
         c = model.coefficients[v].clamp(min=0)
-        s = (c[0] * powers[0]).clamp(min=1e-6)
+        s = (c[0] * powers[0]).clamp(min=config.least_bias)
         for k in range(1, config.powers + 1):
             s = s + c[k] * powers[k] * m**k
         sums.append(s)
@@ -81,13 +81,14 @@ def test_training_sets_negative_weights_to_zero_and_lets_them_come_back():
     nats, _ = model.train().loss(tokens, model.initial_state(2))
     torch.testing.assert_close(nats, before)  # they counted as 0 already
     assert all(parameter.min() == 0 for parameter in model.parameters())
+    assert model.coefficients[:, 0].min() == model.config.least_bias
     nats.mean().backward()
     assert model.mixing.grad is not None
     assert (model.mixing.grad[model.mixing == 0] != 0).any()
 
 
 def test_first_values_are_the_exponential_series():
-    model = SumProductNetwork(SumProductConfig(vocab_size=V, similarity_size=4)).double().eval()
+    model = SumProductNetwork(SumProductConfig(vocab_size=V, hidden_size=4)).double().eval()
     words = model.initial_state(1).words_BC
     sums = model.mixing @ model.similarity.weight[words[0]].flatten()
     torch.testing.assert_close(model.mixing.sum(dim=1), torch.ones(V, dtype=torch.float64))
@@ -130,14 +131,14 @@ def test_parameters_are_as_many_as_quoted():
     assert (training.batch_size, training.stride, training.learning_rate) == (100, 1, 0.05)
 
 
-@pytest.mark.parametrize("field", ["context", "similarity_size", "powers"])
+@pytest.mark.parametrize("field", ["context", "hidden_size", "powers", "least_bias"])
 def test_sizes_that_cannot_be_are_told(field):
-    with pytest.raises(ValueError, match="1 or more"):
+    with pytest.raises(ValueError, match=field):
         tiny_model(**{field: 0})
 
 
 def test_it_learns(tmp_path):
-    settings = ["similarity_size=8", "scaled=yes", "batch_size=4", "stride=10", "bptt=1", "loss=token"]
+    settings = ["hidden_size=8", "scaled=yes", "batch_size=4", "stride=10", "bptt=1", "loss=token"]
     more = ["optimizer=adamw", "learning_rate=0.01", "epochs=2", "patience=0"]
     data = make_dataset(tmp_path)
     done = train_model("sum-product-network", data, tmp_path / "out", settings=settings + more, device="cpu")
