@@ -15,8 +15,8 @@ weights of that with three words, which is not done here, nor its tiny growth of
 abstract could be read: its figure is said to square where the code takes ten powers. Ours is what keeps the
 arithmetic sound: b_v is at least `least_bias`, so that each word has some probability and gradients, which go
 with 1 / s_v, are bounded; m_v counts as 1000 at most (m^10 would leave float32 at 7,000). And `scaled`:
-weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps are
-of one size for all of them; the network is the same.
+weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps
+are of one size for all of them; the network is the same.
 """
 
 # Shapes: B = batch, T = time, N = positions, C = words of context, D = similarity nodes, V = vocabulary,
