@@ -43,12 +43,12 @@ def page(report: Report) -> str:
 
 
 def _section(table: Table) -> str:
-    head, rows = columns(table), table.rows
+    head, rows = columns(table), [cells(table, row) for row in table.rows]
+    drawn = _html_table(head, rows, [_class(row) for row in table.rows], "wide cards")
     listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes(table))
     return (
         f"<section><h2>{html.escape(table.data)}</h2><p>{html.escape(table.caption)}</p>"
-        f"{_html_table(head, [cells(table, row) for row in rows], [_class(row) for row in rows])}"
-        f"{f'<ul>{listed}</ul>' if listed else ''}</section>"
+        f"{drawn}{f'<ul>{listed}</ul>' if listed else ''}</section>"
     )
 
 
@@ -65,8 +65,10 @@ def _grouping_section(grouping: Grouping) -> str:
     )
 
 
-def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]], classes: Sequence[str] = ()) -> str:
-    """A table that can be sorted by its heads, and that scrolls by itself where it is too wide."""
+def _html_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], classes: Sequence[str] = (), around: str = "wide"
+) -> str:
+    """A table that can be sorted by its heads; where it is too wide it scrolls, or is a card a row."""
     heads = "".join(
         f'<th scope="col"{_aligned(name)}><button>{html.escape(name)}</button></th>' for name in head
     )
@@ -75,12 +77,12 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]], classes: Seq
         style = f' class="{classes[number]}"' if number < len(classes) and classes[number] else ""
         first = f'<th scope="row">{html.escape(row[0])}</th>'
         rest = "".join(
-            f"<td{_aligned(name)}>{html.escape(cell)}</td>"
+            f'<td{_aligned(name)} data-head="{html.escape(name)}">{html.escape(cell)}</td>'
             for name, cell in zip(head[1:], row[1:], strict=True)
         )
         lines.append(f"<tr{style}>{first}{rest}</tr>")
     return (
-        f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>'
+        f'<div class="{around}" tabindex="0"><table><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 

@@ -156,6 +156,8 @@ def test_it_is_read_wide_and_narrow(report, opened, width, tmp_path):  # noqa: F
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     first = tab.locator("tbody th").first.bounding_box()
     assert 70 < first["width"] < 400
+    shown = tab.locator(".cards tbody tr", has_text="KN-5").locator("td", has_text="244.69").bounding_box()
+    assert 0 <= shown["x"] < shown["x"] + shown["width"] <= width  # the number, without scrolling
     charts = tab.locator("svg").all()
     assert len(charts) == 2  # groups of words, and training
     for chart in charts:
