@@ -67,23 +67,24 @@ elx=Elamite; eml=Emilian-Romagnol; ext=Extremaduran; fan=Fang; fit=Meänkieli; f
 French; frr=North Frisian; gaa=Ga; gan=Gan Chinese; gag=Gagauz; gcf=Antillean Creole; gkm=Medieval
 Greek; gmy=Mycenaean Greek; gom=Goan Konkani; gos=Gronings; grc-x-doric=Doric Greek; hbo=Biblical
 Hebrew; hil=Hiligaynon; hmn=Hmong; hns=Hindustani; ho=Hiri Motu; hsn=Xiang Chinese; hz=Herero;
-iba=Iban; ibb=Ibibio; ii=Nuosu; ik=Inupiaq; inh=Ingush; ist=Istriot; izh=Ingrian;
-jam=Jamaican Patois; jbo=Lojban; kaa=Karakalpak; kbd=Kabardian; kbp=Kabiye; kcg=Tyap; kg=Kongo; ki=Kikuyu; kj=Kwanyama; kjh=Khakas;
-koi=Komi-Permyak; kok=Konkani; kr=Kanuri; kri=Krio; krl=Karelian; kum=Kumyk; la-x-medieval=Medieval
-Latin; lbe=Lak; liv=Livonian; lou=Louisiana Creole; ltg=Latgalian; lu=Luba-Katanga; lua=Luba-Kasai;
-luo=Luo; lzz=Laz; mad=Madurese; mag=Magahi; mak=Makassarese; mdf=Moksha; mfe=Mauritian Creole;
-mh=Marshallese; mhr=Meadow Mari; min=Minangkabau; mnw=Mon; mos=Mossi; mrj=Hill Mari; mxi=Mozarabic;
-myv=Erzya; na=Nauruan; nds-NL=Dutch Low Saxon; ng=Ndonga; nia=Nias; niu=Niuean; nog=Nogai;
-nso=Northern Sotho; och=Old Chinese; oco=Old Cornish; ofs=Old Frisian; olo=Livvi-Karelian;
-osc=Oscan; otk=Old Turkic; pag=Pangasinan; pcd=Picard; pdt=Plautdietsch; pfl=Palatine German;
-pnt=Pontic Greek; rap=Rapa Nui; rar=Cook Islands Māori; rcf=Réunion Creole; rgn=Romagnol;
-rif=Riffian; rmy=Vlax Romani; ruo=Istro-Romanian; ruq=Megleno-Romanian; rys=Yaeyama; sdc=Sassarese;
-sdn=Gallurese; sg=Sango; sgs=Samogitian; shi=Shilha; sjd=Kildin Sami; sma=Southern Sami; smj=Lule
-Sami; smn=Inari Sami; sms=Skolt Sami; srn=Sranan Tongo; srr=Serer; swg=Swabian; tcy=Tulu;
-tkl=Tokelauan; tlh=Klingon; tum=Tumbuka; tzm=Central Atlas Tamazight; udm=Udmurt; uby=Ubykh;
-umb=Umbundu; vep=Veps; vot=Votic; vro=Võro; wae=Walser; xaa=Andalusi Arabic; xal=Kalmyk; xbm=Middle
-Breton; xct=Classical Tibetan; xmf=Mingrelian; yrk=Nenets; zea=Zeelandic; zgh=Standard Moroccan
-Amazigh; gem=Germanic; sla=Slavic; roa=Romance; trk=Turkic
+iba=Iban; ibb=Ibibio; ii=Nuosu; ik=Inupiaq; inh=Ingush; ist=Istriot; izh=Ingrian; jam=Jamaican
+Patois; jbo=Lojban; kaa=Karakalpak; kbd=Kabardian; kbp=Kabiye; kcg=Tyap; kg=Kongo; ki=Kikuyu;
+kj=Kwanyama; kjh=Khakas; koi=Komi-Permyak; kok=Konkani; kr=Kanuri; kri=Krio; krl=Karelian;
+kum=Kumyk; la-x-medieval=Medieval Latin; lbe=Lak; liv=Livonian; lou=Louisiana Creole; ltg=Latgalian;
+lu=Luba-Katanga; lua=Luba-Kasai; luo=Luo; lzz=Laz; mad=Madurese; mag=Magahi; mak=Makassarese;
+mdf=Moksha; mfe=Mauritian Creole; mh=Marshallese; mhr=Meadow Mari; min=Minangkabau; mnw=Mon;
+mos=Mossi; mrj=Hill Mari; mxi=Mozarabic; myv=Erzya; na=Nauruan; nds-NL=Dutch Low Saxon; ng=Ndonga;
+nia=Nias; niu=Niuean; nog=Nogai; nso=Northern Sotho; och=Old Chinese; oco=Old Cornish; ofs=Old
+Frisian; olo=Livvi-Karelian; osc=Oscan; otk=Old Turkic; pag=Pangasinan; pcd=Picard;
+pdt=Plautdietsch; pfl=Palatine German; pnt=Pontic Greek; rap=Rapa Nui; rar=Cook Islands Māori;
+rcf=Réunion Creole; rgn=Romagnol; rif=Riffian; rmy=Vlax Romani; ruo=Istro-Romanian;
+ruq=Megleno-Romanian; rys=Yaeyama; sdc=Sassarese; sdn=Gallurese; sg=Sango; sgs=Samogitian;
+shi=Shilha; sjd=Kildin Sami; sma=Southern Sami; smj=Lule Sami; smn=Inari Sami; sms=Skolt Sami;
+srn=Sranan Tongo; srr=Serer; swg=Swabian; tcy=Tulu; tkl=Tokelauan; tlh=Klingon; tum=Tumbuka;
+tzm=Central Atlas Tamazight; udm=Udmurt; uby=Ubykh; umb=Umbundu; vep=Veps; vot=Votic; vro=Võro;
+wae=Walser; xaa=Andalusi Arabic; xal=Kalmyk; xbm=Middle Breton; xct=Classical Tibetan;
+xmf=Mingrelian; yrk=Nenets; zea=Zeelandic; zgh=Standard Moroccan Amazigh; gem=Germanic; sla=Slavic;
+roa=Romance; trk=Turkic
 """
     )
 )

@@ -1,4 +1,8 @@
-"""The German Wikipedia."""
+"""The German Wikipedia.
+
+Languages (`{{enS}}`) and heights: names from articles and tools on GitHub, the text `englisch X` from
+articles of de.wikipedia.org, read on 2026-11-21. The others are from memory, not verified.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The French Wikipedia."""
+"""The French Wikipedia.
+
+Names and texts of dates, centuries, units, ordinals, colours, languages and Japanese: from the tests of a
+French dump reader on GitHub (`SaveFRTemplates`), read on 2026-11-21. The others are from memory, not verified.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +52,24 @@ def century(after: str) -> Macro:
     return macro
 
 
-def two_centuries(call: Call) -> str | None:
-    """`XVIIIe et XIXe siècles` of `{{sp-|XVIII|e|et|XIX|e}}`."""
-    values = [value for value in call.positional() if value]
-    if len(values) == 5:
-        return f"{values[0]}{values[1]} {values[2]} {values[3]}{values[4]} siècles"
-    return f"{values[0]}{values[1]} – {values[2]}{values[3]} siècles" if len(values) == 4 else None
+def two_centuries(joint: str, after: str = "") -> Macro:
+    """`XVIIIe et XIXe siècles` of `{{sp-|XVIII|e|et|XIX|e}}`, or with a joint that is the template's own."""
+
+    def macro(call: Call) -> str | None:
+        values = [value for value in call.positional() if value]
+        if len(values) == 5:
+            return f"{values[0]}{values[1]} {values[2]} {values[3]}{values[4]} siècles{after}"
+        if len(values) == 4:
+            return f"{values[0]}{values[1]} {joint} {values[2]}{values[3]} siècles{after}"
+        return None
+
+    return macro
+
+
+def japanese(call: Call) -> str | None:
+    """`Tokyo (東京, Tōkyō, capitale)`."""
+    inside = [value for value in (*call.positional()[1:3], call.get("extra", "4")) if value]
+    return f"{call.get('1')} ({', '.join(inside)})" if inside else call.get("1")
 
 
 def hour(call: Call) -> str | None:
@@ -66,13 +82,22 @@ def hour(call: Call) -> str | None:
 QUANTITY = quantity(group=" ", point=",")
 ORDINALS = {f"{number}e": text(f"{number}e") for number in range(2, 101)}
 REIGNS = {f"{numeral}e": text(f"{numeral}e") for numeral in ROMAN[1:]}
-CENTURIES = {f"{numeral}e siècle": text(f"{numeral}e siècle") for numeral in ROMAN[1:]}
+# Templates that are called as what they say: `{{IIe siècle av. J.-C.}}`, `{{Ier millénaire}}`, `{{1er mars}}`.
+SPANS = {
+    name: text(name)
+    for numeral in ROMAN
+    for kind in ("siècle", "millénaire")
+    for era in ("", " av. J.-C.")
+    for name in [f"{numeral}{'er' if numeral == 'I' else 'e'} {kind}{era}"]
+}
+FIRST_DAYS = {f"1er {month}": text(f"1er {month}") for month in MONTHS}
 
 MACROS: dict[str, Macro] = {
     **languages(NAMES, "en {name} : {text}"),
     **ORDINALS,
     **REIGNS,
-    **CENTURIES,
+    **SPANS,
+    **FIRST_DAYS,
     "Lang": argument("2", "texte"),
     "Langue": argument("2", "texte"),
     "Langue avec nom": with_language,
@@ -82,7 +107,10 @@ MACROS: dict[str, Macro] = {
     "Date de décès": dated(MONTHS, "{day} {month} {year}", first_day="1er"),
     **dict.fromkeys(listed("S; S-; Siècle"), century("")),
     **dict.fromkeys(listed("-s; -s-; Av JC siècle"), century(" av. J.-C.")),
-    **dict.fromkeys(listed("Sp; Sp-; Siècles"), two_centuries),
+    **dict.fromkeys(listed("Sp; Sp-; Siècles"), two_centuries("–")),
+    **dict.fromkeys(listed("-sp; -sp-"), two_centuries("–", " av. J.-C.")),
+    **dict.fromkeys(listed("S2; S2-"), two_centuries("et")),
+    **dict.fromkeys(listed("-s2; -s2-"), two_centuries("et", " av. J.-C.")),
     **dict.fromkeys(listed("Av JC; Avjc; Av. J.-C."), text("av. J.-C.")),
     **dict.fromkeys(listed("Ap JC; Apjc"), text("apr. J.-C.")),
     **dict.fromkeys(listed("Unité; Nombre; Nb; Num; Formatnum; Unité/2"), QUANTITY),
@@ -102,9 +130,11 @@ MACROS: dict[str, Macro] = {
     "Tiret": text("–"),
     **{
         name: text(name)
-        for name in listed("1er; 1re; Ier; Ire; Mme; Mlle; M.; Mgr; Dr; Me; Mmes; MM.; Cie; St; Ste")
+        for name in listed(
+            "1er; 1re; 2nd; 2nde; Ier; Ire; Mme; Mlle; M.; Mgr; Dr; Me; Mmes; MM.; Cie; St; Ste"
+        )
     },
-    **{name: text(name) for name in listed("Er; E; Re; Ème")},
+    **{name: text(name.lower()) for name in listed("Er; E; Re; Ème; Nd; Nde")},  # `{{1er}}` and `XII{{e}}`
     **dict.fromkeys(
         listed("Exp; Ind; Nobr; Petit; Grossir; Souligner; Police; Pc; Petites capitales; Rom; Rom-maj"),
         first,
@@ -114,7 +144,9 @@ MACROS: dict[str, Macro] = {
     ),
     **dict.fromkeys(listed("Terme défini; Abréviation; Abréviation discrète; Abrd; Infobulle; Ancre"), first),
     **dict.fromkeys(listed("API; Prononciation"), around("&#91;", "&#93;")),
-    "Japonais": lambda call: f"{call.get('1')} ({', '.join(v for v in call.positional()[1:3] if v)})",
+    "Japonais": japanese,
+    **dict.fromkeys(listed("Tmp; Température"), quantity(group=" ", point=",")),
+    **dict.fromkeys(listed("Rouge; Bleu; Vert; Jaune; Orange; Gris; Marron; Rose"), first),
     "Fraction": lambda call: "⁄".join(call.positional()[:2]) or None,
     "Euro": text("€"),
     "Euros": around("", " €"),

@@ -1,4 +1,7 @@
-"""The Italian Wikipedia."""
+"""The Italian Wikipedia.
+
+From memory, not verified: no source was found for what these templates show.
+"""
 
 from __future__ import annotations
 

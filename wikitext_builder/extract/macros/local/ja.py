@@ -1,4 +1,8 @@
-"""The Japanese Wikipedia."""
+"""The Japanese Wikipedia.
+
+Readings, ruby and links to other Wikipedias: from the tests of wp2txt, read on 2026-11-21, and short names of
+languages (`Lang-en-short`) from articles quoted on GitHub. The others are from memory, not verified.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ MACROS: dict[str, Macro] = {
     **languages(SHORT, "{name}: {text}", template="Lang-{code}-short"),
     "Lang": argument("2"),
     **dict.fromkeys(listed("ルビ; 読み仮名; 読み; Ruby; ふりがな; 読み仮名 ruby不使用"), with_reading),
-    "仮リンク": argument("label", "1"),
+    **dict.fromkeys(listed("仮リンク; Ill2"), argument("label", "1")),
     **dict.fromkeys(listed("要出典範囲; 要検証範囲; 独自研究範囲; 信頼性要検証範囲"), first),
     **dict.fromkeys(
         listed("JIS2004フォント; 補助漢字フォント; CP932フォント; JIS90フォント; Unicode; Nowrap; 小文字"),

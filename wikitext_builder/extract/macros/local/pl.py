@@ -1,4 +1,8 @@
-"""The Polish Wikipedia."""
+"""The Polish Wikipedia.
+
+`{{w języku}}` and `{{ang.}}`: named in notes of editors on GitHub, read on 2026-11-21. The others are from
+memory, not verified.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The Portuguese Wikipedia."""
+"""The Portuguese Wikipedia.
+
+`{{fmtn}}`, `{{lang}}` and `{{carece de fontes}}`: named in tests of tools on GitHub, read on 2026-11-21. The others
+are from memory, not verified.
+"""
 
 from __future__ import annotations
 

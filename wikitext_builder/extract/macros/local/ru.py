@@ -1,4 +1,8 @@
-"""The Russian Wikipedia."""
+"""The Russian Wikipedia.
+
+`{{нп5}}`: its order of arguments from bots of this Wikipedia on GitHub, read on 2026-11-21. The others are from
+memory, not verified.
+"""
 
 from __future__ import annotations
 
