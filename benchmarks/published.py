@@ -103,8 +103,9 @@ PENN_TREEBANK: Final = (
         perplexities={"test": 100.0},
         parameters="5M‡",
         source=_cited(CHENG),
-        note="Not of this text: the published code reads the treebank's own trees, 99,295 tokens of test and not"
-        " 82,430 (its log). With four words, begun with the weights of three; otherwise its log ends at 107.6."
+        note="Perhaps not of this text: the published code reads the treebank's own trees, and its log tells of"
+        " 99,295 tokens of test, not 82,430. Of four words before, begun with the weights of three; without"
+        " them the log ends at 107.6."
         f" {NO_VALID} {ESTIMATED}",
     ),
     Published(
