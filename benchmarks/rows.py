@@ -31,14 +31,14 @@ class TableRow:
 ROWS: Final = (
     TableRow(name="KN-5", full="kn-5", one_size=True),
     TableRow(name="KN-5 + cache", full="kn-5+cache", one_size=True),
-    TableRow(name="RNN", small="rnn/elman"),
+    TableRow(name="RNN", small="rnn/elman", full="rnn/mikolov"),
     TableRow(name="RNN-LDA", small="rnn-lda/small", full="rnn-lda/mikolov"),
     TableRow(
         name="RNN-LDA + KN-5 + cache",
         small="mix:rnn-lda/small,kn-5+cache",
         full="mix:rnn-lda/mikolov,kn-5+cache",
     ),
-    TableRow(name="Deep RNN", small="rnn/deep"),
+    TableRow(name="Deep RNN", small="rnn/deep", full="rnn/pascanu"),
     TableRow(name="Sum-product network", small="sum-product-network/small", full="sum-product-network/cheng"),
     TableRow(name="LSTM Zaremba medium", small="lstm/small", full="lstm/zaremba-medium"),
     TableRow(name="LSTM Zaremba large", small="lstm/small", full="lstm/zaremba-large"),
