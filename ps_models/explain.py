@@ -56,8 +56,9 @@ def predictions(
             if isinstance(model, PointerSentinelLSTM):
                 found, state = model.inspect(chunk[None], state)
                 vocabulary = model.vocab_log_probs(found.hidden_BTH[0]).double().exp()
-                parts = (found.gate_BT[0], found.words_BTW[0], found.attention_BTW[0])
-                for word, softmax, gate, words, attention in zip(chunk, vocabulary, *parts, strict=True):
+                parts = (chunk, vocabulary, found.gate_BT[0], found.words_BTW[0], found.attention_BTW[0])
+                on_cpu = (part.cpu() for part in parts)  # read number by number
+                for word, softmax, gate, words, attention in zip(*on_cpu, strict=True):
                     yield _of_pointer(int(word), softmax, float(gate), words, attention.double())
             else:
                 plain = cast("Generative[Any]", model)

@@ -1,4 +1,4 @@
-"""Updates as CUDA graphs: recorded once, then replayed with one launch in place of thousands of kernels.
+"""Updates and scores as CUDA graphs: recorded once, then replayed, one launch for thousands of kernels.
 
 A replay repeats the same work on the same memory. So the state and, of each recorded shape of chunk, its
 tokens stay where they are and are filled in place; numbers that the work takes as constants, such as the
@@ -14,13 +14,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ps_models.batching import Chunk
-from ps_models.language_model import map_state
+from ps_models.language_model import LanguageModel, State, map_state
 from ps_models.processes import Processes
 from wikitext_builder.errors import BuilderError
 
@@ -161,14 +161,9 @@ class RecordedUpdates:
         def work() -> None:
             numbers.copy_(self._update(fixed, targets))
 
-        try:
-            again = self._recorder.record(work)
-        except RuntimeError as error:
+        again, self.refused = _recorded(self._recorder, work, "updates")
+        if again is None:
             self._recorded.clear()  # their random numbers were those of before
-            self.refused = str(error).splitlines()[0]
-            warnings.warn(
-                f"CUDA graphs are off, updates are launched kernel by kernel: {self.refused}", stacklevel=2
-            )
             return
 
         def replay(tokens: Tensor) -> Tensor:
@@ -177,6 +172,72 @@ class RecordedUpdates:
             return numbers.clone()
 
         self._recorded[key] = replay
+
+
+class RecordedScores(Generic[State]):
+    """A language model in evaluation mode that scores chunks of frequent shapes by replays.
+
+    Its weights may change, but must stay where they are.
+
+    Args:
+        model: Its scores must not wait for the device.
+        recorder: How.
+    """
+
+    def __init__(self, model: LanguageModel[State], recorder: Recorder) -> None:
+        self.refused: str | None = None
+        self.replays = 0
+        self._model, self._recorder = model, recorder
+        self._recorded: dict[Hashable, Callable[[Tensor, State], tuple[Tensor, State]]] = {}
+        self._seen: Counter[Hashable] = Counter()
+
+    def initial_state(self, batch_size: int) -> State:
+        """The model's."""
+        return self._model.initial_state(batch_size)
+
+    @torch.no_grad()
+    def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Score tokens; see `LanguageModel`."""
+        shape = tuple(tokens.shape)
+        if shape in self._recorded:
+            self.replays += 1
+            return self._recorded[shape](tokens, state)
+        result = self._recorder.run(lambda: self._model(tokens, state))
+        self._seen[shape] += 1
+        if self._seen[shape] >= WARM_UP and self.refused is None and len(self._recorded) < MOST:
+            self._record(shape, tokens, state, result)
+        return result
+
+    def _record(self, shape: Hashable, tokens: Tensor, state: State, result: tuple[Tensor, State]) -> None:
+        read, before = tokens.clone(), map_state(Tensor.clone, state)
+        scores, after = result[0].clone(), map_state(Tensor.clone, result[1])
+
+        def work() -> None:
+            found, next_state = self._model(read, before)
+            scores.copy_(found)
+            copy_state(after, next_state)
+
+        again, self.refused = _recorded(self._recorder, work, "scores")
+        if again is None:
+            return
+
+        def replay(tokens: Tensor, state: State) -> tuple[Tensor, State]:
+            read.copy_(tokens)
+            copy_state(before, state)
+            again()
+            return scores.clone(), map_state(Tensor.clone, after)
+
+        self._recorded[shape] = replay
+
+
+def _recorded(recorder: Recorder, work: Work, what: str) -> tuple[Work | None, str | None]:
+    """What repeats the work, or why there is nothing, which is told."""
+    try:
+        return recorder.record(work), None
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        warnings.warn(f"CUDA graphs are off, {what} are launched kernel by kernel: {reason}", stacklevel=2)
+        return None, reason
 
 
 def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has its own
@@ -194,7 +255,7 @@ def choose_recorder(
 
     Args:
         wanted: Whether to use them; None: if possible.
-        model: Says by its `capturable` whether its loss never waits for the device.
+        model: Says by its `capturable` whether its loss and its scores never wait for the device.
         device: Where it is.
         processes: Those of the run: several sum their gradients between kernels.
 

@@ -31,7 +31,7 @@ class Processes:
         """Each number summed over the processes."""
         if self.count == 1:
             return list(values)
-        tensor = torch.tensor(values, dtype=torch.float64, device=_device())
+        tensor = torch.tensor(values, dtype=torch.float64)
         dist.all_reduce(tensor)
         return [float(value) for value in tensor.tolist()]
 
@@ -58,12 +58,9 @@ def torchrun_processes(environment: Mapping[str, str] = os.environ) -> Iterator[
     if count == 1:
         yield ONE_PROCESS
         return
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    # Tensors of a CPU are exchanged too: numbers to agree on, and all of a run on a CPU beside GPUs.
+    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     try:
         yield Processes(rank=dist.get_rank(), count=count)
     finally:
         dist.destroy_process_group()
-
-
-def _device() -> torch.device:
-    return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")

@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from ps_models.batching import to_rows
 from ps_models.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
-from ps_models.evaluation import evaluate
+from ps_models.evaluation import evaluate, evaluating
 from ps_models.graphs import Recorder
-from ps_models.language_model import LanguageModel
 from ps_models.logs import Events, RunLog
 from ps_models.optimizers import (
     TrainingConfig,
@@ -220,10 +218,9 @@ class _Session:
     def _end_epoch(self) -> None:
         run, position = self.run, self.run.position
         averages = averaged_weights(run.optimizer)
-        model = cast("LanguageModel[Any]", run.model)
-        with _swapped(averages):
+        with _swapped(averages), evaluating(run.model):
             score = sum(
-                evaluate(model, self.task.valid, device=run.device, progress=self._validating), Score()
+                evaluate(run.scores, self.task.valid, device=run.device, progress=self._validating), Score()
             )
             loss = run.processes.first(score.nats / score.tokens)
             best = not loss >= min(position.losses, default=math.inf)

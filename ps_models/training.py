@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from ps_models.batching import Chunk, Rows, even_ends, random_ends
-from ps_models.graphs import RecordedUpdates, Recorder
-from ps_models.language_model import Penalised, map_state
+from ps_models.graphs import RecordedScores, RecordedUpdates, Recorder
+from ps_models.language_model import LanguageModel, Penalised, map_state
 from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer, scaled_learning_rate
 from ps_models.processes import Processes
 from ps_models.score import Score
@@ -79,10 +79,12 @@ class Training:
         self.optimizer = make_optimizer(model, config)
         self.position = Position()
         self.state = self._initial_state()
+        self.scores = cast("LanguageModel[Any]", model)  # what validation calls
         self.recorded: RecordedUpdates | None = None
         if recorder is not None:
             self.recorded = RecordedUpdates(self._step, self.state, recorder)
             self.state = self.recorded.state
+            self.scores = RecordedScores(self.scores, recorder)
         # On a CPU a number is there at once; several processes sum theirs at each update.
         self.waits = processes.count > 1 or (device.type == "cpu" and recorder is None)
         use_products(config.precision)

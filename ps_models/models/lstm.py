@@ -167,7 +167,7 @@ class LSTM(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether its loss never waits for the device: an adaptive softmax counts the words of a cluster."""
+        """Whether it never waits for its device, as graphs need it: an adaptive softmax counts words."""
         return not self.config.cutoffs
 
     def initial_state(self, batch_size: int) -> LSTMState:

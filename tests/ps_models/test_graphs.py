@@ -7,6 +7,7 @@ work again: the same buffers, the same order, all but the graphs themselves.
 import json
 import math
 from contextlib import nullcontext
+from typing import Any, cast
 
 import pytest
 import torch
@@ -16,13 +17,17 @@ from torch.utils._pytree import tree_leaves
 from ps_models.batching import to_rows
 from ps_models.checkpoint import LAST, read_checkpoint
 from ps_models.configs import make_configs, make_model
+from ps_models.contract import check_language_model
+from ps_models.evaluation import token_nats
 from ps_models.experiment import choose_device, train_model
-from ps_models.graphs import CudaGraphs, RecordedUpdates, Rerun, choose_recorder
-from ps_models.logs import UPDATES
+from ps_models.graphs import WARM_UP, CudaGraphs, RecordedScores, RecordedUpdates, Rerun, choose_recorder
+from ps_models.language_model import LanguageModel
+from ps_models.logs import EPOCHS, UPDATES
 from ps_models.models.lstm import LSTMLayer
 from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer
 from ps_models.processes import ONE_PROCESS, Processes
 from ps_models.runs import StoppedError
+from ps_models.text import Text
 from ps_models.training import Training
 from tests.ps_models.tiny import make_dataset, settings_of
 from wikitext_builder.errors import BuilderError
@@ -59,8 +64,13 @@ def losses(folder):
     return [(record["update"], record["loss"], record["gradient_norm"]) for record in records]
 
 
+def epochs(folder):
+    return [line.rsplit(",", 1)[0] for line in (folder / EPOCHS).read_text().splitlines()]
+
+
 def assert_same_run(one, other):
     assert losses(one) == losses(other)
+    assert epochs(one) == epochs(other)
     for name in ("best.safetensors", LAST):
         assert read_checkpoint(one / name).digest == read_checkpoint(other / name).digest
 
@@ -208,6 +218,19 @@ def test_numbers_of_an_update_stay_when_the_next_one_is_replayed():
     assert [pair.tolist() for pair in numbers] == [[2 * n, 2 * n + 1] for n in range(50)]
     assert updates.state[0].tolist() == [50.0] * 4
     assert state[0].tolist() == [0.0] * 4
+
+
+def test_replayed_scores_are_the_models_and_obey_its_laws():
+    torch.manual_seed(1)
+    config, _ = make_configs("pointer-sentinel-lstm", None, ("hidden_size=8", "window=5"), 20)
+    model = cast("LanguageModel[Any]", make_model("pointer-sentinel-lstm", config).eval())
+    recorded = RecordedScores(model, Rerun())
+    text = Text(torch.randint(20, (203,)), bytes=1)
+    wanted, found = (next(iter(token_nats(scores, [text], chunk=10)))[1] for scores in (model, recorded))
+    assert torch.equal(wanted, found)
+    assert recorded.replays == 20 - WARM_UP
+    check_language_model(recorded, vocab_size=20)
+    assert recorded.replays > 20
 
 
 def test_graphs_are_chosen_where_they_can_be():
