@@ -103,7 +103,7 @@ PENN_TREEBANK: Final = (
         perplexities={"test": 100.0},
         parameters="5M‡",
         source=_cited(CHENG),
-        note="Perhaps not of this text: the published code reads the treebank's own trees, and its log tells of"
+        note="Perhaps not of this text: the published code reads the treebank's own trees, and its log counts"
         " 99,295 tokens of test, not 82,430. Of four words before, begun with the weights of three; without"
         " them the log ends at 107.6."
         f" {NO_VALID} {ESTIMATED}",
