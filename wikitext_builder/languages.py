@@ -125,7 +125,7 @@ LANGUAGES: dict[str, Language] = {
             "Fußnoten",
             "Quellen",
             "Quellenangaben",
-            "Anmerkungen und Einzelnachweise",  # not verified
+            "Anmerkungen und Einzelnachweise",  # in two lists of sections to skip on GitHub
         ),
     ),
     "fr": Language(
@@ -253,7 +253,7 @@ LANGUAGES: dict[str, Language] = {
             "Bronvermelding",
             "Bronnen",
             "Bibliografie",
-            "Bronnen, noten en/of referenties",  # not verified; the heading of the template Appendix
+            "Bronnen, noten en/of referenties",  # of the template Appendix; skipped by four tools on GitHub
         ),
     ),
     "pl": Language(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wikitext_builder.extract.listing import listed
 from wikitext_builder.extract.macros.call import Call, Macro, argument, first, text
 from wikitext_builder.extract.macros.language_names import LANGUAGE_NAMES
+from wikitext_builder.extract.markers import GONE
 
 ITEM_SEPARATOR = "; "
 
@@ -35,7 +36,7 @@ def lang_code_template(call: Call) -> str | None:
     result = named_language(name, call.get("1"), call)
     second, third = call.get("2"), call.get("3")
     if result is None:
-        return None
+        return GONE  # there is no text
     if second and not call.get("translit"):
         result += f", {second}"
     return f"{result}, {third}" if third else result
@@ -104,7 +105,7 @@ def zh(call: Call) -> str | None:
             pieces.append(shown if hidden else f"{ZH_LABELS[key]}: {shown}")
     if not pieces and call.get("1"):
         pieces = [call.get("1") if hidden else f"Chinese: {call.get('1')}"]
-    return "; ".join(pieces) or None
+    return "; ".join(pieces) or GONE
 
 
 # Codes of old templates that are no codes of languages, or long ones.

@@ -19,7 +19,7 @@ FAMILIES = re.compile(
     r"(?:History|Politics|Books|Culture|Geography|Economy|Religion|Cuisine) of |"
     r".*[ a-z](?:[Ss]eries|cuisine|sidebar|topics|\.svg|weatherbox|elections?, \d{4})$|"
     r"Catecholamine and |Comparison |Largest |"
-    r"Infobox|Info\s?box|Navbox|Campaignbox|Chembox|Drugbox|Taxobox|Speciesbox|Subspeciesbox|"
+    r".*\.svg$|User:|Infobox|Info\s?box|Navbox|Campaignbox|Chembox|Drugbox|Taxobox|Speciesbox|Subspeciesbox|"
     r"Automatic taxobox|"
     r"Geobox|Starbox|Medal(?=[A-Z])|Succession|Election box|Goalscorers|Football (?:squad|kit|box)|"
     r"Cite |Cite[A-Z]|Citation|Vcite|Sfn|Efn|Harv(?!txt|col|nb|n$)|Refn?(?:$|begin|end|list|"

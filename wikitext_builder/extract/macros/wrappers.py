@@ -133,6 +133,7 @@ Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Ver
 text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom;
 Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
 Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Lower; Splitspan;
+Crossref; Crossreference;
 Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
 Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
 Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;

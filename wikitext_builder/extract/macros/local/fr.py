@@ -1,7 +1,8 @@
 """The French Wikipedia.
 
 Names and texts of dates, centuries, units, ordinals, colours, languages and Japanese: from the tests of a
-French dump reader on GitHub (`SaveFRTemplates`), read on 2026-11-21. The others are from memory, not verified.
+French dump reader on GitHub (`SaveFRTemplates`), read on 2026-11-21. The others are from memory, not
+verified.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def hour(call: Call) -> str | None:
 QUANTITY = quantity(group=" ", point=",")
 ORDINALS = {f"{number}e": text(f"{number}e") for number in range(2, 101)}
 REIGNS = {f"{numeral}e": text(f"{numeral}e") for numeral in ROMAN[1:]}
-# Templates that are called as what they say: `{{IIe siècle av. J.-C.}}`, `{{Ier millénaire}}`, `{{1er mars}}`.
+# Templates that are called as what they say: `{{IIe siècle}}`, `{{1er mars}}`.
 SPANS = {
     name: text(name)
     for numeral in ROMAN

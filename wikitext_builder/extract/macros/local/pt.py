@@ -1,7 +1,7 @@
 """The Portuguese Wikipedia.
 
-`{{fmtn}}`, `{{lang}}` and `{{carece de fontes}}`: named in tests of tools on GitHub, read on 2026-11-21. The others
-are from memory, not verified.
+`{{fmtn}}`, `{{lang}}` and `{{carece de fontes}}`: named in tests of tools on GitHub, read on 2026-11-21. The
+others are from memory, not verified.
 """
 
 from __future__ import annotations

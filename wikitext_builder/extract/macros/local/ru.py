@@ -1,7 +1,7 @@
 """The Russian Wikipedia.
 
-`{{нп5}}`: its order of arguments from bots of this Wikipedia on GitHub, read on 2026-11-21. The others are from
-memory, not verified.
+`{{нп5}}`: its order of arguments from bots of this Wikipedia on GitHub, read on 2026-11-21. The others are
+from memory, not verified.
 """
 
 from __future__ import annotations
