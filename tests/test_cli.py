@@ -316,7 +316,10 @@ def test_given_articles_that_are_rejected_are_not_replaced(store: Path, tmp_path
 
 
 def test_older_revisions_are_counted(tmp_path: Path) -> None:
-    arguments = ("build", "demo", "--store", two_revisions(tmp_path), "--workers", "1")
+    store = two_revisions(tmp_path)
+    said = call("status", "--store", store).stdout
+    assert said.startswith("en: 1 pages, 2 revisions (1 older ones of the same pages or titles)\n")
+    arguments = ("build", "demo", "--store", store, "--workers", "1")
     assert "1 older revisions of the same pages" in call(*arguments, "--out", tmp_path / "a").stdout
     assert "older revisions" not in call(*arguments, "--out", tmp_path / "b", "--as-of", "2016-06-30").stdout
 

@@ -163,7 +163,7 @@ def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
         "--------------------------",
         "Articles         -       -",
         "Tokens       2,000   2,000",
-        "Vocab size       4        ",
+        "Vocab size       4",
         "OoV rate    25.00%  25.00%",
     ]
     assert "245,569" in second  # the paper's figure, beside the file's

@@ -18,6 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.mediawiki)
+            item.add_marker(pytest.mark.timeout(900))  # the first one makes a wiki and imports its pages
 
 
 @pytest.fixture(scope="session")

@@ -160,7 +160,9 @@ def status(store_path: Path, as_json: bool) -> None:
     if not statuses:
         click.echo(f"{store_path}: empty")
     for one in statuses:
-        click.echo(f"{one.language}: {one.pages:,} pages, {one.revisions:,} revisions")
+        older = one.revisions - one.pages
+        note = f" ({older:,} older ones of the same pages or titles)" if older else ""
+        click.echo(f"{one.language}: {one.pages:,} pages, {one.revisions:,} revisions{note}")
         again = "; fetch again to get them" if one.missing else ""
         click.echo(f"  wanted    {one.wanted:,}, of which {one.missing:,} are missing{again}")
         click.echo(f"  redirects {one.redirects:,} were followed")
