@@ -236,6 +236,9 @@ def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def use_products(precision: str) -> None:
-    """Let products of float32 on a GPU be rounded to TF32, or not, which is torch's default but for cuDNN."""
-    torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
-    torch.backends.cudnn.allow_tf32 = precision != "fp32"
+    """Let products of float32 on a GPU be rounded to TF32 only where it is asked for; cuDNN would else do it.
+
+    Not under bf16: what autocast leaves in float32, such as the pointer's scores, is meant to be.
+    """
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"

@@ -22,6 +22,7 @@ from ps_models.evaluation import token_nats
 from ps_models.experiment import choose_device, train_model
 from ps_models.graphs import WARM_UP, CudaGraphs, RecordedScores, RecordedUpdates, Rerun, choose_recorder
 from ps_models.language_model import LanguageModel
+from ps_models.layers.recurrence import lstm_steps
 from ps_models.logs import EPOCHS, UPDATES
 from ps_models.models.lstm import LSTMLayer
 from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer
@@ -48,6 +49,7 @@ def products():
     """As they were: precisions are of the whole process."""
     yield
     torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = True
 
 
 def rerun(monkeypatch):
@@ -56,7 +58,7 @@ def rerun(monkeypatch):
 
 def settings(model, *more):
     chosen = [setting for setting in settings_of(model, *more) if model != "rnn" or "layers" not in setting]
-    return (*chosen, *DROPOUT[model])
+    return (*DROPOUT[model], *chosen)
 
 
 def losses(folder):
@@ -320,6 +322,13 @@ def test_an_optimizer_keeps_where_it_counts_steps_whatever_was_saved():
     assert optimizer.state_dict()["state"][0]["step"] == 1
 
 
+@pytest.mark.parametrize(("precision", "wanted"), [("fp32", False), ("bf16", False), ("tf32", True)])
+def test_products_are_rounded_to_tf32_only_where_it_is_asked_for(precision, wanted):
+    training("lstm", TrainingConfig(batch_size=4, precision=precision))
+    assert torch.backends.cudnn.allow_tf32 == wanted
+    assert torch.get_float32_matmul_precision() == ("high" if wanted else "highest")
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])
 def test_a_layer_by_torch_is_near_the_same_in_bfloat16(device):
     torch.manual_seed(1)
@@ -349,14 +358,22 @@ def test_a_run_stops_after_its_time_and_goes_on(dataset, tmp_path):
 
 
 @on_gpu
-@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
-@pytest.mark.parametrize("chunks", [("stride=1", "bptt=6"), ("stride=6", "bptt=6"), ("stride=6", "bptt=1")])
-@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "asgd"])
-@pytest.mark.parametrize("model", MODELS)
-def test_graphs_give_the_numbers_of_kernels_one_by_one(
-    dataset, tmp_path, model, chunks, optimizer, precision
-):
-    more = settings(model, *chunks, f"optimizer={optimizer}", "learning_rate=0.1", f"precision={precision}")
+@pytest.mark.parametrize(
+    ("model", "chosen"),
+    [
+        *((model, ("stride=1", "bptt=6", "epochs=1")) for model in MODELS),
+        *((model, ("stride=6", "bptt=6")) for model in MODELS),
+        *((model, ("stride=6", "bptt=1")) for model in MODELS),
+        ("pointer-sentinel-lstm", ("optimizer=adamw", "learning_rate=0.01")),
+        ("pointer-sentinel-lstm", ("optimizer=asgd", "averaging_interval=1", "epochs=4", "patience=0")),
+        ("pointer-sentinel-lstm", ("precision=tf32",)),
+        ("pointer-sentinel-lstm", ("precision=bf16",)),
+        ("lstm", ("zoneout=0", "zoneout_cell=0", "recurrent_dropout=0")),  # by cuDNN
+        ("lstm", ("zoneout=0", "zoneout_cell=0", "recurrent_dropout=0", "precision=bf16")),
+    ],
+)
+def test_graphs_give_the_numbers_of_kernels_one_by_one(dataset, tmp_path, model, chosen):
+    more = settings(model, *chosen)
     for graphs in (False, True):
         out = tmp_path / str(graphs)
         train_model(model, dataset, out, settings=more, device="cuda", cuda_graphs=graphs)
@@ -390,6 +407,30 @@ def test_a_gpu_replays_graphs_and_learns_as_a_cpu_does(model):
     assert run.recorded.refused is None
     assert run.recorded.replays > 10
     torch.testing.assert_close(torch.tensor(found[0]), torch.tensor(found[1]), rtol=1e-3, atol=1e-3)
+
+
+def steps(device, per_gate):
+    """Values and gradients of the recurrence, with zones and masks, drawn on the CPU."""
+    generator = torch.Generator().manual_seed(1)
+
+    def draw(*shape):
+        return torch.randn(shape, generator=generator, dtype=torch.float64).to(device)
+
+    given = [draw(5, 2, 12), draw(2, 3), draw(2, 3), draw(12, 3)]
+    for tensor in given:
+        tensor.requires_grad_()
+    zone_h, zone_c = (draw(5, 2, 3).gt(0).double() for _ in range(2))
+    mask = draw(*((4,) if per_gate else ()), 2, 3).gt(0).double()
+    values = lstm_steps(given[0].clone(), *given[1:], zone_h=zone_h, zone_c=zone_c, mask=mask)
+    total = sum((value * draw(*value.shape)).sum() for value in values)
+    return [tensor.cpu() for tensor in (*values, *torch.autograd.grad(total, given))]
+
+
+@on_gpu
+@pytest.mark.parametrize("per_gate", [False, True])
+def test_the_recurrence_on_a_gpu_is_that_of_a_cpu(per_gate):
+    for one, other in zip(steps("cpu", per_gate), steps("cuda", per_gate), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
 @on_gpu
