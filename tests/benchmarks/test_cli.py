@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import commands, main, portable
+from benchmarks.cli import commands, main
+from benchmarks.cli.measuring import portable
 from benchmarks.first_updates import read_first_updates
 from benchmarks.result import read_results
 from ps_models.cli import commands as training
