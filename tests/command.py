@@ -21,8 +21,8 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def run(*arguments: object, before: tuple[str, ...] = (), **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `wikitext-builder` to its end; it must not take longer than two minutes."""
-    options = {"env": environment(), "timeout": 120, "encoding": "utf-8", **options}
+    """Run `wikitext-builder` to its end; it must not take as long as a test may."""
+    options = {"env": environment(), "timeout": 280, "encoding": "utf-8", **options}
     return subprocess.run(
         [*before, *COMMAND, *map(str, arguments)], capture_output=True, check=False, **options
     )

@@ -14,6 +14,17 @@ END = b"</mediawiki>\n"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
+def numbered_page(number: int, wikitext: str, title: str = "") -> Page:
+    """A page whose ids, and title if none is given, come of a number."""
+    return Page(
+        title=title or f"Page {number}",
+        page_id=number,
+        revision_id=1000 + number,
+        timestamp="2016-04-16T17:15:34Z",
+        wikitext=wikitext,
+    )
+
+
 def base_36(number: int) -> str:
     digits = ""
     while number:

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.conftest import data, hear_control_c
-from tests.dumps import export_xml, page_xml
+from tests.dumps import export_xml, numbered_page, page_xml
 from wikitext_builder import __version__
 from wikitext_builder.article import Page
 from wikitext_builder.cli import cli
@@ -57,7 +57,7 @@ def run(
         stderr=subprocess.PIPE,
         encoding="utf-8",
         env={**os.environ, **environment},
-        timeout=60,
+        timeout=280,
         check=False,
     )
 
@@ -168,13 +168,7 @@ def test_extract_and_tokenize_give_the_lines_of_the_dataset(store: Path, dataset
 
 
 def test_extract_tells_what_is_left_out_apart_from_the_text(tmp_path: Path) -> None:
-    page = Page(
-        title="Chess",
-        page_id=1,
-        revision_id=1,
-        timestamp="2016-01-01T00:00:00Z",
-        wikitext="It is {{known to nobody|5}} old.",
-    )
+    page = numbered_page(1, "It is {{known to nobody|5}} old.", "Chess")
     with Store.create(tmp_path / "own.store") as opened:
         opened.add("en", [page], source="test")
     result = call("extract", "--store", tmp_path / "own.store", "--title", "Chess")
@@ -297,7 +291,7 @@ def test_given_titles_are_all_that_is_asked_of_their_parts(store: Path, tmp_path
 
 
 def test_given_articles_that_are_rejected_are_not_replaced(store: Path, tmp_path: Path) -> None:
-    page = Page(title="Nil", page_id=1, revision_id=1, timestamp="2016-01-01T00:00:00Z", wikitext="{{stub}}")
+    page = numbered_page(1, "{{stub}}", "Nil")
     own, valid = tmp_path / "own.store", tmp_path / "valid.txt"
     own.write_bytes(store.read_bytes())
     with Store.create(own) as opened:
@@ -370,13 +364,7 @@ def test_build_refuses_what_cannot_be_built(store: Path, dataset: Path, tmp_path
 
 
 def test_a_language_without_tokenizer_is_refused_at_once(tmp_path: Path) -> None:
-    page = Page(
-        title="茶",
-        page_id=1,
-        revision_id=1,
-        timestamp="2016-01-01T00:00:00Z",
-        wikitext="茶は飲み物である。",
-    )
+    page = numbered_page(1, "茶は飲み物である。", "茶")
     dump = tmp_path / "ja.xml"
     dump.write_bytes(export_xml([page_xml(page)], language="ja"))
     path = tmp_path / "ja.store"
@@ -479,7 +467,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         writer.start()
         assert process.stdout.readline() == b" a b c \n"
         process.stdout.close()
-        assert process.wait(timeout=30) == 141
+        assert process.wait(timeout=100) == 141
         assert process.stderr.read() == b""
         writer.join()
 
@@ -522,7 +510,7 @@ def test_control_c_ends_quietly_with_130() -> None:
         process.stdin.close()
         output = process.stderr
         assert output is not None
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=100) == 130
         said = output.read().decode()
     assert said.strip() == "wikitext-builder: stopped; fetch, import and build go on from here when run again"
 

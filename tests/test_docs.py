@@ -231,7 +231,7 @@ def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=280,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dumps import COMPRESSIONS, END, export_xml, page_xml, revision_xml
+from tests.dumps import COMPRESSIONS, END, export_xml, numbered_page, page_xml, revision_xml
 from wikitext_builder.article import Page
 from wikitext_builder.dump import DumpedPage
 from wikitext_builder.errors import BuilderError
@@ -26,13 +26,7 @@ ENGLISH = LANGUAGES["en"]
 
 
 def page(number: int, wikitext: str = "{{good article}} text", title: str = "") -> Page:
-    return Page(
-        title=title or f"Title {number}",
-        page_id=number,
-        revision_id=1000 + number,
-        timestamp="2016-01-01T00:00:00Z",
-        wikitext=wikitext,
-    )
+    return numbered_page(number, wikitext, title)
 
 
 def written(folder: Path, *pages: str, name: str = "dump.xml") -> Path:
@@ -109,10 +103,10 @@ def test_all_pages_are_accounted_for(tmp_path: Path) -> None:
     assert report.rejected == {"hidden": 1, "not-wikitext": 1}
     assert report.pages == report.kept + sum((*report.skipped.values(), *report.rejected.values()))
     revisions, rejected = content(tmp_path / "a")
-    assert [revision.title for revision in revisions] == ["Title 1"]
+    assert [revision.title for revision in revisions] == ["Page 1"]
     assert [(one.title, one.page_id, one.revision_id, one.reason) for one in rejected] == [
-        ("Title 7", 7, 1007, "not-wikitext"),
-        ("Title 8", 8, 1008, "hidden"),
+        ("Page 7", 7, 1007, "not-wikitext"),
+        ("Page 8", 8, 1008, "hidden"),
     ]
 
 
@@ -176,7 +170,7 @@ def test_what_a_bad_download_damaged_a_good_one_mends(tmp_path: Path) -> None:
     path.write_bytes(good)
     assert imported(tmp_path / "a", path).kept == 1
     revisions, rejected = content(tmp_path / "a")
-    assert [revision.title for revision in revisions] == ["Title 1", "Title 2"]
+    assert [revision.title for revision in revisions] == ["Page 1", "Page 2"]
     assert rejected == []
 
 

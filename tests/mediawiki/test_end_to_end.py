@@ -1,7 +1,9 @@
 """Real pages of April 2016 in a real MediaWiki: fetched and built, they are what their dump gives."""
 
+import contextlib
 import json
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,8 @@ from tests.mediawiki.wiki import start as start_wiki
 from tests.test_build import digests
 from tests.test_end_to_end import articles
 from wikitext_builder.dump import read_pages
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -78,19 +82,25 @@ def test_the_wiki_and_the_dump_give_the_same_lines(
     assert [title for title in by_fetch if by_fetch[title] != by_import[title]] == []
 
 
+def pages_in(path: Path) -> int:
+    """How many pages a store has so far; none where it is not made yet."""
+    with contextlib.suppress(BuilderError), Store.open(path) as store:
+        return len(store.revisions("en"))
+    return 0
+
+
 def test_a_fetch_that_was_killed_goes_on_to_the_same_dataset(
-    fetched: tuple[Path, list[str]], tmp_path: Path
+    wiki_of_april: Wiki, fetched: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     store, given = fetched
     again = [*given, "--no-expand", "--as-of", LATER, "--store", tmp_path / "killed.store"]
+    wiki_of_april.fail({"match": "rvprop=", "delay_ms": 100})  # so that the kill comes in time
     process = start(*again)
-    killed_at = 0
-    while killed_at < 15:
+    while (killed_at := pages_in(tmp_path / "killed.store")) < 15:
         assert process.poll() is None, "it ended before it could be killed"
-        if (tmp_path / "killed.store").exists():
-            status = json.loads(done("status", "--store", tmp_path / "killed.store", "--json"))
-            killed_at = status[0]["pages"] if status else 0
+        time.sleep(0.05)
     kill(process)
+    wiki_of_april.heal()
     report = json.loads(done(*again, "--json"))["fetch"]
     assert report["present"] >= killed_at
     assert 0 < report["fetched"] <= 56 - killed_at

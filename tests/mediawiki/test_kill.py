@@ -66,8 +66,8 @@ def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, wh
     time.sleep(0.5)  # now it waits for a busy server
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=20)
-    assert time.monotonic() - begin < 15
+    _, complaint = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 30  # the waits that it was in would take two minutes
     assert process.returncode != 0
     assert "KeyboardInterrupt" in complaint
     wiki.heal()
@@ -83,7 +83,7 @@ def test_two_fetches_at_once_on_one_store_bring_each_page_once(
     path = tmp_path / "a.store"
     both = [child(wiki.api, path), child(wiki.api, path)]
     for process in both:
-        _, complaint = process.communicate(timeout=120)
+        _, complaint = process.communicate(timeout=600)
         assert process.returncode == 0, complaint
     with Store.open(path) as store:
         assert lock_text(store) == whole[""]
