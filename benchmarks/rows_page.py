@@ -19,6 +19,10 @@ from benchmarks.tables import SAME, Published, decimals, is_papers
 from benchmarks.trained import Trained
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
+FILES: Final = {  # the official ones, as signatures tell them
+    "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
+    "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
+}
 NOT_YET, NO_SUCH = "not yet", "–"
 SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
 BEGAN: Final = "first-updates.jsonl"
@@ -67,9 +71,10 @@ def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
 
 def _data(result: Result) -> str:
     """The dataset of a result that is counted as papers do, on the official files; else ""."""
-    data = result.signature["data"].rpartition("+")[0]
+    data, _, file = result.signature["data"].rpartition("+")
     kind = {name: result.signature[name] for name in SAME}
-    return data if data in DATASETS and result.recipe and is_papers(data, kind) else ""
+    official = FILES.get(data, {}).get(result.signature["split"]) == file
+    return data if official and result.recipe and is_papers(data, kind) else ""
 
 
 def _published(data: str) -> dict[str, Published]:

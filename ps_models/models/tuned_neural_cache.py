@@ -27,7 +27,7 @@ LEAST: Final = 1e-6  # a cache that is of no use keeps a share that a logarithm 
 GRID: Final = tuple(
     NeuralCacheConfig(window=window, theta=theta)
     for window in (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
-    for theta in (0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # their figure 2 goes from 0 to 1
+    for theta in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs want more
 )
 
 

@@ -9,12 +9,14 @@ from benchmarks.first_updates import FirstUpdates
 from benchmarks.models import NAMES
 from benchmarks.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from benchmarks.rows import ROWS, published_name
-from benchmarks.rows_page import DATASETS, read_records, rows_page
+from benchmarks.rows_page import DATASETS, FILES, read_records, rows_page
 from benchmarks.tables import OFFICIAL, tables_of
 from ps_models.presets import PRESETS
 from ps_models.signature import Signature
+from ps_models.text import file_hash, find_dataset
 from tests.benchmarks.test_page import result
 from tests.benchmarks.test_result import RESULT
+from tests.conftest import data
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "benchmarks" / "results"
@@ -25,7 +27,7 @@ RECIPES = sorted(
 
 def measured(recipe, nats, split="test", **changes):
     found = replace(result("any", nats, split=split), recipe=recipe, **changes)
-    fields = {"data": "ptb+ab", "vocabulary": OFFICIAL["ptb"]}
+    fields = {"data": f"ptb+{FILES['ptb'][split]}", "vocabulary": OFFICIAL["ptb"]}
     return replace(found, signature=Signature(**{**found.signature, **fields}))
 
 
@@ -84,9 +86,20 @@ def test_cells_hold_what_was_measured_and_nothing_else():
     assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–"]
 
 
+def test_the_official_files_are_those_that_are_said():
+    for name, files in FILES.items():
+        dataset = find_dataset(data(name))
+        assert files == {split: file_hash(dataset.file(split))[:8] for split in files}
+
+
 def test_other_files_and_other_conventions_are_no_rows():
     one = measured("kn-5", 5.0)
-    for field, value in (("context", "article"), ("vocabulary", "99+ab"), ("data", "mine+ab")):
+    for field, value in (
+        ("context", "article"),
+        ("vocabulary", "99+ab"),
+        ("data", "mine+ab"),
+        ("data", "ptb+ab"),
+    ):
         other = replace(one, signature=Signature(**{**one.signature, field: value}))
         assert cells(rows_page([other], []), "KN-5")[2] == "not yet"
     assert cells(rows_page([one], []), "KN-5")[2] == "– / 148.41"
