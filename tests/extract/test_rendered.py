@@ -46,6 +46,7 @@ def body(page_html, **options):
         ("<p>AT&amp;T, &amp;nbsp;</p>", ["AT&T, &nbsp;"]),
         (f"<p>where {MATH} is</p>", ["where", "<formula>", "is"]),
         (f"<p>where</p>{DISPLAYED_MATH}<p>is</p>", ["where", "<formula>", "is"]),
+        ('<p>where <strong class="error texerror">Failed</strong> is</p>', ["where", "<formula>", "is"]),
         (f"<p>where</p>{DISPLAYED_MATH}is", ["where", "<formula>", "is"]),
         ("<p>the <i>Globe</i>&#8205;\u200a'\u200bs man</p>", ["the Globe's man"]),
         ('<p>by <a class="new" title="Vorlage:A (Seite nicht vorhanden)">Vorlage:A</a>, he</p>', ["by, he"]),

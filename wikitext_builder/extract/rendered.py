@@ -54,7 +54,9 @@ REMOVED_IDS = frozenset(
 )
 HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 REFERENCE = frozenset(["reference", "mw-ref"])
-FORMULAS = frozenset(["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula"])
+FORMULAS = frozenset(
+    ["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula", "texerror"]
+)  # the last: one that the wiki could not draw
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is the title's alone
 NO_CONTENT = frozenset(["br", "hr", "img", "wbr"])
