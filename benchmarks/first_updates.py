@@ -19,6 +19,7 @@ from ps_models.checkpoint import LAST, read_checkpoint
 from ps_models.experiment import choose_device, load_model, train_model
 from ps_models.logs import UPDATES
 from ps_models.runs import StoppedError
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
 FORMAT: Final = 1
@@ -66,7 +67,7 @@ def first_updates(
     Args:
         model: A name in MODELS.
         data: The dataset.
-        folder: For the checkpoint, which is large, and the log; empty.
+        folder: For the checkpoint, which is large, and the log; a run that stopped there goes on.
         preset: A name in the model's presets.
         settings: `key=value` each.
         updates: How many.
@@ -75,24 +76,31 @@ def first_updates(
         progress: Told how far it is.
 
     Raises:
-        BuilderError: Something is missing or wrong, or the loss is no number any more.
+        BuilderError: Something is missing or wrong, the loss is no number any more, or another run is there.
         StoppedError: The user stopped it.
     """
-    try:
-        train_model(
-            model,
-            data,
-            folder,
-            preset=preset,
-            settings=settings,
-            device=device,
-            max_updates=updates,
-            progress=progress,
-        )
-    except StoppedError:
-        if _updates(folder) < updates:  # not by what was asked
-            raise
+    if _updates(folder) < updates:
+        try:
+            train_model(
+                model,
+                data,
+                folder,
+                preset=preset,
+                settings=settings,
+                resume=True,
+                device=device,
+                max_updates=updates,
+                progress=progress,
+            )
+        except StoppedError:
+            if _updates(folder) < updates:  # not by what was asked
+                raise
     checkpoint = read_checkpoint(folder / LAST, training=True)
+    if (checkpoint.model, checkpoint.facts["preset"], _updates(folder)) != (model, preset, updates):
+        raise BuilderError(
+            f"{folder}: holds {_updates(folder)} updates of {checkpoint.model} with preset"
+            f" {checkpoint.facts['preset']}; expected {updates} of {model} with {preset}: use another folder"
+        )
     position = (checkpoint.training or {})["position"]
     lines = (folder / UPDATES).read_text(encoding="utf-8").splitlines()
     how = trained(checkpoint, folder / LAST, None)
@@ -148,7 +156,7 @@ def first_updates_of_json(line: str) -> FirstUpdates:
 
 
 def _updates(folder: Path) -> int:
-    return int(read_checkpoint(folder / LAST).facts["update"])
+    return int(read_checkpoint(folder / LAST).facts["update"]) if (folder / LAST).exists() else 0
 
 
 def _mean(losses: Sequence[float]) -> float:

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,11 +140,22 @@ def check(*, model: str, data: Path, split: str, as_json: bool, **options: Any) 
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
 @click.option("--updates", default=100, type=click.IntRange(min=1), help="How many.")
 @click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
+@click.option(
+    "--out", type=ANY_PATH, help="Folder to keep the run in; one that stopped there goes on. Else it is lost."
+)
 @click.option("--results", type=ANY_PATH, help="File of JSON lines to add the record to.")
 @json_option
-def begin(*, model: str, data: Path, results: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
-    """Train MODEL on DATA for a few updates: whether it can be trained, and how fast. Nothing is kept."""
-    with shown_progress() as progress, TemporaryDirectory() as folder:
+def begin(
+    *,
+    model: str,
+    data: Path,
+    out: Path | None,
+    results: Path | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - those of `first_updates`
+) -> None:
+    """Train MODEL on DATA for a few updates: whether it can be trained, and how fast."""
+    with shown_progress() as progress, nullcontext(out) if out else TemporaryDirectory() as folder:
         found = first_updates(model, data, Path(folder), now=_now, progress=progress, **options)
     if results is not None:
         append_first_updates(results, found)
