@@ -71,7 +71,8 @@ def test_topics_go_on_from_a_state_and_matter():
 
 def lda_written_out(stream, vocab_size, config):
     """The same updates, a word at a time, from the same start."""
-    documents, line = [Counter()], 0
+    documents: list[Counter[int]] = [Counter()]
+    line = 0
     for word in stream.tolist():
         if line == config.lines:
             documents.append(Counter())
