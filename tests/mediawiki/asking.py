@@ -61,7 +61,7 @@ def ask(api: str, waits: Waits | None = None, **options: Any) -> Wikipedia:
     waits = Waits() if waits is None else waits
     options = {
         "language": LANGUAGES["en"],
-        "patience": Patience(attempts=5, first_wait=0.5, silence=5.0, request=10.0),
+        "patience": Patience(attempts=5, first_wait=0.5),
         "sleep": waits,
         "clock": waits.clock,
         "randomness": random.Random(1),

@@ -93,7 +93,7 @@ def test_nginx_that_is_killed_in_mid_body_is_a_short_body(prepared: Path, tmp_pa
     except RuntimeError as error:
         unavailable(str(error))
     try:
-        patience = Patience(attempts=1, silence=5.0)
+        patience = Patience(attempts=1)
         killers = []
 
         def kill_in_a_moment(stage: str, done: int, total: int | None, note: str = "") -> None:
