@@ -114,8 +114,6 @@ CHARACTERS: dict[str, Macro] = {
     "‡": text("‡"),
     "Extinct": text("†"),
     "Asterisk": text("&#42;"),
-    "Pi": text("π"),
-    "Euro": text("€"),
     "Ellipsis": text("…"),
     "...": text("…"),
     "Prime": text("′"),

@@ -117,6 +117,11 @@ def theorem(call: Call) -> str | None:
     return f"\n\n{name or kind}. {statement}\n\n" if statement else None
 
 
+def argument_or(symbol: str) -> Macro:
+    """The first argument; this where there is none."""
+    return lambda call: call.get("1") or symbol
+
+
 def fossil_range(call: Call) -> str | None:
     """`100–66 Ma`."""
     values = [value for value in call.positional()[:2] if value]
@@ -172,8 +177,8 @@ ComplexNuclide; Isotope
     # The numbers of phrases on risks and safety, as {{S36/37/39}}: the template's name is its text.
     **{f"{kind}{number}": text(f"{kind}{number}") for kind in "RS" for number in range(1, 69)},
     **{name: text(name) for name in listed("S1/2; S36/37; S36/37/39; S36/39; S37/39; R20/21/22; R36/37/38")},
-    # {{radium}} is the symbol with a link to the element.
-    **{name.capitalize(): text(symbol) for name, symbol in ELEMENTS.items()},
+    # {{radium}} is the symbol with a link to the element; where there is an argument, the name is a colour.
+    **{name.capitalize(): argument_or(symbol) for name, symbol in ELEMENTS.items()},
     "Sols": around("", " L☉"),
     "Val/": first,
     "RA": lambda call: " ".join(

@@ -18,39 +18,38 @@ RPS; R/V; S/S; S/V; S/Y; SV
 
 def prefixed(call: Call) -> str | None:
     """`USS Enterprise (CVN-65)`: the third argument says how much of it is shown."""
-    name, number, shape = call.get("1"), call.get("2"), call.get("3")
-    full = f"{call.name} {name} ({number})" if number else f"{call.name} {name}"
-    short = f"{call.name} {name}"
-    shapes = {"1": number, "2": name, "3": short, "4": number, "5": f"{name} ({number})", "6": name}
-    return shapes.get(shape, full)
+    return shown_parts(call.name, call.get("1"), call.get("2"), call.get("3"))
 
 
 def ship(call: Call) -> str | None:
-    """`{{ship|prefix|name|number|shape}}`."""
-    prefix, name, number, form = (call.get(str(n)) for n in range(1, 5))
-    if form == "2":
-        return name
-    if form == "1":
-        return number
-    pieces = [prefix, name, f"({number})" if number and form not in {"3", "6"} else ""]
-    return " ".join(piece for piece in pieces if piece)
+    """`{{ship|prefix|name|number|shown}}`."""
+    return shown_parts(*(call.get(str(index)) for index in range(1, 5)))
+
+
+def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
+    """The parts that a sum asks for: 4 the prefix, 2 the name, 1 the number; all without one.
+
+    From the documentation of {{USAT}} and {{SS}}, read in copies of it on 2026-11-21.
+
+    >>> [shown_parts("USS", "Hornet", "CV-12", shown) for shown in ("", "6", "3", "1")]
+    ['USS Hornet (CV-12)', 'USS Hornet', 'Hornet (CV-12)', 'CV-12']
+    """
+    bits = int(shown) if shown in {"1", "2", "3", "5", "6"} else 7
+    named = name if bits & 2 else ""
+    numbered = number if bits & 1 else ""
+    if named and numbered:
+        numbered = f"({numbered})"
+    return " ".join(part for part in (prefix if bits & 4 else "", named, numbered) if part)
 
 
 def ship_class(call: Call) -> str | None:
-    """`Nimitz-class aircraft carrier`; the third argument says how much is shown."""
+    """`Nimitz-class aircraft carrier`; the third argument says how much is shown.
+
+    From the documentation of {{sclass-}}, read in copies of it on 2026-11-21: 0 leaves the kind out, 4
+    the hyphen too, 5 shows the name alone; 1 to 3 differ in links only.
+    """
     name, kind, form = call.get("1"), call.get("2"), call.get("3")
-    # Template:Sclass: 0 the name alone, 1 with "class", 2 with "-class", 3 the kind, 4 "-class" and kind, 5
-    # "class".
-    shapes = {
-        "0": name,
-        "1": f"{name} class",
-        "2": f"{name}-class",
-        "4": f"{name}-class {kind}",
-        "5": f"{name} class",
-    }
-    if call.name == "Sclass" and not form:
-        return f"{name}-class {kind}"
-    return shapes.get(form, f"{name}-class {kind}")
+    return {"0": f"{name}-class", "4": f"{name} class", "5": name}.get(form, f"{name}-class {kind}".rstrip())
 
 
 def rail_gauge(call: Call) -> str | None:
@@ -76,7 +75,7 @@ SHIPS: dict[str, Macro] = {
     "Ship": ship,
     **dict.fromkeys(["Sclass", "Sclass-", "Sclass2", "Sclass2-", "Ship class"], ship_class),
     **dict.fromkeys(["RailGauge", "Railgauge", "Rail gauge", "Track gauge", "Track-gauge"], rail_gauge),
-    "GS": lambda call: f"German submarine {call.get('1')}",
+    "GS": lambda call: shown_parts("German submarine", call.get("1"), call.get("2"), call.get("3")),
     "GWR": lambda call: f"GWR {call.get('1')}",
     "Navsource": lambda _call: "",
 }

@@ -51,5 +51,4 @@ SPORTS: dict[str, Macro] = {
     "Pso": lambda _call: "",
     "Aet": lambda _call: "(a.e.t.)",
     "Score": lambda call: "–".join(call.positional()[:2]),
-    "Sky": lambda _call: "",
 }

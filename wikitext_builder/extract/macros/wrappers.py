@@ -126,18 +126,18 @@ WRAPPERS: dict[str, Macro] = {
 Nowrap; Nobr; Nobreak; Nwr; Nw; J; Noitalic; Nobold; Normal; Noitalics; Small; Smaller; Smallsub;
 Big; Larger; Large; Resize; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
 Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Underset; Mono; Monospace;
-Code; Codett; Tt; Kbd; Key press; Keypress; Samp; Var; Mvar; Math variable; Not a typo; Proper
-name; As written; Typo; Chem name; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
-Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Hebrew; Serif; Sans-serif; Sans serif;
+Code; Codett; Tt; Kbd; Samp; Var; Math variable; Proper
+name; Typo; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
+Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Serif; Sans-serif; Sans serif;
 Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
-text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Linktext; Wiktlnk; Nihongo nom;
+text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Wiktlnk; Nihongo nom;
 Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
 Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Lower; Splitspan;
 Crossref; Crossreference;
 Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
 Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
 Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
-Silver; Dim; Yellow text; Strikethrough; Nodeco
+Dim; Yellow text; Strikethrough; Nodeco
 """
         ),
         first,
@@ -229,7 +229,6 @@ Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; I
     "Brackets": around("&#91;", "&#93;"),
     "Brace": around("&#123;", "&#125;"),
     "Interp": around("&#91;", "&#93;"),
-    "Sclass": lambda call: f"{call.get('1')}-class {call.get('2')}",
     "Harvtxt": author_and_year,
     "Harvcoltxt": author_and_year,
     "Harvnb": lambda call: author_and_year(call, year_in_parentheses=False),
