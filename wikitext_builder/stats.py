@@ -250,8 +250,8 @@ def render_corpus(name: str, statistics: pd.DataFrame) -> str:
     rows.append(("  paper", *(figure(value, "{:.1%}") for value in statistics["paper_oov_rate"])))
     rows = [row for row in rows if row[0] != "  paper" or {*row[1:]} - {"-", ""}]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
-    lines = ["  ".join(row).rstrip() for row in cells]
+    padded = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
+    lines = ["  ".join(row).rstrip() for row in padded]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
