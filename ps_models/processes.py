@@ -62,5 +62,6 @@ def torchrun_processes(environment: Mapping[str, str] = os.environ) -> Iterator[
     dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     try:
         yield Processes(rank=dist.get_rank(), count=count)
+        dist.barrier()  # no one closes its connections while another still reads from them
     finally:
         dist.destroy_process_group()
