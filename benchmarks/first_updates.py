@@ -10,15 +10,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.records import append_line, object_of, plain_record, read_lines, strings, typed
 from benchmarks.run import device_name, versions
 from benchmarks.trained import Trained, trained, trained_of_json
-from ps_models.checkpoint import LAST, read_checkpoint
+from ps_models.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.experiment import choose_device, load_model, train_model
 from ps_models.logs import UPDATES
-from ps_models.runs import StoppedError
+from ps_models.runs import Pace, StoppedError
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
@@ -80,27 +80,15 @@ def first_updates(
         StoppedError: The user stopped it.
     """
     if _updates(folder) < updates:
+        options: dict[str, Any] = {"preset": preset, "settings": settings, "device": device}
         try:
-            train_model(
-                model,
-                data,
-                folder,
-                preset=preset,
-                settings=settings,
-                resume=True,
-                device=device,
-                max_updates=updates,
-                progress=progress,
-            )
+            pace = Pace(max_updates=updates)
+            train_model(model, data, folder, **options, resume=True, progress=progress, pace=pace)
         except StoppedError:
             if _updates(folder) < updates:  # not by what was asked
                 raise
     checkpoint = read_checkpoint(folder / LAST, training=True)
-    if (checkpoint.model, checkpoint.facts["preset"], _updates(folder)) != (model, preset, updates):
-        raise BuilderError(
-            f"{folder}: holds {_updates(folder)} updates of {checkpoint.model} with preset"
-            f" {checkpoint.facts['preset']}; expected {updates} of {model} with {preset}: use another folder"
-        )
+    _expect_run(folder, checkpoint, (model, preset, updates))
     position = (checkpoint.training or {})["position"]
     lines = (folder / UPDATES).read_text(encoding="utf-8").splitlines()
     how = trained(checkpoint, folder / LAST, None)
@@ -153,6 +141,15 @@ def first_updates_of_json(line: str) -> FirstUpdates:
     if not found.losses:
         raise ValueError("no update")
     return found
+
+
+def _expect_run(folder: Path, checkpoint: Checkpoint, wanted: tuple[str, str | None, int]) -> None:
+    found = (checkpoint.model, checkpoint.facts["preset"], checkpoint.facts["update"])
+    if found != wanted:
+        told, expected = (
+            f"{updates} updates of {model} with {preset}" for model, preset, updates in (found, wanted)
+        )
+        raise BuilderError(f"{folder}: holds {told}, expected {expected}; use another folder")
 
 
 def _updates(folder: Path) -> int:

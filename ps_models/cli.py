@@ -13,16 +13,10 @@ import click
 import torch
 
 from ps_models.evaluation import CONTEXTS
-from ps_models.experiment import (
-    compare_checkpoints,
-    comparison_fields,
-    evaluate_checkpoint,
-    explain_checkpoint,
-    load_model,
-    train_model,
-)
+from ps_models.experiment import evaluate_checkpoint, load_model, train_model
 from ps_models.frequency import save_figure
 from ps_models.generation import generate as generated
+from ps_models.inside import compare_checkpoints, comparison_fields, explain_checkpoint
 from ps_models.language_model import Generative
 from ps_models.models import MODELS
 from ps_models.models.neural_cache import NeuralCacheConfig
@@ -32,6 +26,7 @@ from ps_models.picture import FORMATS as PICTURES
 from ps_models.picture import save_picture
 from ps_models.presets import PRESETS
 from ps_models.processes import torchrun_processes
+from ps_models.runs import Pace
 from ps_models.text import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import no_progress, shown_progress
@@ -113,6 +108,8 @@ def train(
     data: Path,
     out: Path,
     save_minutes: float,
+    log_every: int,
+    max_updates: int | None,
     max_minutes: float | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -128,8 +125,12 @@ def train(
             out,
             processes=processes,
             progress=shown if processes.rank == 0 else no_progress,
-            save_seconds=save_minutes * 60,
-            max_seconds=None if max_minutes is None else max_minutes * 60,
+            pace=Pace(
+                save_seconds=save_minutes * 60,
+                log_every=log_every,
+                max_updates=max_updates,
+                max_seconds=None if max_minutes is None else max_minutes * 60,
+            ),
             **options,
         )
     if processes.rank == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -22,16 +21,14 @@ from ps_models.checkpoint import (
     read_checkpoint,
 )
 from ps_models.configs import config_of, make_configs, make_model
-from ps_models.evaluation import evaluate, read_up_to, token_nats
-from ps_models.explain import Prediction, predictions
-from ps_models.frequency import Bucket, Pointing, compare_by_frequency, pointing
+from ps_models.evaluation import evaluate
 from ps_models.graphs import choose_recorder
 from ps_models.language_model import LanguageModel, Prepared, Recurrent
 from ps_models.logs import tensorboard
 from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.processes import ONE_PROCESS, Processes
-from ps_models.runs import SAVE_SECONDS, Task, train
+from ps_models.runs import Pace, Task, train
 from ps_models.score import Score
 from ps_models.signature import Signature, signature_value
 from ps_models.text import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
@@ -73,10 +70,7 @@ def train_model(
     processes: Processes = ONE_PROCESS,
     progress: Progress = no_progress,
     log_events: bool = False,
-    save_seconds: float = SAVE_SECONDS,
-    log_every: int = 1,
-    max_updates: int | None = None,
-    max_seconds: float | None = None,
+    pace: Pace = Pace(),  # noqa: B008 - it is frozen
     cuda_graphs: bool | None = None,
 ) -> Position:
     """Train a model on a dataset.
@@ -92,47 +86,29 @@ def train_model(
         processes: What other processes take part.
         progress: Told how far it is.
         log_events: Also write TensorBoard's events.
-        save_seconds: Between two checkpoints within an epoch.
-        log_every: Updates a line of the log.
-        max_updates: Stop after so many in all, saved, as if the user had said so.
-        max_seconds: The same after so many from now on.
+        pace: When to save, log and stop.
         cuda_graphs: Replay updates as graphs; None: where that can be, see `choose_recorder`.
 
     Raises:
         BuilderError: Something is missing, wrong, or was trained before.
     """
-    dataset = find_dataset(data)
-    if dataset.layout == "file":
-        raise BuilderError(f"{data}: a single file; expected a folder with train and valid files to train on")
-    vocabulary = Vocabulary.of_file(dataset.file("train"))
+    dataset, vocabulary = _training_data(data)
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
-    saved = _saved_run(out, vocabulary, data, resume=resume)
-    if saved is not None:
-        _check_same_model(saved, model, asdict(model_config), out)
+    saved = _saved_run(out, model, asdict(model_config), vocabulary, data, resume=resume)
     chosen = choose_device(device, processes.rank)
     stream = read_stream(dataset, "train", vocabulary)
     torch.manual_seed(training.seed)
     made = make_model(model, model_config)
     if saved is None and isinstance(made, Prepared):
         made.prepare(stream, vocabulary, training.seed)
-    made = made.to(chosen)
+    made.to(chosen)
     torch.manual_seed(training.seed + processes.rank)  # each process draws masks of its own
-    describe = Checkpoint(
-        model=model,
-        config=asdict(model_config),
-        weights={},
-        vocabulary=vocabulary,
-        facts={"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset},
-    )
-    task = Task(
-        stream=stream,
-        valid=list(read_texts(dataset, "valid", vocabulary)),
-        describe=describe,
-    )
+    described = _described(model, model_config, preset, dataset, vocabulary)
+    valid = list(read_texts(dataset, "valid", vocabulary))
     return train(
         made,
-        task,
+        Task(stream=stream, valid=valid, describe=described),
         training,
         out,
         resume=saved,
@@ -140,15 +116,33 @@ def train_model(
         processes=processes,
         progress=progress,
         events=tensorboard(out) if log_events and processes.rank == 0 else None,
-        save_seconds=save_seconds,
-        log_every=log_every,
-        max_updates=max_updates,
-        max_seconds=max_seconds,
+        pace=pace,
         recorder=choose_recorder(cuda_graphs, made, chosen, processes),
     )
 
 
-def _saved_run(out: Path, vocabulary: Vocabulary, data: Path, *, resume: bool) -> Checkpoint | None:
+def _described(
+    model: str,
+    config: Any,  # noqa: ANN401 - each model has its own
+    preset: str | None,
+    dataset: Dataset,
+    vocabulary: Vocabulary,
+) -> Checkpoint:
+    """A run's checkpoints, but for the weights."""
+    facts = {"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset}
+    return Checkpoint(model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
+
+
+def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:
+    dataset = find_dataset(data)
+    if dataset.layout == "file":
+        raise BuilderError(f"{data}: a single file; expected a folder with train and valid files to train on")
+    return dataset, Vocabulary.of_file(dataset.file("train"))
+
+
+def _saved_run(
+    out: Path, model: str, config: dict[str, Any], vocabulary: Vocabulary, data: Path, *, resume: bool
+) -> Checkpoint | None:
     """What to go on from; None where nothing was saved."""
     last = out / LAST
     if not last.exists():
@@ -157,6 +151,7 @@ def _saved_run(out: Path, vocabulary: Vocabulary, data: Path, *, resume: bool) -
         raise BuilderError(f"{out}: holds a run already; go on with --resume, or use another --out")
     saved = read_checkpoint(last, training=True)
     check_vocabulary(saved, vocabulary, str(data))
+    _check_same_model(saved, model, config, out)
     return saved
 
 
@@ -244,7 +239,7 @@ def evaluate_checkpoint(
     if samples:
         extra["dropout_samples"] = str(samples)
     return Evaluation(
-        scores=scores, signature=_signature(checkpoint, dataset, split, context, precision, **extra)
+        scores=scores, signature=checkpoint_signature(checkpoint, dataset, split, context, precision, **extra)
     )
 
 
@@ -269,118 +264,16 @@ def _adapted(
     return cast("LanguageModel[Any]", model)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """A stretch of a text, how each of its words was predicted, and what decided that."""
-
-    predictions: list[Prediction]
-    vocabulary: Vocabulary
-    signature: Signature
-
-    @property
-    def score(self) -> Score:
-        """Of the stretch."""
-        nats = -sum(math.log(prediction.probability) for prediction in self.predictions)
-        return Score(nats, len(self.predictions))
-
-
-def explain_checkpoint(
-    path: Path,
-    data: Path,
-    *,
-    split: str = "valid",
-    start: int = 0,
-    words: int = 500,
-    device: str = "auto",
-) -> Explanation:
-    """How a checkpoint predicts a stretch of a part of a dataset, all that comes before being read.
-
-    Raises:
-        BuilderError: Either is missing, damaged, or not for the other; or the text is not that long.
-    """
-    model, checkpoint = load_model(path, device)
-    dataset = open_data(data, checkpoint)
-    stream = read_stream(dataset, split, checkpoint.vocabulary)
-    if not 0 <= start < len(stream):
-        raise BuilderError(f"{split} has {len(stream)} tokens; expected a start below that, not {start}")
-    chosen = next(model.parameters()).device
-    state = read_up_to(model, stream[:start], chosen)
-    found = predictions(model, stream[start : start + words], state, device=chosen)
-    signature = _signature(checkpoint, dataset, split, "carried", "fp32")
-    return Explanation(predictions=list(found), vocabulary=checkpoint.vocabulary, signature=signature)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Two models on one text, by word frequency; what the second one's pointer did, if it has one."""
-
-    buckets: list[Bucket]
-    pointer: Pointing | None
-    scores: tuple[Score, Score]
-    signatures: tuple[Signature, Signature]
-
-
-def compare_checkpoints(
-    first: Path,
-    second: Path,
-    data: Path,
-    *,
-    split: str = "test",
-    number: int = 10,
-    equal: str = "types",
-    device: str = "auto",
-) -> Comparison:
-    """The paper's figure: how two checkpoints differ on words of each frequency.
-
-    Raises:
-        BuilderError: One is missing, damaged, or not for the data.
-    """
-    nats, scores, signatures = [], [], []
-    pointer = None
-    for path in (first, second):
-        model, checkpoint = load_model(path, device)
-        dataset = open_data(data, checkpoint)
-        chosen = next(model.parameters()).device
-        texts = list(read_texts(dataset, split, checkpoint.vocabulary))
-        found = [part for _, part in token_nats(cast("LanguageModel[Any]", model), texts, device=chosen)]
-        nats.append(torch.cat(found))
-        scores.append(Score(float(nats[-1].sum()), len(nats[-1]), sum(text.bytes for text in texts)))
-        signatures.append(_signature(checkpoint, dataset, split, "carried", "fp32"))
-        tokens = torch.cat([text.tokens for text in texts])
-        pointer = pointing(model, tokens, device=chosen)
-    train = read_stream(dataset, "train", checkpoint.vocabulary)
-    counts = torch.bincount(train, minlength=len(checkpoint.vocabulary))
-    gates = None if pointer is None else pointer.gates
-    buckets = compare_by_frequency(tokens, nats[0], nats[1], counts, number=number, equal=equal, gates=gates)
-    return Comparison(
-        buckets=buckets,
-        pointer=pointer,
-        scores=(scores[0], scores[1]),
-        signatures=(signatures[0], signatures[1]),
-    )
-
-
-def comparison_fields(comparison: Comparison) -> dict[str, Any]:
-    """A comparison as JSON."""
-    pointer = comparison.pointer
-    return {
-        "buckets": [asdict(bucket) for bucket in comparison.buckets],
-        "perplexities": [score.perplexity for score in comparison.scores],
-        "signatures": [str(signature) for signature in comparison.signatures],
-        "attention_by_words_back": None if pointer is None else (pointer.back / len(pointer.gates)).tolist(),
-        "of_it_on_the_right_word": None if pointer is None else (pointer.right / len(pointer.gates)).tolist(),
-    }
-
-
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
     """The arithmetic that a precision names."""
     use_products(precision)
     return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
-def _signature(
+def checkpoint_signature(
     checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str, **extra: str
 ) -> Signature:
+    """What decides a number: data, split, vocabulary, weights, arithmetic, versions."""
     return Signature(
         data=f"{signature_value(dataset.name)}+{file_hash(dataset.file(split))[:8]}",
         split=split if dataset.layout != "file" else "file",

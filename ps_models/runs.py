@@ -50,6 +50,16 @@ class Task:
     describe: Checkpoint  # model, config, vocabulary and facts; its weights are not looked at
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """When a run saves, logs and stops; nothing of it changes what is learned."""
+
+    save_seconds: float = SAVE_SECONDS  # between two checkpoints within an epoch
+    log_every: int = 1  # updates a line of the log
+    max_updates: int | None = None  # stop after so many in all, saved, as if the user had said so
+    max_seconds: float | None = None  # the same after so many from now on, at the end of an update
+
+
 def train(
     model: nn.Module,
     task: Task,
@@ -62,10 +72,7 @@ def train(
     progress: Progress = no_progress,
     events: Events | None = None,
     clock: Callable[[], float] = time.monotonic,
-    save_seconds: float = SAVE_SECONDS,
-    log_every: int = 1,
-    max_updates: int | None = None,
-    max_seconds: float | None = None,
+    pace: Pace = Pace(),
     recorder: Recorder | None = None,
 ) -> Position:
     """Train a model and keep its last and its best checkpoint in a folder.
@@ -81,10 +88,7 @@ def train(
         progress: Told how many tokens of all epochs are done.
         events: TensorBoard's writer or the like.
         clock: Seconds, for rates and for when to save.
-        save_seconds: Between two checkpoints within an epoch.
-        log_every: Updates a line of the log.
-        max_updates: Stop after so many in all, saved, as if the user had said so.
-        max_seconds: The same after so many from now on, at the end of an update.
+        pace: When to save, log and stop.
         recorder: Records updates and replays them; see `choose_recorder`.
 
     Returns:
@@ -107,10 +111,8 @@ def train(
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
         asked_to_stop = stack.enter_context(_stop_signals())
-        ends = math.inf if max_seconds is None else clock() + max_seconds
-        session = _Session(
-            run, task, out, log, progress, clock, save_seconds, log_every, max_updates, ends, asked_to_stop
-        )
+        ends = math.inf if pace.max_seconds is None else clock() + pace.max_seconds
+        session = _Session(run, task, out, log, progress, clock, pace, ends, asked_to_stop)
         session.run_all()
     return run.position
 
@@ -125,9 +127,7 @@ class _Session:
     log: RunLog | None  # None but in the first process
     progress: Progress
     clock: Callable[[], float]
-    save_seconds: float
-    log_every: int
-    max_updates: int | None
+    pace: Pace
     ends: float  # by the clock
     asked_to_stop: Callable[[], bool]
     unread: list[tuple[Tensor, int]] = field(default_factory=list)  # updates after the run's position
@@ -156,8 +156,8 @@ class _Session:
 
     def _after_update(self) -> None:
         run, now = self.run, self.clock()
-        stop = self._must_stop() or run.position.update + len(self.unread) == self.max_updates
-        due = now - self.last_save >= self.save_seconds
+        stop = self._must_stop() or run.position.update + len(self.unread) == self.pace.max_updates
+        due = now - self.last_save >= self.pace.save_seconds
         late = len(self.unread) >= READ_UPDATES or now - self.last_read >= READ_SECONDS
         if not (run.waits or stop or due or late):
             return
@@ -195,7 +195,7 @@ class _Session:
             seconds=position.seconds + seconds,
         )
         rate = run.optimizer.param_groups[0]["lr"]
-        if self.log is not None and position.update % self.log_every == 0:
+        if self.log is not None and position.update % self.pace.log_every == 0:
             self.log.update(
                 {
                     "update": position.update,

@@ -162,7 +162,7 @@ def test_first_updates_are_kept_as_a_record(data, tmp_path):
     run("first-updates", "lstm", "--data", data, *kept)
     run("first-updates", "lstm", "--data", data, *kept, "--results", path)  # the run is there already
     assert read_first_updates(path)[1].losses == found.losses
-    with pytest.raises(BuilderError, match=r"holds 3 updates of lstm .* expected 2 of lstm"):
+    with pytest.raises(BuilderError, match=r"holds 3 updates of lstm .* expected 2 updates of lstm"):
         run("first-updates", "lstm", "--data", data, *kept, "--updates", 2)
     path.write_text("{}\n")
     with pytest.raises(BuilderError, match="line 1: not first updates of format 1"):

@@ -17,7 +17,7 @@ from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.optimizers import TrainingConfig
 from ps_models.processes import ONE_PROCESS
-from ps_models.runs import StoppedError
+from ps_models.runs import Pace, StoppedError
 from ps_models.training import Training
 from tests.ps_models.tiny import make_dataset, settings_of
 
@@ -176,7 +176,7 @@ def test_a_stopped_run_of_random_lengths_goes_on_to_the_same_result(tmp_path, st
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     train_model("awd-lstm", dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError):
-        train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", max_updates=stop)
+        train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
     train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", resume=True)
     losses = [
         [json.loads(line)["loss"] for line in (folder / UPDATES).read_text().splitlines()]

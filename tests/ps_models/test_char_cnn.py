@@ -7,7 +7,7 @@ from ps_models.checkpoint import LAST, read_checkpoint
 from ps_models.configs import make_configs, make_model
 from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig, spelled
-from ps_models.runs import StoppedError
+from ps_models.runs import Pace, StoppedError
 from tests.ps_models.tiny import make_dataset, settings_of
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.vocabulary import Vocabulary
@@ -177,7 +177,7 @@ def test_spellings_travel_in_checkpoints_and_a_stopped_run_goes_on_to_the_same_r
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     train_model("char-cnn", dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError):
-        train_model("char-cnn", dataset, parts, settings=settings, device="cpu", max_updates=13)
+        train_model("char-cnn", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=13))
     train_model("char-cnn", dataset, parts, settings=settings, device="cpu", resume=True)
     saved = read_checkpoint(whole / LAST)
     assert saved.digest == read_checkpoint(parts / LAST).digest

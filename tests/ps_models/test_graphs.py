@@ -27,7 +27,7 @@ from ps_models.logs import EPOCHS, UPDATES
 from ps_models.models.lstm import LSTMLayer
 from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer
 from ps_models.processes import ONE_PROCESS, Processes
-from ps_models.runs import StoppedError
+from ps_models.runs import Pace, StoppedError
 from ps_models.text import Text
 from ps_models.training import Training
 from tests.ps_models.tiny import make_dataset, settings_of
@@ -124,7 +124,9 @@ def test_a_replayed_run_that_was_stopped_goes_on_to_the_same_result(
     train_model(model, dataset, tmp_path / "whole", settings=more, device="cpu")
     rerun(monkeypatch)
     with pytest.raises(StoppedError, match=f"after update {stop};"):
-        train_model(model, dataset, tmp_path / "parts", settings=more, device="cpu", max_updates=stop)
+        train_model(
+            model, dataset, tmp_path / "parts", settings=more, device="cpu", pace=Pace(max_updates=stop)
+        )
     train_model(model, dataset, tmp_path / "parts", settings=more, device="cpu", resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "parts")
 
@@ -137,7 +139,9 @@ def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, m
     for save_seconds in (0.0, 1000.0):
         out = tmp_path / f"{save_seconds}"
         with pytest.raises(BuilderError, match="the gradient is") as replayed:
-            train_model("lstm", dataset, out, settings=more, device="cpu", save_seconds=save_seconds)
+            train_model(
+                "lstm", dataset, out, settings=more, device="cpu", pace=Pace(save_seconds=save_seconds)
+            )
         assert str(replayed.value) == str(ordinary.value)
         assert (out / LAST).exists() == (save_seconds == 0)
         if (out / LAST).exists():
@@ -347,9 +351,17 @@ def test_a_run_stops_after_its_time_and_goes_on(dataset, tmp_path):
     more = settings("lstm")
     train_model("lstm", dataset, tmp_path / "whole", settings=more, device="cpu")
     with pytest.raises(StoppedError, match="after update 1;"):
-        train_model("lstm", dataset, tmp_path / "parts", settings=more, device="cpu", max_seconds=0)
+        train_model(
+            "lstm", dataset, tmp_path / "parts", settings=more, device="cpu", pace=Pace(max_seconds=0)
+        )
     train_model(
-        "lstm", dataset, tmp_path / "parts", settings=more, device="cpu", resume=True, max_seconds=999
+        "lstm",
+        dataset,
+        tmp_path / "parts",
+        settings=more,
+        device="cpu",
+        resume=True,
+        pace=Pace(max_seconds=999),
     )
     assert_same_run(tmp_path / "whole", tmp_path / "parts")
 
@@ -387,7 +399,9 @@ def test_a_run_on_a_gpu_that_was_stopped_goes_on_to_the_same_result(dataset, tmp
     more = settings(model, "optimizer=adamw", "learning_rate=0.01")
     train_model(model, dataset, tmp_path / "whole", settings=more, device="cuda")
     with pytest.raises(StoppedError):
-        train_model(model, dataset, tmp_path / "parts", settings=more, device="cuda", max_updates=stop)
+        train_model(
+            model, dataset, tmp_path / "parts", settings=more, device="cuda", pace=Pace(max_updates=stop)
+        )
     train_model(model, dataset, tmp_path / "parts", settings=more, device="cuda", resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "parts")
 

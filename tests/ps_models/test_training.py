@@ -15,7 +15,7 @@ import torch
 from ps_models.checkpoint import LAST, read_checkpoint
 from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.logs import EPOCHS, UPDATES, RunLog
-from ps_models.runs import StoppedError
+from ps_models.runs import Pace, StoppedError
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
 from wikitext_builder.errors import BuilderError
 
@@ -39,7 +39,7 @@ def test_a_stopped_run_goes_on_to_the_same_result(tiny_dataset, tmp_path, model,
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01")
     train_model(model, tiny_dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError, match="--resume"):
-        train_model(model, tiny_dataset, parts, settings=settings, device="cpu", max_updates=stop)
+        train_model(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
     train_model(model, tiny_dataset, parts, settings=settings, device="cpu", resume=True)
     assert losses(whole) == losses(parts)
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
