@@ -105,12 +105,9 @@ def train_model(
     made.to(chosen)
     torch.manual_seed(training.seed + processes.rank)  # each process draws masks of its own
     described = _described(model, model_config, preset, dataset, vocabulary)
-    valid = list(read_texts(dataset, "valid", vocabulary))
+    task = Task(stream=stream, valid=list(read_texts(dataset, "valid", vocabulary)), describe=described)
     return train(
-        made,
-        Task(stream=stream, valid=valid, describe=described),
-        training,
-        out,
+        *(made, task, training, out),
         resume=saved,
         device=chosen,
         processes=processes,
