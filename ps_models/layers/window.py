@@ -26,7 +26,7 @@ def look_back(
     """
     parts = []
     T = queries_BTH.shape[1]
-    block = 128  # steps that are computed at once, each with the windows of all
+    block = 64  # steps that are computed at once, each with the windows of all
     with torch.autocast(queries_BTH.device.type, enabled=False):
         for begin in range(0, T, block):
             end = min(begin + block, T)
