@@ -33,10 +33,11 @@ This page is written from the records in [`benchmarks/results`](../benchmarks/re
 which row, [`rows.py`](../benchmarks/rows.py) says.
 
 Perplexities are of words with one `<eos>` a line, valid / test, on the official files, in one pass over the
-text. *Small size* is what two processor cores train in minutes or hours: compare small sizes with each other,
-not with published numbers. *Full size* is the published size, trained as published, to the end. *First
-updates* only show that the full size can be trained: mean loss in nats a token of the first and of the last
-ten updates, parameters, updates, seconds. A dash: there is no such number, or we have no such size.
+text. *Small size* is what two processor cores train in minutes or hours: compare small sizes with each other
+after as many epochs of train, not with published numbers. *Full size* is the published size, trained as
+published, to the end. *First updates* only show that the full size can be trained: mean loss in nats a token
+of the first and of the last ten updates, parameters, updates, seconds (some on a machine that others kept
+busy). A dash: there is no such number, or we have no such size.
 """
 Key = tuple[str, str]  # dataset and recipe
 
@@ -131,8 +132,10 @@ def _measured(results: Mapping[str, Result], recipe: str) -> str:
         return NOT_YET
     broken = any(result.broken for result in results.values())
     values = [METRICS["perplexity"].of(results[s].total) if s in results else None for s in ("valid", "test")]
-    return _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values]) + (
-        " BROKEN" if broken else ""
+    numbers = _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values])
+    epochs = max((one.epochs for result in results.values() for one in result.trained), default=0)
+    return (
+        numbers + (f" ({epochs} epoch{'s' * (epochs > 1)})" if epochs else "") + (" BROKEN" if broken else "")
     )
 
 

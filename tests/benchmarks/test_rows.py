@@ -86,6 +86,14 @@ def test_cells_hold_what_was_measured_and_nothing_else():
     assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–"]
 
 
+def test_how_long_a_small_size_was_trained_stands_beside_it():
+    result = measured("lstm/small", 5.0)
+    (trained,) = RESULT.trained
+    for epochs, told in ((1, "1 epoch"), (4, "4 epochs")):
+        page = rows_page([replace(result, trained=(replace(trained, epochs=epochs),))], [])
+        assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({told})"
+
+
 def test_the_official_files_are_those_that_are_said():
     for name, files in FILES.items():
         dataset = find_dataset(data(name))
