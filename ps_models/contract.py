@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ps_models.language_model import Generative, LanguageModel, State, Trainable, map_state
+from ps_models.language_model import Generative, LanguageModel, State, Trainable, map_state, tensors_of
 
 ROWS, LENGTH = 3, 12  # of the texts that laws are tried on
 GROUP = 256  # rows at once where every word of the vocabulary is scored
@@ -126,7 +126,7 @@ def _scores_repeat_and_leave_the_state_alone(
     _, state = model(tokens[:, :5], model.initial_state(ROWS))
     before = map_state(Tensor.clone, state)
     first, _ = model(tokens[:, 5:], state)
-    if not all(torch.equal(a, b) for a, b in zip(_tensors(before), _tensors(state), strict=True)):
+    if not all(torch.equal(a, b) for a, b in zip(tensors_of(before), tensors_of(state), strict=True)):
         raise BrokenLawError("the given state is unchanged: its tensors changed during a call; clone them")
     second, _ = model(tokens[:, 5:], state)
     again, _ = model(tokens, model.initial_state(ROWS))
@@ -226,12 +226,6 @@ def _all_words(model: LanguageModel[State], prefix: Tensor, vocab_size: int) -> 
 def _after(model: LanguageModel[State], prefix: Tensor) -> State:
     state = model.initial_state(len(prefix))
     return model(prefix, state)[1] if prefix.shape[1] else state
-
-
-def _tensors(state: object) -> list[Tensor]:
-    if isinstance(state, tuple):
-        return [tensor for part in state for tensor in _tensors(part)]
-    return [state] if isinstance(state, Tensor) else []
 
 
 def _expect_close(law: str, found: Tensor, expected: Tensor, tolerance: float) -> None:

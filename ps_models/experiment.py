@@ -97,17 +97,18 @@ def train_model(
     out.mkdir(parents=True, exist_ok=True)
     saved = _saved_run(out, model, asdict(model_config), vocabulary, data, resume=resume)
     chosen = choose_device(device, processes.rank)
-    stream = read_stream(dataset, "train", vocabulary)
+    task = _task(model, model_config, preset, dataset, vocabulary)
     torch.manual_seed(training.seed)
     made = make_model(model, model_config)
     if saved is None and isinstance(made, Prepared):
-        made.prepare(stream, vocabulary, training.seed)
+        made.prepare(task.stream, vocabulary, training.seed)
     made.to(chosen)
     torch.manual_seed(training.seed + processes.rank)  # each process draws masks of its own
-    described = _described(model, model_config, preset, dataset, vocabulary)
-    task = Task(stream=stream, valid=list(read_texts(dataset, "valid", vocabulary)), describe=described)
     return train(
-        *(made, task, training, out),
+        made,
+        task,
+        training,
+        out,
         resume=saved,
         device=chosen,
         processes=processes,
@@ -118,16 +119,22 @@ def train_model(
     )
 
 
-def _described(
+def _task(
     model: str,
     config: Any,  # noqa: ANN401 - each model has its own
     preset: str | None,
     dataset: Dataset,
     vocabulary: Vocabulary,
-) -> Checkpoint:
-    """A run's checkpoints, but for the weights."""
+) -> Task:
+    """The text of a run, and its checkpoints but for the weights."""
     facts = {"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset}
-    return Checkpoint(model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
+    return Task(
+        stream=read_stream(dataset, "train", vocabulary),
+        valid=list(read_texts(dataset, "valid", vocabulary)),
+        describe=Checkpoint(
+            model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts
+        ),
+    )
 
 
 def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:

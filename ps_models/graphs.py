@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.batching import Chunk
-from ps_models.language_model import LanguageModel, State, map_state
+from ps_models.language_model import LanguageModel, State, map_state, tensors_of
 from ps_models.processes import Processes
 from wikitext_builder.errors import BuilderError
 
@@ -242,10 +242,8 @@ def _recorded(recorder: Recorder, work: Work, what: str) -> tuple[Work | None, s
 
 def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has its own
     """Fill the tensors of a state with those of another of its shape."""
-    values: list[Tensor] = []
-    map_state(lambda tensor: values.append(tensor) or tensor, state)  # type: ignore[func-returns-value]
-    remaining = iter(values)
-    map_state(lambda tensor: tensor.copy_(next(remaining)), into)
+    for place, tensor in zip(tensors_of(into), tensors_of(state), strict=True):
+        place.copy_(tensor)
 
 
 def choose_recorder(

@@ -142,6 +142,13 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
     raise TypeError(msg)
 
 
+def tensors_of(state: object) -> list[Tensor]:
+    """The tensors of a state, in the order of `map_state`."""
+    if isinstance(state, tuple):
+        return [tensor for part in state for tensor in tensors_of(part)]
+    return [state] if isinstance(state, Tensor) else []
+
+
 def detach(state: State) -> State:
     """The same state, a constant to gradients."""
     return map_state(Tensor.detach, state)

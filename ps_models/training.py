@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ps_models.batching import Chunk, Rows, even_ends, random_ends
 from ps_models.graphs import RecordedScores, RecordedUpdates, Recorder
-from ps_models.language_model import LanguageModel, Penalised, map_state
+from ps_models.language_model import LanguageModel, Penalised, map_state, tensors_of
 from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer, scaled_learning_rate
 from ps_models.processes import Processes
 from ps_models.score import Score
@@ -166,7 +166,10 @@ class Training:
 
     def snapshot(self) -> dict[str, Any]:
         """All but the weights that a run needs to go on; the same on every process."""
-        own = {"state": _tensors(self.state), "rng": torch.get_rng_state()}
+        own = {
+            "state": [tensor.detach().cpu() for tensor in tensors_of(self.state)],
+            "rng": torch.get_rng_state(),
+        }
         if self.device.type == "cuda":
             own["cuda_rng"] = torch.cuda.get_rng_state(self.device)
         return {
@@ -208,18 +211,6 @@ class Training:
             self.state = state
         else:
             self.recorded.begin(state)
-
-
-def _tensors(state: Any) -> list[Tensor]:  # noqa: ANN401 - each model has its own
-    """The tensors of a state, in the order of `map_state`."""
-    tensors: list[Tensor] = []
-
-    def keep(tensor: Tensor) -> Tensor:
-        tensors.append(tensor.detach().cpu())
-        return tensor
-
-    map_state(keep, state)
-    return tensors
 
 
 def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ from torch.func import functional_call
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.softmax import Softmax, wide
+from ps_models.layers.softmax import Softmax, score, wide
 from ps_models.models.lstm import LSTMLayer, scored_and_advance
 
 
@@ -97,7 +97,7 @@ class AWDLSTM(nn.Module):
     def scores_and_hidden(self, tokens: Tensor, state: AWDLSTMState) -> tuple[Tensor, Tensor, AWDLSTMState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         outputs, state = self.run(tokens, state, at=tokens.shape[1])
-        return self._score(outputs.dropped_BTE, tokens), outputs.dropped_BTE, state
+        return score(self.softmax, outputs.dropped_BTE, tokens), outputs.dropped_BTE, state
 
     def loss(
         self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
@@ -113,7 +113,7 @@ class AWDLSTM(nn.Module):
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, state = self.run(tokens, state, at=advance)
         last = Outputs(*(values_BTE[:, -scored:] for values_BTE in outputs))
-        nats_BT = -self._score(last.dropped_BTE, tokens[:, -scored:])
+        nats_BT = -score(self.softmax, last.dropped_BTE, tokens[:, -scored:])
         return nats_BT, self._penalty(last), detach(state)
 
     @torch.no_grad()
@@ -150,10 +150,6 @@ class AWDLSTM(nn.Module):
 
     def _mask(self, rate: float, *shape: int) -> Tensor | None:
         return dropout_mask(rate, shape, self.embedding.weight) if self.training else None
-
-    def _score(self, hidden_BTE: Tensor, tokens_BT: Tensor) -> Tensor:
-        log_probs: Tensor = self.softmax(hidden_BTE.flatten(0, 1), tokens_BT.flatten())
-        return log_probs.view(tokens_BT.shape)
 
     def _penalty(self, outputs: Outputs) -> Tensor:
         """In nats a token. A single step has no differences: that term is then 0."""

@@ -22,7 +22,7 @@ from torch.nn import functional
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
 from ps_models.layers.recurrence import lstm_steps
-from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, product_type, wide
+from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, product_type, score, wide
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ class LSTM(nn.Module):
 
     def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
         """Log-probabilities of tokens by the outputs before them."""
-        return self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten()).view(tokens_BT.shape)
+        return score(self.softmax, hidden_BTH, tokens_BT)
 
     def run(
         self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None

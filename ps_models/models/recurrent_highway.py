@@ -23,7 +23,7 @@ from torch.nn import functional
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.highway import highway_steps
-from ps_models.layers.softmax import Softmax, product_type, wide
+from ps_models.layers.softmax import Softmax, product_type, score, wide
 from ps_models.models.lstm import Masks, scored_and_advance
 
 
@@ -87,7 +87,7 @@ class RecurrentHighway(nn.Module):
     ) -> tuple[Tensor, Tensor, RecurrentHighwayState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1], masks=masks)
-        return self._score(hidden_BTH, tokens), hidden_BTH, state
+        return score(self.softmax, hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
         self,
@@ -99,7 +99,7 @@ class RecurrentHighway(nn.Module):
         """Nats of the last `scored` tokens; see `Trainable`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         hidden_BTH, state = self._run(tokens, state, at=advance)
-        return -self._score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+        return -score(self.softmax, hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
 
     @torch.no_grad()
     def next_log_probs(self, state: RecurrentHighwayState) -> Tensor:
@@ -142,10 +142,6 @@ class RecurrentHighway(nn.Module):
         if not at:
             return hidden_BTH, state
         return hidden_BTH, RecurrentHighwayState(tokens_BT[:, at - 1], states_TBH[at - 1])
-
-    def _score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-        log_probs: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
-        return log_probs.view(tokens_BT.shape)
 
 
 NO_MASKS = Masks(types=None, inputs=(None,), recurrent=(None,), output=None)

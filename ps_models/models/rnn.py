@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.softmax import Softmax, wide
+from ps_models.layers.softmax import Softmax, score, wide
 from ps_models.models.lstm import scored_and_advance
 
 
@@ -80,7 +80,7 @@ class RNN(nn.Module):
     def scores_and_hidden(self, tokens: Tensor, state: RNNState) -> tuple[Tensor, Tensor, RNNState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1])
-        return self._score(hidden_BTH, tokens), hidden_BTH, state
+        return score(self.softmax, hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
         self, tokens: Tensor, state: RNNState, scored: int | None = None, advance: int | None = None
@@ -88,7 +88,7 @@ class RNN(nn.Module):
         """Nats of the last `scored` tokens; see `Trainable`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         hidden_BTH, state = self._run(tokens, state, at=advance)
-        return -self._score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+        return -score(self.softmax, hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
 
     @torch.no_grad()
     def next_log_probs(self, state: RNNState) -> Tensor:
@@ -120,7 +120,3 @@ class RNN(nn.Module):
         if self.transition is None or self.shortcut is None:
             return new_BH
         return torch.sigmoid(wide(self.transition(new_BH) + self.shortcut(h_BH)))
-
-    def _score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-        log_probs: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
-        return log_probs.view(tokens_BT.shape)

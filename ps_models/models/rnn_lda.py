@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.softmax import Softmax, wide
+from ps_models.layers.softmax import Softmax, score, wide
 from ps_models.models.lstm import scored_and_advance
 from ps_models.topics import LDAConfig, topics_of_words
 from wikitext_builder.vocabulary import Vocabulary
@@ -146,5 +146,4 @@ class RNNLDA(nn.Module):
 
     def _score(self, hidden_BTH: Tensor, topics_BTK: Tensor, tokens_BT: Tensor) -> Tensor:
         both = torch.cat([hidden_BTH, topics_BTK], dim=-1)
-        log_probs: Tensor = self.softmax(both.flatten(0, 1), tokens_BT.flatten())
-        return log_probs.view(tokens_BT.shape)
+        return score(self.softmax, both, tokens_BT)

@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
-from ps_models.layers.softmax import Softmax, wide
+from ps_models.layers.softmax import Softmax, score, wide
 from ps_models.models.lstm import scored_and_advance
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all
@@ -158,7 +158,7 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, Tensor, TransformerState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1])
-        return self._score(hidden_BTH, tokens), hidden_BTH, state
+        return score(self.softmax, hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
         self, tokens: Tensor, state: TransformerState, scored: int | None = None, advance: int | None = None
@@ -166,7 +166,7 @@ class Transformer(nn.Module):
         """Nats of the last `scored` tokens; see `Trainable`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         hidden_BTH, state = self._run(tokens, state, at=advance)
-        return -self._score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+        return -score(self.softmax, hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
 
     @torch.no_grad()
     def next_log_probs(self, state: TransformerState) -> Tensor:
@@ -194,10 +194,6 @@ class Transformer(nn.Module):
             types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
             values_BTH = masked(values_BTH, None if types_BT is None else types_BT[..., None])
         return dropped(values_BTH, self.config, on=self.training)
-
-    def _score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-        log_probs: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
-        return log_probs.view(tokens_BT.shape)
 
 
 def dropped(value_BTH: Tensor, config: TransformerConfig, *, on: bool) -> Tensor:
