@@ -16,7 +16,8 @@ from benchmarks.records import append_line, object_of, plain_record, read_lines,
 from benchmarks.run import device_name, versions
 from benchmarks.trained import Trained, trained, trained_of_json
 from ps_models.checkpoint import LAST, Checkpoint, read_checkpoint
-from ps_models.experiment import choose_device, load_model, train_model
+from ps_models.configs import config_of, make_model
+from ps_models.experiment import choose_device, train_model
 from ps_models.logs import UPDATES
 from ps_models.runs import Pace, StoppedError
 from wikitext_builder.errors import BuilderError
@@ -92,7 +93,7 @@ def first_updates(
     position = (checkpoint.training or {})["position"]
     lines = (folder / UPDATES).read_text(encoding="utf-8").splitlines()
     how = trained(checkpoint, folder / LAST, None)
-    made, _ = load_model(folder / LAST, "cpu")
+    made = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
     return FirstUpdates(
         trained=replace(how, command=f"{how.command} --max-updates {updates}"),
         parameters=sum(parameter.numel() for parameter in made.parameters()),
