@@ -25,21 +25,21 @@ class Chunk:
     """What one update reads."""
 
     tokens: Tensor  # int64, (batch, lookback + scored)
-    shorter: Tensor  # bool, (batch,): rows that end one token earlier, with padding as their last; on the CPU
+    shorter: tuple[bool, ...]  # rows that end one token earlier, with padding as their last
     scored: int
     advance: int  # how many tokens the state moves on by, to be where the next chunk begins
 
     @property
     def targets(self) -> int:
         """How many tokens it predicts."""
-        return len(self.tokens) * self.scored - int(self.shorter.sum())
+        return len(self.tokens) * self.scored - sum(self.shorter)
 
     def total(self, nats: Tensor) -> Tensor:
         """The sum over the tokens that are predicted, of what a model says of the last `scored` ones."""
-        if not self.shorter.any():
+        if not any(self.shorter):
             return nats.sum()
         ends = torch.zeros_like(nats, dtype=torch.bool)
-        ends[:, -1] = self.shorter.to(nats.device)
+        ends[:, -1] = torch.tensor(self.shorter, device=nats.device)
         return nats.masked_fill(ends, 0.0).sum()
 
 
@@ -48,7 +48,7 @@ class Rows:
     """A stream cut into rows; all rows, or those that one process owns."""
 
     tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
-    shorter: Tensor  # bool, (batch,): rows of time - 1 tokens; on the CPU, where it is decided by
+    shorter: tuple[bool, ...]  # rows of time - 1 tokens
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -56,7 +56,7 @@ class Rows:
     @property
     def targets(self) -> int:
         """Tokens in all rows."""
-        return self.tokens.numel() - int(self.shorter.sum())
+        return self.tokens.numel() - sum(self.shorter)
 
     def of_rank(self, rank: int, ranks: int) -> Rows:
         """The rows that a process owns, the same ones from epoch to epoch.
@@ -87,7 +87,7 @@ class Rows:
             begin, next_begin = max(0, first - lookback), max(0, end - lookback)
             yield Chunk(
                 tokens=self.tokens[:, begin:end],
-                shorter=self.shorter & (end == length),
+                shorter=tuple(row and end == length for row in self.shorter),
                 scored=end - first,
                 advance=next_begin - begin,
             )
@@ -130,5 +130,5 @@ def to_rows(stream: Tensor, batch_size: int) -> Rows:
     if batch_size < 1 or len(stream) < batch_size:
         raise BuilderError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")
     rows = torch.tensor_split(stream, batch_size)
-    lengths = torch.tensor([len(row) for row in rows])
-    return Rows(torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), lengths < lengths.max())
+    shorter = tuple(len(row) < len(rows[0]) for row in rows)
+    return Rows(torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), shorter)

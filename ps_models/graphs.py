@@ -28,7 +28,7 @@ WARM_UP = 3  # updates of a shape in an epoch before it is recorded; they set li
 MOST = 32  # shapes that are recorded
 
 Result = TypeVar("Result")
-Work = Callable[[], None]
+Work = Callable[[], object]
 Step = Callable[[Chunk, Any, int], tuple[Tensor, Any]]  # chunk, state, targets → numbers, the state after
 
 
@@ -84,18 +84,6 @@ class CudaGraphs:
         return graph.replay
 
 
-class Rerun:
-    """Does recorded work again, on any device: all of this but graphs themselves, for tests."""
-
-    def run(self, work: Callable[[], Result]) -> Result:
-        """Do work."""
-        return work()
-
-    def record(self, work: Work) -> Work:
-        """The work itself."""
-        return work
-
-
 class RecordedUpdates:
     """Updates in one place of memory, those of frequent shapes recorded.
 
@@ -145,7 +133,7 @@ class RecordedUpdates:
         copy_state(self.state, state)
 
     def _worth(self, chunk: Chunk, shape: Hashable) -> bool:
-        if self.refused is not None or len(self._recorded) >= MOST or bool(chunk.shorter.any()):
+        if self.refused is not None or len(self._recorded) >= MOST or any(chunk.shorter):
             return False
         return self._seen[shape] >= (1 if shape in self._frequent else WARM_UP)
 

@@ -37,7 +37,7 @@ from ps_models.batching import to_rows
 from ps_models.configs import make_configs, make_model
 from ps_models.evaluation import evaluate
 from ps_models.experiment import choose_device
-from ps_models.graphs import WARM_UP, CudaGraphs, Recorder, Rerun
+from ps_models.graphs import WARM_UP, CudaGraphs
 from ps_models.processes import ONE_PROCESS
 from ps_models.text import Text, find_dataset, read_stream
 from ps_models.training import Position, Training
@@ -92,14 +92,10 @@ class Bench:
         torch.manual_seed(1)
         model = make_model(MODEL, config).to(self.device).train()
         rows = to_rows(self.stream, training.batch_size)
-        recorder = self.recorder() if "CUDA graphs" in way else None
+        recorder = CudaGraphs(self.device) if "CUDA graphs" in way else None
         run = Training(model, rows, training, device=self.device, processes=ONE_PROCESS, recorder=recorder)
         run.position = Position(chunk=-(-self.window // stride))
         return run
-
-    def recorder(self) -> Recorder:
-        """Graphs; without a GPU the same work again, to see that it runs."""
-        return CudaGraphs(self.device) if self.on_gpu else Rerun()
 
     def wait(self) -> None:
         """Until all is computed."""
@@ -113,7 +109,7 @@ def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, 
     if bench.on_gpu:
         torch.cuda.reset_peak_memory_stats(bench.device)
     run = bench.training(way, precision, K)
-    chunks = ((chunk, targets) for chunk, targets in run.chunks() if not chunk.shorter.any())
+    chunks = ((chunk, targets) for chunk, targets in run.chunks() if not any(chunk.shorter))
     warm = [(run.update(*pair), pair[1]) for pair in islice(chunks, WARM_UP + 2)]
     bench.wait()
     timed, started = [], time.perf_counter()
@@ -137,7 +133,7 @@ def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, 
         same = agreement(numbers, plain[key])
     per_epoch = -(-run.rows.tokens.shape[1] // K)
     return Row(
-        what=way if bench.on_gpu or run.recorded is None else f"{way}: their work again, without them",
+        what=way,
         precision=precision,
         K=K,
         updates=len(timed),
@@ -170,7 +166,7 @@ def recurrence(bench: Bench, hidden: int) -> list[Row]:
 
 def replayed(bench: Bench, run: Callable[[], object]) -> float:
     """Seconds of so many replays."""
-    recorder = bench.recorder()
+    recorder = CudaGraphs(bench.device)
     for _ in range(WARM_UP):
         recorder.run(run)
     again = recorder.record(lambda: discard(run()))

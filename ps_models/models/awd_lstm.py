@@ -67,6 +67,8 @@ class Outputs(NamedTuple):
 class AWDLSTM(nn.Module):
     """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
 
+    capturable = True  # by CUDA graphs: it never waits for its device
+
     def __init__(self, config: AWDLSTMConfig) -> None:
         super().__init__()
         self.config = config

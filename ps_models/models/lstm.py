@@ -167,7 +167,7 @@ class LSTM(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether it never waits for its device, as graphs need it: an adaptive softmax counts words."""
+        """Whether CUDA graphs can record it, which never waits for its device: an adaptive softmax does."""
         return not self.config.cutoffs
 
     def initial_state(self, batch_size: int) -> LSTMState:

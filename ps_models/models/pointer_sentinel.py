@@ -76,7 +76,7 @@ class PointerSentinelLSTM(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether its loss and its scores never wait for the device, so that CUDA graphs can be recorded."""
+        """Whether CUDA graphs can record it, as its LSTM."""
         return self.lstm.capturable
 
     def initial_state(self, batch_size: int) -> PointerSentinelState:

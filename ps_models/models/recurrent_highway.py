@@ -55,6 +55,8 @@ class RecurrentHighwayState(NamedTuple):
 class RecurrentHighway(nn.Module):
     """Embedding, one deep recurrent layer, softmax."""
 
+    capturable = True  # by CUDA graphs: it never waits for its device
+
     def __init__(self, config: RecurrentHighwayConfig) -> None:
         super().__init__()
         self.config = config

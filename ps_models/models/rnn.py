@@ -46,6 +46,8 @@ class RNNState(NamedTuple):
 class RNN(nn.Module):
     """Embedding, one recurrent layer of sigmoid units, softmax."""
 
+    capturable = True  # by CUDA graphs: it never waits for its device
+
     def __init__(self, config: RNNConfig) -> None:
         super().__init__()
         self.config = config
@@ -60,11 +62,6 @@ class RNN(nn.Module):
         self.softmax = Softmax(nn.Parameter(torch.empty(V, H)), bias=config.softmax_bias)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init, config.init)
-
-    @property
-    def capturable(self) -> bool:
-        """Whether its loss and its scores never wait for the device, so that CUDA graphs can be recorded."""
-        return True
 
     def initial_state(self, batch_size: int) -> RNNState:
         """The state at the start of a text: zeros, and `<eos>` to be read."""

@@ -58,6 +58,7 @@ class RNNLDAState(NamedTuple):
 class RNNLDA(nn.Module):
     """An Elman network that is told the topics of what it has read."""
 
+    capturable = True  # by CUDA graphs: it never waits for its device
     log_topics_VK: Tensor  # log t, of each word
 
     def __init__(self, config: RNNLDAConfig) -> None:
@@ -82,11 +83,6 @@ class RNNLDA(nn.Module):
         )
         counts_VK = config.smoothing + topics_of_words(stream, len(vocabulary), config.eos, lda)
         self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
-
-    @property
-    def capturable(self) -> bool:
-        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
-        return True
 
     def initial_state(self, batch_size: int) -> RNNLDAState:
         """The state at the start of a text: zeros, all topics alike, and `<eos>` to be read."""

@@ -68,6 +68,7 @@ class SumProductState(NamedTuple):
 class SumProductNetwork(nn.Module):
     """Similarity nodes, a sum node a word, their powers, a sum of these a word, all over their total."""
 
+    capturable = True  # by CUDA graphs: it never waits for its device
     units_K: Tensor  # of the coefficients
 
     def __init__(self, config: SumProductConfig) -> None:
@@ -84,11 +85,6 @@ class SumProductNetwork(nn.Module):
         with torch.no_grad():
             self.similarity.weight.uniform_(0, 2)
             self.mixing.div_(self.mixing.sum(dim=1, keepdim=True) * self.unit)
-
-    @property
-    def capturable(self) -> bool:
-        """Whether its loss never waits for the device, so that CUDA graphs can be recorded."""
-        return True
 
     def initial_state(self, batch_size: int) -> SumProductState:
         """The state at the start of a text: `<eos>` as often as words are looked back on."""

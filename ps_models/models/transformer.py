@@ -116,6 +116,8 @@ class TransformerLayer(nn.Module):
 class Transformer(nn.Module):
     """Embedding, layers of attention, softmax with the embedding's weights."""
 
+    capturable = True  # by CUDA graphs: it never waits for its device
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config

@@ -1,12 +1,13 @@
 """Updates in one place of memory, as CUDA graphs replay them: the same numbers as without, and no waiting.
 
-What only a GPU can show is in the tests that it skips here; the rest runs with `Rerun`, which does recorded
-work again: the same buffers, the same order, all but the graphs themselves.
+What only a GPU can show is in the tests that are skipped without one; the rest runs on tape, see `tape`.
 """
 
 import json
 import math
+import sys
 from contextlib import nullcontext
+from dataclasses import fields
 from typing import Any, cast
 
 import pytest
@@ -20,22 +21,32 @@ from ps_models.configs import make_configs, make_model
 from ps_models.contract import check_language_model
 from ps_models.evaluation import token_nats
 from ps_models.experiment import choose_device, train_model
-from ps_models.graphs import WARM_UP, CudaGraphs, RecordedScores, RecordedUpdates, Rerun, choose_recorder
+from ps_models.graphs import WARM_UP, CudaGraphs, RecordedScores, RecordedUpdates, choose_recorder
 from ps_models.language_model import LanguageModel
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.logs import EPOCHS, UPDATES
+from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.optimizers import TrainingConfig, load_optimizer, make_optimizer
 from ps_models.processes import ONE_PROCESS, Processes
 from ps_models.runs import Pace, StoppedError
 from ps_models.text import Text
 from ps_models.training import Training
-from tests.ps_models.tiny import make_dataset, settings_of
+from tests.ps_models.tape import Tape
+from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.errors import BuilderError
 
-MODELS = ("lstm", "rnn", "pointer-sentinel-lstm")
-DROPOUT = {"lstm": ["zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2"], "rnn": ["dropout=0.3"]}
-DROPOUT["pointer-sentinel-lstm"] = [*DROPOUT["lstm"], "per_gate=yes"]
+RECURRENT = ["zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2"]
+TINY = {  # with all that is drawn at random
+    "awd-lstm": ["layers=2", "embedding_size=4"],
+    "lstm": ["layers=1", *RECURRENT],
+    "pointer-sentinel-lstm": ["layers=1", "window=4", *RECURRENT, "per_gate=yes"],
+    "rhn": ["depth=3"],
+    "rnn": ["dropout=0.3"],
+    "rnn-lda": ["topics=3", "document_lines=2", "lda_passes=3", "dropout=0.3"],
+    "sum-product-network": ["context=3", "powers=3"],
+    "transformer": ["layers=1", "heads=2", "inner_size=12", "window=4", "attention_dropout=0.2"],
+}
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 
 
@@ -52,13 +63,39 @@ def products():
     torch.backends.cudnn.allow_tf32 = True
 
 
-def rerun(monkeypatch):
-    monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: Rerun())
+@pytest.fixture
+def tape(monkeypatch):
+    """What runs record with; their optimizers do what they do on a GPU."""
+    monkeypatch.setattr("ps_models.optimizers._on_gpu", lambda _: True)
+    for optimizer in ("adam", "asgd"):  # not by name: torch.optim hides its modules
+        hidden = sys.modules[f"torch.optim.{optimizer}"]
+        monkeypatch.setattr(hidden, "_get_capturable_supported_devices", lambda **_: ["cpu"])
+    for module in ("torch.optim.optimizer", "torch.utils._foreach_utils"):
+        monkeypatch.setattr(sys.modules[module], "_get_foreach_kernels_supported_devices", lambda: ["cpu"])
+    return Tape()
+
+
+@pytest.fixture
+def assert_replays_change_nothing(dataset, tmp_path, monkeypatch, tape):
+    """Train in the ordinary way and on tape, and compare."""
+
+    def both(model, more, stop=None):
+        ordinary, taped = tmp_path / "ordinary", tmp_path / "taped"
+        train_model(model, dataset, ordinary, settings=more, device="cpu")
+        monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
+        if stop is not None:
+            with pytest.raises(StoppedError, match=f"after update {stop};"):
+                train_model(model, dataset, taped, settings=more, device="cpu", pace=Pace(max_updates=stop))
+        train_model(model, dataset, taped, settings=more, device="cpu", resume=stop is not None)
+        assert_same_run(ordinary, taped)
+        assert tape.replays > 10
+
+    return both
 
 
 def settings(model, *more):
-    chosen = [setting for setting in settings_of(model, *more) if model != "rnn" or "layers" not in setting]
-    return (*DROPOUT[model], *chosen)
+    shared = [setting for setting in SETTINGS if not setting.startswith("layers=")]
+    return (*shared, *TINY[model], *more)
 
 
 def losses(folder):
@@ -89,53 +126,37 @@ def assert_same_run(one, other):
         ("stride=6", "bptt=1"),
     ],
 )
-@pytest.mark.parametrize("model", MODELS)
-def test_replayed_updates_are_those_of_an_ordinary_run(dataset, tmp_path, monkeypatch, model, chunks):
-    more = settings(model, *chunks)
-    train_model(model, dataset, tmp_path / "ordinary", settings=more, device="cpu")
-    rerun(monkeypatch)
-    train_model(model, dataset, tmp_path / "replayed", settings=more, device="cpu")
-    assert_same_run(tmp_path / "ordinary", tmp_path / "replayed")
+@pytest.mark.parametrize("model", TINY)
+def test_replayed_updates_are_those_of_an_ordinary_run(assert_replays_change_nothing, model, chunks):
+    assert_replays_change_nothing(model, settings(model, *chunks))
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        ("random_strides=yes", "stride=20"),
+        ("random_strides=yes", "stride=5"),
         ("precision=bf16",),
         ("loss=token", "schedule=decay-after", "epochs=3"),
         ("optimizer=asgd", "averaging_interval=1", "epochs=5", "patience=0"),
     ],
 )
-def test_replayed_updates_are_those_of_an_ordinary_run_in_any_setting(dataset, tmp_path, monkeypatch, more):
-    model = "pointer-sentinel-lstm"
-    train_model(model, dataset, tmp_path / "ordinary", settings=settings(model, *more), device="cpu")
-    rerun(monkeypatch)
-    train_model(model, dataset, tmp_path / "replayed", settings=settings(model, *more), device="cpu")
-    assert_same_run(tmp_path / "ordinary", tmp_path / "replayed")
+def test_replayed_updates_are_those_of_an_ordinary_run_in_any_setting(assert_replays_change_nothing, more):
+    assert_replays_change_nothing("pointer-sentinel-lstm", settings("pointer-sentinel-lstm", *more))
 
 
 @pytest.mark.parametrize("stop", [2, 29, 57])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", TINY)
 def test_a_replayed_run_that_was_stopped_goes_on_to_the_same_result(
-    dataset, tmp_path, monkeypatch, model, stop
+    assert_replays_change_nothing, model, stop
 ):
-    more = settings(model, "optimizer=adamw", "learning_rate=0.01")
-    train_model(model, dataset, tmp_path / "whole", settings=more, device="cpu")
-    rerun(monkeypatch)
-    with pytest.raises(StoppedError, match=f"after update {stop};"):
-        train_model(
-            model, dataset, tmp_path / "parts", settings=more, device="cpu", pace=Pace(max_updates=stop)
-        )
-    train_model(model, dataset, tmp_path / "parts", settings=more, device="cpu", resume=True)
-    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+    assert_replays_change_nothing(model, settings(model, "optimizer=adamw", "learning_rate=0.01"), stop)
 
 
-def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, monkeypatch):
+def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, monkeypatch, tape):
     more = settings("lstm", "learning_rate=1e37", "clip=0", "stride=2")
     with pytest.raises(BuilderError, match="the gradient is") as ordinary:
         train_model("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
-    rerun(monkeypatch)
+    monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
     for save_seconds in (0.0, 1000.0):
         out = tmp_path / f"{save_seconds}"
         with pytest.raises(BuilderError, match="the gradient is") as replayed:
@@ -161,6 +182,12 @@ def training(model, config, device="cpu", recorder=None, *, tokens=241, more=())
     return Training(made, rows, config, device=torch.device(device), processes=ONE_PROCESS, recorder=recorder)
 
 
+def without_chance(model):
+    """Settings that leave nothing to be drawn."""
+    names = [field.name for field in fields(MODELS[model][0])]
+    return tuple(f"{name}=0" for name in names if "dropout" in name or "zoneout" in name)
+
+
 def an_epoch(run):
     torch.manual_seed(2)
     return run.read([(run.update(chunk, targets), targets) for chunk, targets in run.chunks()])
@@ -174,7 +201,7 @@ def _training_names():
 def test_shapes_that_come_often_are_recorded_and_only_those(stride, replayed):
     """Not the first chunks, which look back less far, nor three to warm up, nor the last, of shorter rows."""
     config = TrainingConfig(batch_size=4, stride=stride, bptt=6)
-    run = training("lstm", config, recorder=Rerun())
+    run = training("lstm", config, recorder=Tape())
     for epoch in range(5):
         before = run.recorded.replays
         updates = [(run.update(chunk, targets), targets) for chunk, targets in run.chunks()]
@@ -186,7 +213,7 @@ def test_shapes_that_come_often_are_recorded_and_only_those(stride, replayed):
 
 def test_another_learning_rate_is_not_replayed_with_the_one_before():
     config = TrainingConfig(batch_size=4, stride=2, bptt=6, learning_rate=0.1)
-    runs = [training("lstm", config, recorder=recorder) for recorder in (None, Rerun())]
+    runs = [training("lstm", config, recorder=recorder) for recorder in (None, Tape())]
     found = []
     for run in runs:
         torch.manual_seed(2)
@@ -200,7 +227,7 @@ def test_another_learning_rate_is_not_replayed_with_the_one_before():
 
 
 def test_a_refused_recording_is_told_once_and_training_goes_on():
-    class Refusing(Rerun):
+    class Refusing(Tape):
         def record(self, work):
             raise RuntimeError("operation not permitted when stream is capturing\nand so on")
 
@@ -217,7 +244,7 @@ def test_a_refused_recording_is_told_once_and_training_goes_on():
 def test_numbers_of_an_update_stay_when_the_next_one_is_replayed():
     state = (torch.zeros(4),)
     updates = RecordedUpdates(
-        lambda chunk, state, _: (chunk.tokens[0, :2].double(), (state[0] + 1,)), state, Rerun()
+        lambda chunk, state, _: (chunk.tokens[0, :2].double(), (state[0] + 1,)), state, Tape()
     )
     rows = to_rows(torch.arange(400), 4)
     numbers = [updates(chunk, 8, ()) for chunk in rows.chunks(ends=range(2, 101, 2), lookback=0)]
@@ -230,7 +257,7 @@ def test_replayed_scores_are_the_models_and_obey_its_laws():
     torch.manual_seed(1)
     config, _ = make_configs("pointer-sentinel-lstm", None, ("hidden_size=8", "window=5"), 20)
     model = cast("LanguageModel[Any]", make_model("pointer-sentinel-lstm", config).eval())
-    recorded = RecordedScores(model, Rerun())
+    recorded = RecordedScores(model, Tape())
     text = Text(torch.randint(20, (203,)), bytes=1)
     wanted, found = (next(iter(token_nats(scores, [text], chunk=10)))[1] for scores in (model, recorded))
     assert torch.equal(wanted, found)
@@ -262,7 +289,7 @@ class Watched(TorchDispatchMode):
     """Sees tensors that are made on another device than the model's, or meet there.
 
     The device is "meta", which computes nothing, so that to wait for a number is an error. What is computed
-    from the CPU's tensors alone is none of its business: whether rows are shorter is decided there.
+    from the CPU's tensors alone is none of its business: the rows of all processes stay there.
     """
 
     def __init__(self):
@@ -292,16 +319,27 @@ def no_autocast_of_meta(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_autocast_of_meta")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", TINY)
 def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model):
     config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01)
-    run = training(model, config, device="meta", tokens=60)
-    with Watched() as watched:
-        for chunk, targets in run.chunks():
-            run.update(chunk, targets)
-        run.next_epoch()
+    run, watched = training(model, config, device="meta", tokens=60), Watched()
+    for watching in (nullcontext(), watched):  # without, too: torch avoids to wait where it is watched
+        with watching:
+            for chunk, targets in run.chunks():
+                run.update(chunk, targets)
+            run.next_epoch()
     assert run.model.capturable
     assert watched.elsewhere == []
+
+
+def test_a_model_that_looks_at_its_words_waits_and_says_so(dataset, tmp_path, monkeypatch, tape):
+    """The character-aware CNN asks which words are there, to make each one's letters once."""
+    monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
+    more = ("widths=1,3", "features=4,6", "word_length=7")
+    with pytest.warns(UserWarning, match="graphs are off, updates are launched kernel by kernel: .*unique"):
+        train_model("char-cnn", dataset, tmp_path / "out", settings=(*SETTINGS, *more), device="cpu")
+    assert not getattr(MODELS["char-cnn"][1], "capturable", False)
+    assert set(TINY) == set(MODELS) - {"char-cnn"}
 
 
 @pytest.mark.usefixtures("no_autocast_of_meta")
@@ -373,9 +411,9 @@ def test_a_run_stops_after_its_time_and_goes_on(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("model", "chosen"),
     [
-        *((model, ("stride=1", "bptt=6", "epochs=1")) for model in MODELS),
-        *((model, ("stride=6", "bptt=6")) for model in MODELS),
-        *((model, ("stride=6", "bptt=1")) for model in MODELS),
+        *((model, ("stride=1", "bptt=6", "epochs=1")) for model in TINY),
+        *((model, ("stride=6", "bptt=6")) for model in TINY),
+        *((model, ("stride=6", "bptt=1")) for model in TINY),
         ("pointer-sentinel-lstm", ("optimizer=adamw", "learning_rate=0.01")),
         ("pointer-sentinel-lstm", ("optimizer=asgd", "averaging_interval=1", "epochs=4", "patience=0")),
         ("pointer-sentinel-lstm", ("precision=tf32",)),
@@ -394,7 +432,7 @@ def test_graphs_give_the_numbers_of_kernels_one_by_one(dataset, tmp_path, model,
 
 @on_gpu
 @pytest.mark.parametrize("stop", [2, 29, 57])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", TINY)
 def test_a_run_on_a_gpu_that_was_stopped_goes_on_to_the_same_result(dataset, tmp_path, model, stop):
     more = settings(model, "optimizer=adamw", "learning_rate=0.01")
     train_model(model, dataset, tmp_path / "whole", settings=more, device="cuda")
@@ -407,15 +445,13 @@ def test_a_run_on_a_gpu_that_was_stopped_goes_on_to_the_same_result(dataset, tmp
 
 
 @on_gpu
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", TINY)
 def test_a_gpu_replays_graphs_and_learns_as_a_cpu_does(model):
     """Without dropout, whose random numbers differ."""
     config = TrainingConfig(batch_size=4, stride=3, bptt=6, learning_rate=0.3)
-    still = [f"{setting.partition('=')[0]}=0" for setting in DROPOUT[model] if "per_gate" not in setting]
-    quiet = () if model == "rnn" else ("input_dropout=0", "layer_dropout=0", "output_dropout=0", "zoneout=0")
     found = []
     for device, recorder in (("cpu", None), ("cuda", CudaGraphs(choose_device("cuda")))):
-        run = training(model, config, device=device, recorder=recorder, more=(*still, *quiet))
+        run = training(model, config, device=device, recorder=recorder, more=without_chance(model))
         found.append(an_epoch(run))
     assert run.recorded is not None
     assert run.recorded.refused is None
