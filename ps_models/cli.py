@@ -26,6 +26,7 @@ from ps_models.picture import FORMATS as PICTURES
 from ps_models.picture import save_picture
 from ps_models.presets import PRESETS
 from ps_models.processes import torchrun_processes
+from ps_models.processor import use_processor
 from ps_models.runs import Pace
 from ps_models.text import SPLITS
 from wikitext_builder.errors import BuilderError
@@ -47,8 +48,7 @@ def commands(threads: int | None) -> None:
     DATA is a dataset that wikitext-builder made, a folder in WikiText's or Penn Treebank's layout, or a file.
     CHECKPOINT is a file, or the folder of a run, whose best one is taken.
     """
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_processor(threads)
 
 
 def device_option(command: Command) -> Command:

@@ -131,6 +131,7 @@ def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.
         lr=config.learning_rate,
         weight_decay=config.weight_decay,
         capturable=_on_gpu(trained),
+        fused=not _on_gpu(trained),  # on a CPU it takes a third of the time
     )
 
 

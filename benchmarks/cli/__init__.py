@@ -6,10 +6,10 @@ import sys
 from typing import Final
 
 import click
-import torch
 
 from benchmarks.cli import measuring, showing
 from benchmarks.cli.options import PROGRAM
+from ps_models.processor import use_processor
 from wikitext_builder.errors import BuilderError
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -25,8 +25,7 @@ def commands(threads: int | None) -> None:
     MODEL is a name of ours, a checkpoint of ps-models, a file, a program, or `module:function`, a function of
     yours that is given the dataset and returns a language model: `lm-benchmarks list`.
     """
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_processor(threads)
 
 
 for _command in (*measuring.COMMANDS, *showing.COMMANDS):

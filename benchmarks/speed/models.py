@@ -39,6 +39,7 @@ from ps_models.layers.recurrence import lstm_steps
 from ps_models.layers.softmax import AdaptiveSoftmax, Softmax
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.processor import use_processor
 
 BATCH, WINDOW, LAYERS = 32, 100, 2  # section 5.2 of the paper
 PLAIN = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.0}
@@ -285,7 +286,7 @@ def write_table(rows: Mapping[str, Row], seconds: Mapping[str, float], top: floa
 
 def in_own_process(vocabulary: int, hidden: int, rounds: int, name: str) -> tuple[float, float] | None:
     """CPU seconds of one row of `softmax_rows`, and the GB by which it raised this process' peak."""
-    torch.set_num_threads(1)
+    use_processor(threads=1)
     rows = softmax_rows(vocabulary, hidden)
     if name not in rows:
         return None
@@ -318,7 +319,7 @@ MEMORY = {  # softmaxes of the pointer sentinel-LSTM, by vocabulary
 
 def update_in_own_process(name: str, hidden: int, rounds: int) -> tuple[float, float, float]:
     """CPU seconds of an update with plain segments, and GB at the peak and of weights."""
-    torch.set_num_threads(1)
+    use_processor(threads=1)
     config = PointerSentinelConfig(hidden_size=hidden, **MEMORY[name])  # type: ignore[arg-type]
     model = PointerSentinelLSTM(config)
     update = Update(model, config.vocab_size, WINDOW, WINDOW, bf16=False)
@@ -340,7 +341,7 @@ def write_memory(hidden: int, rounds: int) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Print one table."""
-    torch.set_num_threads(1)
+    use_processor(threads=1)
     torch.manual_seed(1)
     if arguments.table == "softmax":
         write_softmax(arguments.vocabulary, arguments.hidden, arguments.rounds)

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ps_models.layers.products import outer_sum
+
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
@@ -136,7 +138,7 @@ def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> 
     T, B, H = h_TBH.shape
     if mask is None or mask.dim() == 2:
         read_TBH = h_TBH if mask is None else h_TBH * mask
-        return dgates_TBG.view(T * B, 4 * H).t() @ read_TBH.reshape(T * B, H).to(dgates_TBG.dtype)
+        return outer_sum(dgates_TBG.view(T * B, 4 * H), read_TBH.reshape(T * B, H).to(dgates_TBG.dtype))
     read = (h_TBH * mask[:, None]).view(4, T * B, H).to(dgates_TBG.dtype)
     return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), read).flatten(0, 1)
 

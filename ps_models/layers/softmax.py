@@ -8,7 +8,7 @@ all of them, for generation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -16,8 +16,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-CHUNK = 512  # rows at once: products are near full speed, logits of 33,278 words take 68 MB
+from ps_models.layers.products import outer_sum, product_type, wide
+
+CHUNK = 512  # rows of a product: it is near full speed, logits of 33,278 words take 68 MB
 KEPT = 2**28  # logits that are kept for their gradient, 1 GiB in float32
+NEAR = 2**18  # logits that are looked at in one go, 1 MiB in float32: they stay in a processor's cache
 
 
 class Output(Protocol):
@@ -62,9 +65,10 @@ class Softmax(nn.Module):
 class _TargetLogProbs(torch.autograd.Function):
     """Log-softmax at the targets, rows in chunks, so that the (N, V) logits need not exist at once.
 
-    They are kept for the gradient where they fit, and made anew elsewhere. Against torch's own operators in
-    float32 on a CPU it takes no more time when they are kept, and a tenth of the memory when they are not;
-    `functional.linear_cross_entropy` of torch 2.13 is as lean but slower (benchmarks/speed/models.py).
+    They are kept for the gradient where they fit, and become it in their place; elsewhere they are made anew.
+    Against torch's own operators in float32 on a CPU it takes no more time when they are kept, and a tenth of
+    the memory when they are not; `functional.linear_cross_entropy` of torch 2.13 is as lean but slower
+    (benchmarks/speed/models.py).
     """
 
     @staticmethod
@@ -77,16 +81,16 @@ class _TargetLogProbs(torch.autograd.Function):
         dtype: torch.dtype,
         kept: bool,
     ) -> Tensor:
-        N, V = len(hidden_NH), len(weight_VH)
-        logits_NV = hidden_NH.new_empty(N if kept else min(N, CHUNK), V, dtype=dtype)
-        cast_NH, cast_VH = hidden_NH.to(dtype), weight_VH.to(dtype)
+        N, V, chunk = len(hidden_NH), len(weight_VH), _chunk(hidden_NH, kept)
+        logits_NV = hidden_NH.new_empty(min(N, chunk), V, dtype=dtype)
+        cast_NH, weight_HV = hidden_NH.to(dtype), _columns(weight_VH.to(dtype))
         totals, scores = [], []
-        for begin in range(0, N, CHUNK):
-            rows = slice(begin, begin + CHUNK)
-            out = logits_NV[rows] if kept else logits_NV[: len(cast_NH[rows])]
-            logits = wide(_logits(cast_NH[rows], cast_VH, bias_V, out))
-            totals.append(logits.logsumexp(dim=-1))
-            scores.append(logits.gather(1, targets_N[rows, None])[:, 0])
+        for begin in range(0, N, chunk):
+            rows = slice(begin, begin + chunk)
+            logits = _logits(cast_NH[rows], weight_HV, bias_V, logits_NV)
+            for few, targets in _few(logits, targets_N[rows]):
+                totals.append(wide(few).logsumexp(dim=-1))
+                scores.append(wide(few.gather(1, targets[:, None])[:, 0]))
         totals_N = torch.cat(totals)
         ctx.save_for_backward(hidden_NH, weight_VH, bias_V, targets_N, totals_N, logits_NV if kept else None)
         ctx.dtype = dtype
@@ -100,36 +104,56 @@ class _TargetLogProbs(torch.autograd.Function):
         cast_NH, cast_VH = hidden_NH.to(ctx.dtype), weight_VH.to(ctx.dtype)
         dhidden_NH, dweight_VH = torch.empty_like(hidden_NH), torch.zeros_like(weight_VH)
         dbias_V = None if bias_V is None else torch.zeros_like(bias_V)
-        space = grad_N.new_empty(min(N, CHUNK), V)
-        for begin in range(0, N, CHUNK):
-            rows = slice(begin, begin + CHUNK)
-            out = space[: len(cast_NH[rows])]
-            if logits_NV is None:
-                logits = _logits(cast_NH[rows], cast_VH, bias_V, out.to(ctx.dtype))
-            else:
-                logits = logits_NV[rows]
-            dlogits = _logits_gradient(logits, totals_N[rows], targets_N[rows], grad_N[rows], out)
-            dcast = dlogits.to(ctx.dtype)
-            dhidden_NH[rows] = dcast @ cast_VH
-            if ctx.dtype == dweight_VH.dtype:
-                dweight_VH.addmm_(dcast.t(), cast_NH[rows])
-            else:
-                dweight_VH.add_(dcast.t() @ cast_NH[rows])  # sums over chunks in the wider type
+        kept = logits_NV is not None
+        chunk = _chunk(hidden_NH, kept)
+        if not kept:
+            weight_HV, space = _columns(cast_VH), cast_NH.new_empty(min(N, chunk), V)
+        for begin in range(0, N, chunk):
+            rows = slice(begin, begin + chunk)
+            # What was kept is changed in place: torch would refuse a second gradient of it.
+            logits = logits_NV if kept else _logits(cast_NH[rows], weight_HV, bias_V, space)
+            for few, *given in _few(logits, totals_N[rows], targets_N[rows], grad_N[rows]):
+                _become_gradient(few, *given)
+            dhidden_NH[rows] = logits @ cast_VH
+            dweight_VH.add_(outer_sum(logits, cast_NH[rows]))  # sums over chunks in the wider type
             if dbias_V is not None:
-                dbias_V.add_(dlogits.sum(dim=0))
+                dbias_V.add_(logits.sum(dim=0, dtype=dbias_V.dtype))
         return dhidden_NH, dweight_VH, dbias_V, None, None, None
 
 
-def _logits(hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, out: Tensor) -> Tensor:
-    torch.mm(hidden_NH, weight_VH.t(), out=out)
-    return out if bias_V is None else out.add_(bias_V)
+def _columns(weight_VH: Tensor) -> Tensor:
+    """The weights as products read them, (H, V): in bfloat16 twice as fast if a column lies in one place."""
+    return weight_VH.t().contiguous() if weight_VH.dtype == torch.bfloat16 else weight_VH.t()
 
 
-def _logits_gradient(logits: Tensor, totals: Tensor, targets: Tensor, grad: Tensor, out: Tensor) -> Tensor:
-    """The gradient of each row's score: grad where the target stands, less grad times the softmax."""
-    torch.sub(logits, totals[:, None], out=out).exp_().mul_(-grad[:, None])
-    at_target = out.gather(1, targets[:, None]) + grad[:, None]
-    return out.scatter_(1, targets[:, None], at_target)
+def _chunk(hidden_NH: Tensor, kept: bool) -> int:
+    """How many rows go into one product."""
+    return max(1, len(hidden_NH)) if kept else CHUNK
+
+
+def _few(logits_NV: Tensor, *others_N: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """The rows of all, a few at a time."""
+    rows = max(1, NEAR // logits_NV.shape[1])
+    return zip(*(torch.split(tensor, rows) for tensor in (logits_NV, *others_N)), strict=True)
+
+
+def _logits(hidden_NH: Tensor, weight_HV: Tensor, bias_V: Tensor | None, space_NV: Tensor) -> Tensor:
+    """In as many rows of the space as are needed."""
+    logits_NV = torch.mm(hidden_NH, weight_HV, out=space_NV[: len(hidden_NH)])
+    return logits_NV if bias_V is None else logits_NV.add_(bias_V)
+
+
+def _become_gradient(logits_NV: Tensor, totals_N: Tensor, targets_N: Tensor, grad_N: Tensor) -> None:
+    """Put the gradient of each row's score in place of its logits.
+
+    It is grad where the target stands, less grad times the softmax.
+    """
+    exact = wide(logits_NV)  # the same memory where it is wide
+    exact.sub_(totals_N[:, None]).exp_().mul_(-grad_N[:, None])
+    at_target = exact.gather(1, targets_N[:, None]) + grad_N[:, None]
+    exact.scatter_(1, targets_N[:, None], at_target)
+    if exact.dtype != logits_NV.dtype:
+        logits_NV.copy_(exact)
 
 
 class AdaptiveSoftmax(nn.Module):
@@ -152,16 +176,3 @@ class AdaptiveSoftmax(nn.Module):
         """Natural log-probabilities of all words, (N, V)."""
         with torch.autocast(hidden_NH.device.type, enabled=False):
             return self.words.log_prob(wide(hidden_NH))
-
-
-def wide(value: Tensor) -> Tensor:
-    """The value in float32, or in float64 where it was."""
-    return value if value.dtype == torch.float64 else value.float()
-
-
-def product_type(value: Tensor) -> torch.dtype:
-    """The type of products with this value: that of autocast where it is on."""
-    device = value.device.type
-    if value.dtype == torch.float32 and torch.is_autocast_enabled(device):
-        return torch.get_autocast_dtype(device)
-    return value.dtype

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ps_models.layers.softmax import wide
+from ps_models.layers.products import wide
 
 NO_WORD = -1  # the window's place before the text began
 NEVER = -1e30  # log-probability of what cannot be; -inf would give gradients of NaN

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.layers.softmax import wide
+from ps_models.layers.products import wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from wikitext_builder.vocabulary import Vocabulary
 

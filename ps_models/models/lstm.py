@@ -21,8 +21,9 @@ from torch.nn import functional
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.layers.products import product_type, wide
 from ps_models.layers.recurrence import lstm_steps
-from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, product_type, score, wide
+from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, score
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import detach
-from ps_models.layers.softmax import wide
+from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState, Masks, scored_and_advance
 

@@ -23,7 +23,8 @@ from torch.nn import functional
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.highway import highway_steps
-from ps_models.layers.softmax import Softmax, product_type, score, wide
+from ps_models.layers.products import product_type, wide
+from ps_models.layers.softmax import Softmax, score
 from ps_models.models.lstm import Masks, scored_and_advance
 
 

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.softmax import Softmax, score, wide
+from ps_models.layers.products import wide
+from ps_models.layers.softmax import Softmax, score
 from ps_models.models.lstm import scored_and_advance
 
 

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ps_models.language_model import detach
-from ps_models.layers.softmax import product_type, wide
+from ps_models.layers.products import product_type, wide
 from ps_models.models.lstm import scored_and_advance
 
 CHUNK = 16  # rows at once: their values of 10,000 words stay in a processor's cache

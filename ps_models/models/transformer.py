@@ -27,7 +27,8 @@ from torch.nn import functional
 
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
-from ps_models.layers.softmax import Softmax, score, wide
+from ps_models.layers.products import wide
+from ps_models.layers.softmax import Softmax, score
 from ps_models.models.lstm import scored_and_advance
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all
