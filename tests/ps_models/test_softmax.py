@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.layers import softmax as module
+from ps_models.layers.products import outer_sum
 from ps_models.layers.softmax import AdaptiveSoftmax, Softmax
 
 N, H, V = 23, 5, 13
@@ -19,9 +20,11 @@ def seeded():
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("chunk", [1, 7, 23, 64])
 @pytest.mark.parametrize("kept", [0, 2**20])
-def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chunk: int, kept: int):
+@pytest.mark.parametrize("near", [1, 5 * V, 2**20])
+def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chunk: int, kept: int, near: int):
     monkeypatch.setattr(module, "CHUNK", chunk)
     monkeypatch.setattr(module, "KEPT", kept)
+    monkeypatch.setattr(module, "NEAR", near)
     softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=bias).double()
     if softmax.bias is not None:
         nn.init.normal_(softmax.bias)
@@ -56,6 +59,22 @@ def test_is_float32_under_autocast_and_near(monkeypatch: pytest.MonkeyPatch, kep
     grads = [torch.autograd.grad(scores.sum(), leaves) for scores in (exact, near)]
     for one, other in zip(*grads, strict=True):
         torch.testing.assert_close(one, other, rtol=0.1, atol=0.1)
+
+
+def test_a_second_gradient_of_what_is_gone_is_refused():
+    """The logits became the gradient in their place."""
+    softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=False)
+    total = softmax(torch.randn(N, H), torch.randint(V, (N,))).sum()
+    total.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_sum_of_outer_products_is_that(dtype: torch.dtype):
+    left, right = torch.randn(N, 4).to(dtype), torch.randn(N, 3).to(dtype)
+    wanted = sum(torch.outer(a, b) for a, b in zip(left.double(), right.double(), strict=True))
+    torch.testing.assert_close(outer_sum(left, right).double(), wanted, rtol=0.01, atol=0.05)
 
 
 def sums_to_one(log_probs: Tensor) -> bool:
