@@ -50,6 +50,11 @@ class Result:
         return sum(self.articles, Tally())
 
     @property
+    def as_presets(self) -> bool:
+        """Whether each checkpoint in it was trained as its preset says; true where nothing was trained."""
+        return all(one.as_preset for one in self.trained)
+
+    @property
     def broken(self) -> tuple[str, ...]:
         """The laws that the model was found to break."""
         return tuple(law for law, found in (self.checks or {}).items() if found)

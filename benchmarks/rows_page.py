@@ -105,6 +105,7 @@ def _table(
     lines = []
     for row in rows:
         full = row.full_recipe(data)
+        at_full = {s: one for s, one in measured.get((data, full), {}).items() if one.as_presets}
         paper = published[row.name].perplexities if row.name in published else {}
         said = [decimals(paper.get(split)) or NO_SUCH for split in ("valid", "test")]
         lines.append(
@@ -112,7 +113,7 @@ def _table(
                 row.name,
                 _pair(said) if paper else NO_SUCH,
                 NO_SUCH if row.one_size else _measured(measured.get((data, row.small), {}), row.small),
-                _measured(measured.get((data, full), {}), full),
+                _measured(at_full, full),
                 NO_SUCH if row.one_size else _begun(begun.get((data, _trained_part(full))), full),
             ]
         )

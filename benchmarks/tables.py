@@ -115,8 +115,9 @@ def _table(
     metric = MAIN.get(kind["convention"], "perplexity")
     rows = []
     for (name, _), results in models.items():
-        recipe = next(iter(results.values())).recipe
-        paper = known.get(_plain(published_name(recipe, data) if recipe else name))
+        first = next(iter(results.values()))
+        own = published_name(first.recipe, data) if first.as_presets else ""
+        paper = known.get(_plain(own if first.recipe else name))
         rows.append(_measured(name, results, paper))
     measured = {row.source_model for row in rows}
     rows += [_reported(row) for row in known.values() if row.model not in measured]

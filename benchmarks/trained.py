@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from benchmarks.records import finite, plain_record, typed
 from ps_models.checkpoint import Checkpoint, checkpoint_file
 from ps_models.configs import make_configs
 from ps_models.logs import EPOCHS
+from ps_models.optimizers import TrainingConfig, finished
 from wikitext_builder.errors import BuilderError
 
 
@@ -43,6 +45,14 @@ class Trained:
     tokens: int | None  # that it was trained on, each as often as it was seen; None: train is not at hand
     seconds: float | None  # of training; None: the log is not beside the checkpoint
     curve: tuple[Epoch, ...] = ()  # of the whole run, which may go on after this checkpoint
+
+    @property
+    def as_preset(self) -> bool:
+        """Whether all was as its preset says, to the end; arithmetic and seed may be others."""
+        changed = {setting.partition("=")[0] for setting in self.settings} - {"precision", "seed"}
+        ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
+        losses = [math.log(epoch.valid_perplexity or math.inf) for epoch in self.curve]
+        return not changed and finished(TrainingConfig(**ends), losses)
 
 
 def recipe_of(model: str, preset: str | None) -> str:

@@ -8,7 +8,17 @@
 
 from __future__ import annotations
 
-from ps_models.presets.preset import LIGHT, SEGMENTS, SMALL, SMALL_TRAINING, TINY, TINY_TRAINING, Preset
+from ps_models.presets.preset import (
+    LIGHT,
+    MEDIUM_LIGHT,
+    MEDIUM_LIGHT_TRAINING,
+    SEGMENTS,
+    SMALL,
+    SMALL_TRAINING,
+    TINY,
+    TINY_TRAINING,
+    Preset,
+)
 
 ZAREMBA = {
     "locked": False,
@@ -48,6 +58,11 @@ LSTM_PRESETS = {
         training=SMALL_TRAINING,
     ),
     "zoneout-medium": Preset(about="the paper's baseline: zoneout + variational LSTM, PTB 84.4 / 80.6"),
+    "zoneout-medium-light": Preset(
+        about="the medium-light pointer sentinel-LSTM without a pointer",
+        model=MEDIUM_LIGHT,
+        training=MEDIUM_LIGHT_TRAINING,
+    ),
     "zaremba-small": Preset(
         about="Zaremba's small LSTM, PTB test 114.5 in its paper",
         model={

@@ -6,7 +6,16 @@
 
 from __future__ import annotations
 
-from ps_models.presets.preset import LIGHT, SMALL, SMALL_TRAINING, TINY, TINY_TRAINING, Preset
+from ps_models.presets.preset import (
+    LIGHT,
+    MEDIUM_LIGHT,
+    MEDIUM_LIGHT_TRAINING,
+    SMALL,
+    SMALL_TRAINING,
+    TINY,
+    TINY_TRAINING,
+    Preset,
+)
 
 POINTER_SENTINEL_PRESETS = {
     "small": Preset(
@@ -16,6 +25,11 @@ POINTER_SENTINEL_PRESETS = {
     ),
     "medium": Preset(about="the paper's model with K = L, PTB 72.4 / 70.9 in the paper with K = 1"),
     "medium-k1": Preset(about="the paper's model and its schedule, K = 1", training={"stride": 1}),  # [M]
+    "medium-light": Preset(
+        about="the paper's size with lighter dropout; a budget of 9 epochs, an hour or so on one core",
+        model={**MEDIUM_LIGHT, "initial_gate": 0.9},
+        training=MEDIUM_LIGHT_TRAINING,
+    ),
     "tiny": Preset(
         about="H = 64, L = 50, minutes on a small dataset",
         model={**TINY, "window": 50, "initial_gate": 0.9},

@@ -36,6 +36,25 @@ SMALL_TRAINING = {
 }
 SMALL = {"hidden_size": 200, "init": 0.1}  # [Z] small
 LIGHT = {"input_dropout": 0.2, "layer_dropout": 0.2, "output_dropout": 0.2, "zoneout": 0.1}  # [O] for H = 200
+MEDIUM_LIGHT = {  # [O] 650 units in an hour: at the paper's rates, 0.5 each, too few updates to learn enough
+    "input_dropout": 0.35,
+    "layer_dropout": 0.35,
+    "output_dropout": 0.35,
+    "zoneout": 0.1,
+}
+MEDIUM_LIGHT_TRAINING = {  # [O] a fixed budget, the same for each model
+    **SEGMENTS,
+    "batch_size": 20,
+    "stride": 35,
+    "optimizer": "adamw",
+    "learning_rate": 0.003,
+    "loss": "token",
+    "schedule": "decay-after",
+    "decay_after": 4,
+    "decay": 0.5,
+    "epochs": 9,
+    "patience": 0,
+}
 TINY = {"hidden_size": 64, "init": 0.1, **LIGHT}  # [O]
 TINY_TRAINING = {  # [O] half a minute on the 30,000 words of the bundled sample
     **SMALL_TRAINING,

@@ -125,6 +125,29 @@ def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
     assert published_name("", "ptb") == ""
 
 
+@pytest.mark.parametrize(
+    ("settings", "epochs", "counts"),
+    [
+        ((), 3, True),
+        (("precision=bf16", "seed=7"), 3, True),
+        ((), 2, False),
+        (("input_dropout=0.1",), 3, False),
+        (("epochs=3", "precision=bf16"), 3, False),
+    ],
+)
+def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, epochs, counts):
+    (trained,) = RESULT.trained
+    curve = tuple(replace(trained.curve[0], epoch=number + 1) for number in range(epochs))
+    training = {"seed": 1, "epochs": 3, "patience": 0}
+    trained = replace(trained, settings=settings, curve=curve, training=training, epochs=2)
+    found = measured("lstm/zoneout-medium", 4.0, trained=(trained,))
+    assert cells(rows_page([found], []), "LSTM zoneout medium")[2] == (
+        "– / 54.60 (2 epochs)" if counts else "not yet"
+    )
+    (table,) = tables_of([found], [row for row in PUBLISHED if row.data == "ptb"])
+    assert any(row.results and row.published for row in table.rows) == counts
+
+
 def test_the_page_is_made_of_the_records():
     page = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8")
     assert page == rows_page(*read_records(RECORDS)), (
