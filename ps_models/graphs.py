@@ -10,10 +10,14 @@ Why it is done this way: docs/decisions/0013-cuda-graphs.md.
 
 from __future__ import annotations
 
+import gc
+import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -55,6 +59,7 @@ class CudaGraphs:
         self._device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
+        self._keeps_pool: torch.cuda.CUDAGraph | None = None
 
     def run(self, work: Callable[[], Result]) -> Result:
         """On the stream that records: handles and workspaces of libraries belong to a stream."""
@@ -76,12 +81,46 @@ class CudaGraphs:
         generator = torch.cuda.default_generators[index]
         state = generator.clone_state()
         try:
-            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            # Torch's own context does not leave its stream where the end of a recording is refused.
+            with (
+                _no_garbage_collected(),
+                torch.cuda.stream(self._stream),
+                torch.cuda.graph(graph, pool=self._pool, stream=self._stream),
+            ):
                 work()
         except RuntimeError:
             generator.graphsafe_set_state(state)  # else it would go on as if it were recorded
+            self._give_up_pool(index)
             raise
+        # A pool that no graph uses any more cannot be used again: "use_count > 0 INTERNAL ASSERT FAILED",
+        # vllm-project/vllm's pull request 53682. Updates are forgotten each epoch; this one keeps it.
+        self._keeps_pool = self._keeps_pool or graph
         return graph.replay
+
+    def _give_up_pool(self, index: int) -> None:
+        """Let others be recorded after one was refused.
+
+        Before torch 2.12 the allocator goes on as if it were recording: every later recording, and all that
+        empties its cache, would fail (pytorch/pytorch's pull request 180395).
+        """
+        with suppress(RuntimeError):  # it did end
+            torch._C._cuda_endAllocateToPool(index, self._pool)
+        self._pool, self._keeps_pool = torch.cuda.graph_pool_handle(), None
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """An old graph in a cycle must not be destroyed while another is recorded, which that would spoil.
+
+    Seen from torch 2.9 on (pytorch/pytorch's pull request 161037). A `Training` and its records are a cycle.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class RecordedUpdates:
@@ -223,9 +262,19 @@ def _recorded(recorder: Recorder, work: Work, what: str) -> tuple[Work | None, s
     try:
         return recorder.record(work), None
     except RuntimeError as error:
-        reason = str(error).splitlines()[0]
+        reason = reason_of(error)
         warnings.warn(f"CUDA graphs are off, {what} are launched kernel by kernel: {reason}", stacklevel=2)
         return None, reason
+
+
+def reason_of(error: BaseException) -> str:
+    """What was refused first, and where in the work: torch says last only that the recording was spoiled."""
+    while error.__context__ is not None:
+        error = error.__context__
+    here, frames = Path(__file__), traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if here.parent in Path(f.filename).parents and f.filename != __file__]
+    where = f" ({Path(ours[-1].filename).relative_to(here.parent)}:{ours[-1].lineno})" if ours else ""
+    return "".join(str(error).splitlines()[:1] or [type(error).__name__]) + where
 
 
 def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has its own

@@ -124,12 +124,8 @@ class Training:
     def _step(self, chunk: Chunk, state: Any, targets: int) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
         """One update, without waiting for the device; its numbers, and the state after it."""
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(
-            self.device.type,
-            torch.bfloat16,
-            enabled=self.config.precision == "bf16",
-            cache_enabled=self.recorded is None,  # a cache would outlive what was recorded
-        ):
+        # Its cache of weights is emptied at its end, so that a replay casts them anew, as an ordinary update.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
             nats, penalty, after = self.loss(chunk, state)
         divisor = targets if self.config.loss == "token" else self.batch_size
         # DDP averages over processes: sums are to be multiplied by their count, means are not.

@@ -37,7 +37,7 @@ from ps_models.batching import to_rows
 from ps_models.configs import make_configs, make_model
 from ps_models.evaluation import evaluate
 from ps_models.experiment import choose_device
-from ps_models.graphs import WARM_UP, CudaGraphs
+from ps_models.graphs import WARM_UP, CudaGraphs, reason_of
 from ps_models.processes import ONE_PROCESS
 from ps_models.text import Text, find_dataset, read_stream
 from ps_models.training import Position, Training
@@ -157,10 +157,13 @@ def recurrence(bench: Bench, hidden: int) -> list[Row]:
     rows = []
     with torch.device(bench.device):
         for name, row in recurrence_rows(hidden, bf16=False).items():
-            seconds = replayed(bench, row.run)
-            tokens = row.tokens * bench.updates
-            what = f"recurrence alone: {name}"
-            rows.append(Row(what=what, updates=bench.updates, seconds=seconds, tokens=tokens))
+            one = Row(what=f"recurrence alone: {name}", updates=bench.updates)
+            try:
+                seconds = replayed(bench, row.run)
+            except RuntimeError as error:  # the others are tried
+                rows.append(replace(one, left_out=left_out(error)))
+            else:
+                rows.append(replace(one, seconds=seconds, tokens=row.tokens * bench.updates))
     return rows
 
 
@@ -225,7 +228,12 @@ def measured(row: Row, measure: Measure, on_gpu: bool, ends: float) -> list[Row]
             found = measure()
             return found if isinstance(found, list) else [found]
     except RuntimeError as error:  # of CUDA: it is told, and the other rows are tried
-        return [replace(row, left_out=f"{type(error).__name__}: {str(error).splitlines()[0]}")]
+        return [replace(row, left_out=left_out(error))]
+
+
+def left_out(error: RuntimeError) -> str:
+    """Why, in a line."""
+    return f"{type(error).__name__}: {reason_of(error)}"
 
 
 def table(rows: list[Row], heading: str) -> str:
