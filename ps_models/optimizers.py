@@ -131,7 +131,7 @@ def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.
         lr=config.learning_rate,
         weight_decay=config.weight_decay,
         capturable=_on_gpu(trained),
-        fused=not _on_gpu(trained),  # on a CPU it takes a third of the time
+        fused=True,  # one operator for all: on a CPU it takes a third of the time
     )
 
 
@@ -188,8 +188,10 @@ def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Ite
     """Steps of so many times the length, for now."""
     rate = optimizer.param_groups[0]["lr"]
     set_learning_rate(optimizer, rate * factor)
-    yield
-    set_learning_rate(optimizer, rate)
+    try:
+        yield
+    finally:
+        set_learning_rate(optimizer, rate)
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+NEAR = 2**18  # numbers that a CPU works on in one go, 1 MiB in float32: they stay in its cache
+FAR = 2**26  # the same elsewhere, where few and large operators are fast: 256 MiB
+
 
 def wide(value: Tensor) -> Tensor:
     """The value in float32, or in float64 where it was."""
@@ -28,3 +31,9 @@ def outer_sum(left_NA: Tensor, right_NB: Tensor) -> Tensor:
     if left_NA.device.type == "cpu" and left_NA.dtype == torch.bfloat16:
         return (right_NB.t().contiguous() @ left_NA).t()
     return left_NA.t() @ right_NB
+
+
+def near_rows(values_NV: Tensor) -> int:
+    """How many rows are worked on in one go."""
+    numbers = NEAR if values_NV.device.type == "cpu" else FAR
+    return max(1, numbers // values_NV.shape[1])

@@ -16,11 +16,10 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ps_models.layers.products import outer_sum, product_type, wide
+from ps_models.layers.products import near_rows, outer_sum, product_type, wide
 
 CHUNK = 512  # rows of a product: it is near full speed, logits of 33,278 words take 68 MB
 KEPT = 2**28  # logits that are kept for their gradient, 1 GiB in float32
-NEAR = 2**18  # logits that are looked at in one go, 1 MiB in float32: they stay in a processor's cache
 
 
 class Output(Protocol):
@@ -133,7 +132,7 @@ def _chunk(hidden_NH: Tensor, kept: bool) -> int:
 
 def _few(logits_NV: Tensor, *others_N: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """The rows of all, a few at a time."""
-    rows = max(1, NEAR // logits_NV.shape[1])
+    rows = near_rows(logits_NV)
     return zip(*(torch.split(tensor, rows) for tensor in (logits_NV, *others_N)), strict=True)
 
 

@@ -24,7 +24,7 @@ def seeded():
 def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chunk: int, kept: int, near: int):
     monkeypatch.setattr(module, "CHUNK", chunk)
     monkeypatch.setattr(module, "KEPT", kept)
-    monkeypatch.setattr(module, "NEAR", near)
+    monkeypatch.setattr("ps_models.layers.products.NEAR", near)
     softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=bias).double()
     if softmax.bias is not None:
         nn.init.normal_(softmax.bias)

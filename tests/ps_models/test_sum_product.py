@@ -8,7 +8,7 @@ import torch
 from ps_models.checkpoint import read_checkpoint
 from ps_models.configs import make_configs, make_model
 from ps_models.experiment import train_model
-from ps_models.models.sum_product import CHUNK, SumProductConfig, SumProductNetwork
+from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from tests.ps_models.tiny import make_dataset
 
 V = 7
@@ -49,15 +49,16 @@ def log_prob(model, context, word):
 
 
 @pytest.mark.parametrize("scaled", [False, True])
-def test_is_the_equations_and_their_gradients(scaled):
-    model = tiny_model(scaled=scaled).eval()
-    tokens = torch.randint(V, (2, CHUNK))  # more rows than a chunk has
+def test_is_the_equations_and_their_gradients(scaled, monkeypatch):
+    monkeypatch.setattr("ps_models.layers.products.NEAR", 5 * V)  # five rows in one go
+    model, steps = tiny_model(scaled=scaled).eval(), 16
+    tokens = torch.randint(V, (2, steps))
     nats, _ = model.loss(tokens, model.initial_state(2))
-    weights = torch.rand(2, CHUNK, dtype=torch.float64)
+    weights = torch.rand(2, steps, dtype=torch.float64)
     found = torch.autograd.grad((nats * weights).sum(), list(model.parameters()))
     texts = [[1, 1, 1, *row] for row in tokens.tolist()]
     expected = torch.stack(
-        [torch.stack([log_prob(model, text[t : t + 3], text[t + 3]) for t in range(CHUNK)]) for text in texts]
+        [torch.stack([log_prob(model, text[t : t + 3], text[t + 3]) for t in range(steps)]) for text in texts]
     )
     torch.testing.assert_close(-nats, expected, rtol=1e-10, atol=1e-10)
     slow = torch.autograd.grad(-(expected * weights).sum(), list(model.parameters()))
