@@ -52,7 +52,7 @@ def choose_device(name: str, rank: int = 0) -> torch.device:
             if ":" not in name:
                 device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
             torch.cuda.set_device(device)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).item()  # a device without numbers, such as meta, fails here
     except (RuntimeError, AssertionError) as error:
         raise BuilderError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
     return device
@@ -98,6 +98,8 @@ def train_model(
     saved = _saved_run(out, model, asdict(model_config), vocabulary, data, resume=resume)
     chosen = choose_device(device, processes.rank)
     task = _task(model, model_config, preset, dataset, vocabulary)
+    if saved is not None:
+        _check_same_text(saved, task.describe, data)
     torch.manual_seed(training.seed)
     made = make_model(model, model_config)
     if saved is None and isinstance(made, Prepared):
@@ -257,14 +259,19 @@ def _adapted(
     """The model, or what is asked to be put around it."""
     if cache is not None and samples:
         raise BuilderError("a neural cache and Monte Carlo dropout at once; use one of them")
-    try:
-        if cache is not None:
-            return NeuralCache(cast("Recurrent[Any]", model), cache)
-        if samples:
-            generator = torch.Generator(device).manual_seed(1)
-            return MonteCarloDropout(cast("Maskable[Any]", model), samples, generator)
-    except (ValueError, AttributeError) as error:
-        raise BuilderError(f"{checkpoint.model}: {error}; evaluate without --samples") from error
+    name = checkpoint.model
+    if cache is not None:
+        if not isinstance(model, Recurrent):
+            raise BuilderError(f"{name}: has no outputs for a neural cache to keep; evaluate without --cache")
+        return NeuralCache(model, cache)
+    if samples:
+        if not isinstance(model, Maskable):
+            raise BuilderError(f"{name}: has no masks of dropout to draw; evaluate without --samples")
+        generator = torch.Generator(device).manual_seed(1)
+        try:
+            return MonteCarloDropout(model, samples, generator)
+        except ValueError as error:
+            raise BuilderError(f"{name}: {error}; evaluate without --samples") from error
     return cast("LanguageModel[Any]", model)
 
 
@@ -291,6 +298,15 @@ def checkpoint_signature(
         torch=signature_value(torch.__version__),
         version=version("wikitext-builder"),
     )
+
+
+def _check_same_text(saved: Checkpoint, wanted: Checkpoint, data: Path) -> None:
+    found, expected = (each.facts.get("train_sha256", "") for each in (wanted, saved))
+    if found != expected:
+        raise BuilderError(
+            f"{data}: sha256 of train {found[:12]}, but the run's is {expected[:12]}: its place in that text"
+            " is another one here; use the same data, or another --out"
+        )
 
 
 def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from wikitext_builder.errors import BuilderError
 
@@ -49,15 +51,19 @@ class RunLog:
 
     def update(self, record: Mapping[str, float]) -> None:
         """Write the numbers of an update, `update` among them."""
-        self._updates.write(json.dumps(record) + "\n")
+        with _told(self._updates):
+            self._updates.write(json.dumps(record) + "\n")
         self._send(record, "update")
 
     def epoch(self, record: Mapping[str, float]) -> None:
         """Write the numbers of an epoch, `epoch` among them; the first one decides the columns."""
-        writer = csv.DictWriter(self._epochs, list(record), lineterminator="\n")
+        lines = io.StringIO()
+        writer = csv.DictWriter(lines, list(record), lineterminator="\n")
         if not self._epochs.tell():
             writer.writeheader()
         writer.writerow(record)
+        with _told(self._epochs):
+            self._epochs.write(lines.getvalue())
         self._send(record, "epoch")
 
     def lengths(self) -> dict[str, int]:
@@ -68,14 +74,27 @@ class RunLog:
 
     def close(self) -> None:
         """Write all out."""
-        self._updates.close()
-        self._epochs.close()
+        with ExitStack() as stack:
+            for file in (self._epochs, self._updates):
+                stack.enter_context(_told(file))
+                stack.callback(file.close)
 
     def _send(self, record: Mapping[str, float], axis: str) -> None:
         if self._events is not None:
             for name, value in record.items():
                 if name != axis:
                     self._events.add_scalar(f"{axis}/{name}", value, int(record[axis]))
+
+
+@contextmanager
+def _told(file: TextIO) -> Iterator[None]:
+    """What the system says of a file that cannot be written, with its name and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise BuilderError(
+            f"{file.name}: cannot be written ({error}); make room, then go on with --resume"
+        ) from error
 
 
 def tensorboard(folder: Path) -> Events:

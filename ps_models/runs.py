@@ -156,7 +156,7 @@ class _Session:
 
     def _after_update(self) -> None:
         run, now = self.run, self.clock()
-        stop = self._must_stop() or run.position.update + len(self.unread) == self.pace.max_updates
+        stop = self._must_stop() or self._updates_are_done()
         due = now - self.last_save >= self.pace.save_seconds
         late = len(self.unread) >= READ_UPDATES or now - self.last_read >= READ_SECONDS
         if not (run.waits or stop or due or late):
@@ -180,6 +180,10 @@ class _Session:
         self.unread.clear()
         self.last_read = self.clock()
         return summed[len(found) :]
+
+    def _updates_are_done(self) -> bool:
+        most = self.pace.max_updates
+        return most is not None and self.run.position.update + len(self.unread) >= most
 
     def _must_stop(self) -> bool:
         return self.asked_to_stop() or self.clock() >= self.ends
@@ -223,6 +227,11 @@ class _Session:
                 evaluate(run.scores, self.task.valid, device=run.device, progress=self._validating), Score()
             )
             loss = run.processes.first(score.nats / score.tokens)
+            if math.isnan(loss):
+                raise BuilderError(
+                    f"epoch {position.epoch + 1}: the loss of valid is no number;"
+                    " train again with a lower learning_rate or clip"
+                )
             best = not loss >= min(position.losses, default=math.inf)
             run.position = replace(position, losses=(*position.losses, loss))
             if best:

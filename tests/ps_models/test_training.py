@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ps_models.checkpoint import LAST, read_checkpoint
+from ps_models.checkpoint import BEST, LAST, read_checkpoint
 from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.logs import EPOCHS, UPDATES, RunLog
 from ps_models.runs import Pace, StoppedError
@@ -181,7 +182,13 @@ def test_a_run_with_other_settings_or_words_is_not_gone_on_with(tiny_dataset, tm
         train_model(
             "lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu", resume=True
         )
-    with (tiny_dataset / "wiki.train.tokens").open("a") as file:
+    train = tiny_dataset / "wiki.train.tokens"
+    text = train.read_text()
+    train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
+    with pytest.raises(BuilderError, match=r"sha256 of train .*use the same data"):
+        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+    train.write_text(text)
+    with train.open("a") as file:
         file.write(" one more \n")
     with pytest.raises(BuilderError, match="vocabulary"):
         train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
@@ -196,12 +203,49 @@ def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
     train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
 
 
+def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
+    log = RunLog(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        for write in (log.update, log.epoch):
+            with pytest.raises(BuilderError, match=r"(jsonl|csv): cannot be written .*--resume"):
+                write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
+        with pytest.raises(BuilderError, match="cannot be written"):  # what was left to write
+            log.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    train_model("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", resume=True)
+    assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
+
+
 def test_more_epochs_go_on_from_a_finished_run(tiny_dataset, tmp_path):
     train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     position = train_model(
         "lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu", resume=True
     )
     assert position.epoch == 3
+
+
+def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
+    for most, done in ((20, 20), (5, 21)):
+        pace = Pace(max_updates=most)
+        with pytest.raises(StoppedError, match=f"after update {done};"):
+            train_model(
+                "lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace, resume=True
+            )
+
+
+def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
+    one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
+    settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
+    with pytest.raises(BuilderError, match=r"epoch 2: the loss of valid is no number; train again"):
+        train_model("lstm", tiny_dataset, tmp_path, settings=settings, device="cpu")
+    best = read_checkpoint(tmp_path / BEST)
+    assert best.facts["epoch"] == 1
+    assert all(weight.isfinite().all() for weight in best.weights.values())
 
 
 def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
