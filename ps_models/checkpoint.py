@@ -161,12 +161,16 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
     if _digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
         raise _damaged(path, "its sha256 is not the one that it states")
     try:
+        vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
+        config, facts = _mapping(json.loads(header["config"])), _mapping(json.loads(header["facts"]))
+        if config["vocab_size"] != len(vocabulary):
+            raise _damaged(path, f"{len(vocabulary)} words, but its model is for {config['vocab_size']}")
         return Checkpoint(
             model=header["model"],
-            config=json.loads(header["config"]),
+            config=config,
             weights=weights,
-            vocabulary=Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n"))),
-            facts=json.loads(header["facts"]),
+            vocabulary=vocabulary,
+            facts=facts,
             training=_training(path, tensors) if training else None,
             digest=header["digest"],
         )
@@ -195,8 +199,13 @@ def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     if "training" not in tensors:
         raise BuilderError(f"{path}: holds weights only and cannot be gone on from; use {LAST}")
     buffer = io.BytesIO(tensors["training"].numpy().tobytes())
-    loaded: dict[str, Any] = torch.load(buffer, weights_only=True, map_location="cpu")
-    return loaded
+    return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"found a {type(value).__name__} where it has names and values")  # noqa: TRY004 - of a file
+    return value
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:

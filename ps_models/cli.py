@@ -34,6 +34,7 @@ from wikitext_builder.progress import no_progress, shown_progress
 from wikitext_builder.vocabulary import EOS
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+PAGES = (".html", ".htm")
 EXISTING = click.Path(exists=True, path_type=Path)
 ANY_PATH = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -76,10 +77,11 @@ def list_models(*, as_json: bool) -> None:
             )
         )
         return
+    width = max(len(name) for presets in PRESETS.values() for name in presets)
     for model in MODELS:
         click.echo(model)
         for name, preset in PRESETS.get(model, {}).items():
-            click.echo(f"  {name:<16} {preset.about}")
+            click.echo(f"  {name:<{width}} {preset.about}")
 
 
 @commands.command()
@@ -151,9 +153,16 @@ def train(
 @click.option(
     "--cache", "window", type=click.IntRange(min=1), help="Mix with a neural cache of so many words."
 )
-@click.option("--cache-theta", "theta", default=1.0, help="Flatness of the cache; 0: word frequencies.")
-@click.option("--cache-weight", "weight", default=0.1, help="Share of the cache.")
-@click.option("--samples", default=0, help="Average over so many masks of Monte Carlo dropout.")
+@click.option(
+    "--cache-theta", "theta", type=float, help="Flatness of the cache; 0: word frequencies.  [default: 1.0]"
+)
+@click.option("--cache-weight", "weight", type=float, help="Share of the cache.  [default: 0.1]")
+@click.option(
+    "--samples",
+    default=0,
+    type=click.IntRange(min=0),
+    help="Average over so many masks of Monte Carlo dropout.",
+)
 @device_option
 @json_option
 def evaluate(
@@ -161,14 +170,20 @@ def evaluate(
     checkpoint: Path,
     data: Path,
     window: int | None,
-    theta: float,
-    weight: float,
+    theta: float | None,
+    weight: float | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Perplexity of CHECKPOINT on a part of DATA, each token once, with the signature of the number."""
+    given = {"window": window, "theta": theta, "weight": weight}
+    cache_fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if window is None and cache_fields:
+        raise click.UsageError(
+            "--cache-theta and --cache-weight are of a cache; give --cache, its words, too"
+        )
+    cache = NeuralCacheConfig(**cache_fields) if cache_fields else None
     with shown_progress() as progress:
-        cache = None if window is None else NeuralCacheConfig(window=window, theta=theta, weight=weight)
         found = evaluate_checkpoint(checkpoint, data, progress=progress, cache=cache, **options)
     score = found.score
     if as_json:
@@ -188,7 +203,9 @@ def evaluate(
 @click.option(
     "--temperature", default=1.0, type=click.FloatRange(min=0), help="0: always the likeliest word."
 )
-@click.option("--seed", default=1, help="The same seed gives the same words.")
+@click.option(
+    "--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="The same seed gives the same words."
+)
 @click.option("--unknown/--no-unknown", default=True, help="Whether <unk> may be drawn.")
 @device_option
 def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options: Any) -> None:  # noqa: ANN401
@@ -219,8 +236,10 @@ def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options
 @device_option
 def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, **options: Any) -> None:  # noqa: ANN401
     """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture of one prediction."""
+    if out.suffix.lower() not in (*PAGES, *PICTURES):
+        raise BuilderError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")
     found = explain_checkpoint(checkpoint, data, split=split, start=start, **options)
-    if out.suffix in PICTURES:
+    if out.suffix.lower() in PICTURES:
         save_picture(out, found.predictions[0], found.vocabulary)
     else:
         title = f"{found.signature['model']} on {data.name}, {split}"

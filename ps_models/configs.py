@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, get_type_hints
 
@@ -38,6 +39,7 @@ def make_configs(
             known = ", ".join(sorted(kinds.keys() - {"vocab_size"}))
             raise BuilderError(f"--set {setting}: expected key=value with a key of {known}")
         fields[key] = _value(setting, text, kinds[key])
+        _check_range(setting, key, fields[key])
     own = {entry.name for entry in dataclasses.fields(config_class)}
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
@@ -48,12 +50,12 @@ def make_model(model: str, config: Any) -> nn.Module:  # noqa: ANN401 - each mod
     """A model with fresh weights, drawn from torch's generator.
 
     Raises:
-        BuilderError: The configuration cannot be.
+        BuilderError: The configuration cannot be, or the memory does not hold the weights.
     """
     try:
         made: nn.Module = MODELS[model][1](config)
-    except ValueError as error:
-        raise BuilderError(str(error)) from error
+    except (ValueError, RuntimeError) as error:  # torch's own when there is not so much memory
+        raise BuilderError(f"{model} cannot be made: {str(error).splitlines()[0]}") from error
     return made
 
 
@@ -73,6 +75,29 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
         return config_class(**values)
     except TypeError as error:
         raise BuilderError(f"{model}: {error}; use the version that wrote the checkpoint") from error
+
+
+# What a hyperparameter of that name must be, in every model: from the first number on, below the second.
+RATE, SIZE, SOME = (0.0, 1.0), (1.0, math.inf), (0.0, math.inf)
+RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("dropout", "zoneout", "zoneout_cell"), RATE),
+    **dict.fromkeys(("hidden_size", "layers", "window", "depth", "heads", "inner_size", "context"), SIZE),
+    **dict.fromkeys(("character_size", "word_length", "topics", "document_lines", "powers"), SIZE),
+    **dict.fromkeys(("embedding_size", "highways", "lda_passes", "eos"), SOME),
+    **dict.fromkeys(("init", "activation", "temporal_activation", "weight_decay", "decay"), SOME),
+    **dict.fromkeys(("learning_rate", "clip", "decay_after", "averaging_interval"), SOME),
+    "initial_gate": (math.nextafter(0, 1), 1.0),
+    "seed": (0.0, 2.0**63),  # of torch's generators
+}
+
+
+def _check_range(setting: str, key: str, value: object) -> None:
+    wanted = RATE if key.endswith("_dropout") else RANGES.get(key)
+    if wanted is None or not isinstance(value, int | float) or wanted[0] <= value < wanted[1]:
+        return
+    least = "more than 0" if 0 < wanted[0] < 1 else f"{wanted[0]:g} or more"
+    below = "finite" if wanted[1] == math.inf else f"less than {wanted[1]:g}"
+    raise BuilderError(f"--set {setting}: expected {least}, and {below}")
 
 
 BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -36,10 +37,10 @@ def generate(
         device: Where the model is.
 
     Raises:
-        BuilderError: The temperature is negative.
+        BuilderError: The temperature is negative or no number.
     """
-    if temperature < 0:
-        raise BuilderError(f"temperature {temperature}; expected 0 or more")
+    if not 0 <= temperature < math.inf:
+        raise BuilderError(f"temperature {temperature}; expected 0 or more, and finite")
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)
         if prompt:
@@ -56,4 +57,5 @@ def generate(
 def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
     if temperature == 0:
         return int(log_probs.argmax())
-    return int(torch.multinomial((log_probs / temperature).softmax(dim=-1), 1, generator=generator))
+    below = log_probs - log_probs.max()  # else a low temperature makes all of them infinite
+    return int(torch.multinomial((below / temperature).softmax(dim=-1), 1, generator=generator))

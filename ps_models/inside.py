@@ -16,7 +16,7 @@ from ps_models.frequency import Bucket, Pointing, compare_by_frequency, pointing
 from ps_models.language_model import LanguageModel
 from ps_models.score import Score
 from ps_models.signature import Signature
-from ps_models.text import read_stream, read_texts
+from ps_models.text import find_dataset, read_stream, read_texts
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.vocabulary import Vocabulary
 
@@ -32,7 +32,8 @@ class Explanation:
     @property
     def score(self) -> Score:
         """Of the stretch."""
-        nats = -sum(math.log(prediction.probability) for prediction in self.predictions)
+        chances = (prediction.probability for prediction in self.predictions)
+        nats = sum(-math.log(chance) if chance else math.inf for chance in chances)
         return Score(nats, len(self.predictions))
 
 
@@ -89,6 +90,7 @@ def compare_checkpoints(
     """
     nats, scores, signatures = [], [], []
     pointer = None
+    _check_train(data)
     for path in (first, second):
         model, checkpoint = load_model(path, device)
         dataset = open_data(data, checkpoint)
@@ -110,6 +112,15 @@ def compare_checkpoints(
         scores=(scores[0], scores[1]),
         signatures=(signatures[0], signatures[1]),
     )
+
+
+def _check_train(data: Path) -> None:
+    dataset = find_dataset(data)
+    if dataset.layout == "file":
+        raise BuilderError(
+            f"{data}: a single file; expected a folder with train too, whose words are counted"
+        )
+    dataset.file("train")
 
 
 def comparison_fields(comparison: Comparison) -> dict[str, Any]:

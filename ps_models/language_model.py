@@ -85,6 +85,7 @@ class Generative(LanguageModel[State], Protocol[State]):
         ...
 
 
+@runtime_checkable
 class Recurrent(LanguageModel[State], Protocol[State]):
     """A language model whose hidden outputs can be had beside its scores; a `NeuralCache` needs them."""
 

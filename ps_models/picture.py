@@ -30,13 +30,13 @@ def save_picture(path: Path, prediction: Prediction, vocabulary: Vocabulary) -> 
     Raises:
         BuilderError: The ending is none of FORMATS.
     """
-    if path.suffix not in FORMATS:
+    if path.suffix.lower() not in FORMATS:
         raise BuilderError(
             f"{path}: cannot draw {path.suffix or 'without an ending'}; use {', '.join(FORMATS)}"
         )
     with mpl.rc_context(STYLE):
         figure = _drawn(prediction, vocabulary)
-        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
 def _drawn(prediction: Prediction, vocabulary: Vocabulary) -> Figure:

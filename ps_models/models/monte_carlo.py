@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import Generic, Protocol
+from typing import Generic, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from ps_models.language_model import State, map_state
 from ps_models.models.lstm import Masks
 
 
+@runtime_checkable
 class Maskable(Protocol[State]):
     """A model with dropout whose masks can be given."""
 

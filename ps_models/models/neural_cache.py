@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ps_models.language_model import Recurrent, State
 from ps_models.layers.window import NEVER, NO_WORD, look_back
+from wikitext_builder.errors import BuilderError
 
 Inner = TypeVar("Inner")
 
@@ -31,6 +32,13 @@ class NeuralCacheConfig:
     window: int = 500
     theta: float = 1.0  # flatness: 0 is a unigram cache
     weight: float = 0.1  # lambda, the cache's share
+
+    def __post_init__(self) -> None:
+        if self.window < 1 or not 0 <= self.theta < math.inf or not 0 < self.weight < 1:
+            raise BuilderError(
+                f"a neural cache of {self.window} words, theta {self.theta}, weight {self.weight}; expected"
+                " one word or more, a theta of 0 or more, and a weight between 0 and 1"
+            )
 
 
 class NeuralCacheState(NamedTuple, Generic[Inner]):

@@ -114,6 +114,23 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
     assert not (tmp_path / "evil").exists()
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"config": {"vocab_size": 6}}, "5 words, but its model is for 6"),
+        ({"config": {}}, "vocab_size"),
+        ({"config": []}, "found a list where it has names and values"),
+        ({"facts": [1]}, "found a list where it has names and values"),
+        ({"training": [1]}, "found a list where it has names and values"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):
+    written, path = saved
+    save_checkpoint(path, replace(written, **changed))
+    with pytest.raises(BuilderError, match=f"not a whole checkpoint .*{message}"):
+        read_checkpoint(path, training=True)
+
+
 def test_the_best_one_of_a_folder_is_taken_and_cannot_be_gone_on_from(saved):
     written, path = saved
     save_checkpoint(path.parent / BEST, replace(written, training=None))

@@ -73,6 +73,8 @@ def test_generate_prints_words(trained):
     printed = run("generate", pointer, "--words", 30, "--seed", 4)
     assert printed == run("generate", pointer, "--words", 30, "--seed", 4)
     assert len(printed.split()) > 10
+    coldest = run("generate", pointer, "--words", 30, "--temperature", "1e-320")
+    assert coldest == run("generate", pointer, "--words", 30, "--temperature", 0)
 
 
 def test_explain_writes_pages_and_pictures(trained, tmp_path):
@@ -110,17 +112,31 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
         (("evaluate", "{file}", "{data}"), "not a whole checkpoint"),
         (("evaluate", "{plain}", "{other}"), "use the dataset that it was trained on"),
         (("evaluate", "{plain}", "{data}", "--device", "cuda:7"), "use cpu"),
-        (("explain", "{plain}", "{data}", "--out", "{new}", "--start", "100000"), "expected a start below"),
+        (("evaluate", "{plain}", "{data}", "--device", "meta"), "use cpu"),
+        (("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-weight", "nan"), "between 0 and 1"),
+        (("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-theta", "-1"), "theta of 0 or more"),
+        (("evaluate", "{spn}", "{data}", "--cache", "5"), "evaluate without --cache"),
+        (("evaluate", "{spn}", "{data}", "--samples", "5"), "evaluate without --samples"),
+        (("generate", "{plain}", "--temperature", "nan"), "and finite"),
+        (
+            ("explain", "{plain}", "{data}", "--out", "{new}.html", "--start", "99999"),
+            "expected a start below",
+        ),
+        (("explain", "{plain}", "{data}", "--out", "{new}.jpg"), "a name that ends in .html, .htm, .png"),
+        (("compare-by-frequency", "{plain}", "{plain}", "{file}"), "expected a folder with train"),
     ],
 )
 def test_errors_are_one_line_and_status_1(trained, tmp_path, monkeypatch, capsys, arguments, message):
     dataset, plain, _ = trained
+    if "{spn}" in arguments:
+        run("train", "sum-product-network", dataset, "--out", tmp_path / "spn", "--set", "epochs=0")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "train.txt").write_text(" another text \n")
     names = {
         "data": dataset,
         "plain": plain,
         "new": tmp_path / "new",
+        "spn": tmp_path / "spn",
         "file": dataset / "wiki.test.tokens",
         "other": tmp_path / "other",
     }
@@ -135,6 +151,9 @@ def test_errors_are_one_line_and_status_1(trained, tmp_path, monkeypatch, capsys
 def test_wrong_usage_is_status_2_and_help_is_short():
     run("train", "gpt", status=2)
     run("evaluate", status=2)
+    run("evaluate", ".", ".", "--samples", -1, status=2)
+    run("evaluate", ".", ".", "--cache-weight", 0.2, status=2)
+    run("generate", ".", "--seed", 2**63, status=2)
     result = subprocess.run(
         [sys.executable, "-m", "ps_models.cli", "-h"], capture_output=True, text=True, check=True
     )

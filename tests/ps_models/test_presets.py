@@ -53,11 +53,32 @@ def test_settings_are_parsed_by_type_and_go_where_they_belong():
         ("vocab_size=12", "key=value"),
         ("optimizer=adam", "sgd, adamw, asgd"),
         ("batch_size=0", "1 or more"),
+        ("hidden_size=0", r"--set hidden_size=0: expected 1 or more"),
+        ("layers=-1", "1 or more"),
+        ("init=-1", "0 or more"),
+        ("zoneout=nan", "0 or more, and less than 1"),
+        ("layer_dropout=1", "0 or more, and less than 1"),
+        ("weight_decay=-1", "0 or more"),
+        ("learning_rate=inf", "finite"),
+        ("decay=nan", "finite"),
+        ("seed=99999999999999999999", "less than 9.2"),
     ],
 )
 def test_a_wrong_setting_is_told(setting, message):
     with pytest.raises(BuilderError, match=message):
         make_configs("lstm", None, [setting], vocab_size=50)
+
+
+@pytest.mark.parametrize("setting", ["initial_gate=0", "initial_gate=1", "window=0"])
+def test_a_wrong_setting_of_the_pointer_is_told(setting):
+    with pytest.raises(BuilderError, match=f"--set {setting}: expected"):
+        make_configs("pointer-sentinel-lstm", None, [setting], vocab_size=50)
+
+
+def test_a_model_too_large_for_the_memory_is_told():
+    config, _ = make_configs("lstm", None, ["hidden_size=9000000000000"], vocab_size=50)
+    with pytest.raises(BuilderError, match=r"lstm cannot be made: .*memory"):
+        make_model("lstm", config)
 
 
 def test_unknown_names_are_told():
