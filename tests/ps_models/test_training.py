@@ -154,6 +154,18 @@ def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, m
     torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
+def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    arguments = command("lstm", tiny_dataset, tmp_path / "out", SETTINGS, "--tensorboard")
+    subprocess.run(arguments, check=True, capture_output=True)
+    events = accumulator.EventAccumulator(str(tmp_path / "out" / "tensorboard"))
+    events.Reload()
+    found = [(event.step, event.value) for event in events.Scalars("update/loss")]
+    assert found == [(update, pytest.approx(loss, rel=1e-6)) for update, loss in losses(tmp_path / "out")]
+    assert [event.step for event in events.Scalars("epoch/valid_perplexity")] == [1, 2]
+
+
 def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", *QUIET, "epochs=6", "optimizer=adamw", "learning_rate=0.02")
     position = train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
