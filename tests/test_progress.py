@@ -6,9 +6,13 @@ import os
 import pty
 import re
 import threading
+import time
 from io import StringIO
 
-from wikitext_builder.progress import QUIET_SECONDS, _quiet_lines, no_progress, shown_progress
+import pytest
+from rich.console import Console
+
+from wikitext_builder.progress import QUIET_SECONDS, _bars, _quiet_lines, no_progress, shown_progress
 
 
 def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> None:
@@ -71,3 +75,29 @@ def test_a_terminal_gets_bars_with_counts_rate_and_remaining_time() -> None:
     assert "left" in plain
     assert "3 [rejected] pages" in plain, "a note is text, not markup"
     assert "listing" in plain
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_numbers_and_note_have_room_on_a_narrow_terminal_too(width: int) -> None:
+    stream, note = StringIO(), "epoch 4 loss 4.650 perplexity 104.6 rate 0.003 valid 108.4"
+    console = Console(file=stream, width=width, force_terminal=True, color_system=None)
+    with _bars(console) as report:
+        for done in range(3):
+            report("train", done * 2500, 8366301, note)
+            time.sleep(0.15)  # a rate is known from the second showing on
+    last = stream.getvalue().split("\r")[-1]
+    assert re.search(r"train .* 5000/8366301 +[\d.]+/s 0:00:0\d left \d+:\d\d:\d\d", last)
+    assert note in last
+    assert "…" not in last
+
+
+def test_a_stage_that_begins_again_has_its_own_time() -> None:
+    stream = StringIO()
+    with _bars(Console(file=stream, width=80, force_terminal=True, color_system=None)) as report:
+        for done in (0, 10, 1):
+            report("valid", done, 10)
+            time.sleep(1.1 if done == 0 else 0.05)
+    shown = stream.getvalue().split("\r")
+    assert any("10/10" in line and "0:00:01 left" in line for line in shown)
+    assert "1/10" in shown[-1]
+    assert "0:00:00 left" in shown[-1]

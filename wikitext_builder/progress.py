@@ -9,17 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     ProgressColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.progress import Progress as RichProgress
+from rich.table import Column
 from rich.text import Text
 
 QUIET_SECONDS = 10.0  # between two lines of a stage where no terminal listens
@@ -64,24 +66,49 @@ def shown_progress(stream: TextIO = sys.stderr, *, as_json: bool = False) -> Ite
         yield _quiet_lines(stream, time.monotonic, as_json=as_json)
 
 
+class _Bars(RichProgress):
+    """A bar a stage; notes stand below them where there is no room behind."""
+
+    notes_below = False
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """What is shown now."""
+        if not self.notes_below:
+            yield from super().get_renderables()
+            return
+        for task in self.tasks:
+            yield self.make_tasks_table([task])
+            if task.fields["note"]:
+                yield Text(f"{'':>{NAMES}} {task.fields['note']}", no_wrap=True, overflow="ellipsis")
+
+
+NAMES, ROOM = 12, 130  # columns of a terminal: for the name of a stage, and for all in one line
+COLUMNS = (
+    TextColumn(f"{{task.description:>{NAMES}}}", markup=False),
+    BarColumn(bar_width=None, table_column=Column(min_width=5, max_width=40, ratio=1)),
+    MofNCompleteColumn(table_column=Column(no_wrap=True)),
+    _Rate(table_column=Column(no_wrap=True)),
+    TimeElapsedColumn(table_column=Column(no_wrap=True)),
+    TextColumn("left", table_column=Column(no_wrap=True)),
+    TimeRemainingColumn(table_column=Column(no_wrap=True)),
+)
+NOTE = TextColumn("{task.fields[note]}", markup=False)  # a note may hold a title
+
+
 @contextmanager
 def _bars(console: Console) -> Iterator[Progress]:
-    columns = (
-        TextColumn("{task.description:>12}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),  # a note may hold a title
-    )
-    with RichProgress(*columns, console=console) as bars:
-        tasks = {}
+    bars = _Bars(*COLUMNS, *([NOTE] if console.width >= ROOM else []), console=console)
+    bars.notes_below = console.width < ROOM
+    with bars:
+        tasks: dict[str, TaskID] = {}
+        last: dict[str, int] = {}
 
         def report(stage: str, done: int, total: int | None, note: str = "") -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note=note)
+            elif done < last[stage]:  # it begins again, as validation does after each epoch
+                bars.reset(tasks[stage], total=total)
+            last[stage] = done
             bars.update(tasks[stage], completed=done, total=total, note=note)
 
         yield report
