@@ -10,6 +10,7 @@ from torch import Tensor
 from ps_models.layers.products import wide
 
 NO_WORD = -1  # the window's place before the text began
+BLOCK = 128  # steps that are computed at once, each with the windows of all
 NEVER = -1e30  # log-probability of what cannot be; -inf would give gradients of NaN
 
 
@@ -24,19 +25,22 @@ def look_back(
     Returns:
         Two tensors (B, T).
     """
-    parts = []
-    T = queries_BTH.shape[1]
-    block = 64  # steps that are computed at once, each with the windows of all
+    parts, begin = [], 0
     with torch.autocast(queries_BTH.device.type, enabled=False):
-        for begin in range(0, T, block):
-            end = min(begin + block, T)
-            seen = slice(begin, end + window - 1)
-            scores_BTS = wide(queries_BTH[:, begin:end]) @ wide(keys_BSH[:, seen]).mT
-            visible_BTS = _visible(words_BS[:, seen], end - begin, window)
-            match_BTS = visible_BTS & (words_BS[:, None, seen] == targets_BT[:, begin:end, None])
+        for queries, targets in zip(_blocks(queries_BTH), _blocks(targets_BT), strict=True):
+            steps = queries.shape[1]
+            seen = slice(begin, begin + steps + window - 1)
+            begin += steps
+            scores_BTS = wide(queries) @ wide(keys_BSH[:, seen]).mT
+            visible_BTS = _visible(words_BS[:, seen], steps, window)
+            match_BTS = visible_BTS & (words_BS[:, None, seen] == targets[..., None])
             parts.append([_log_sum_exp(scores_BTS, where) for where in (visible_BTS, match_BTS)])
     total_BT, match_BT = (torch.cat(column, dim=1) for column in zip(*parts, strict=True))
     return total_BT, match_BT
+
+
+def _blocks(values_BT: Tensor) -> tuple[Tensor, ...]:
+    return torch.split(values_BT, BLOCK, dim=1)
 
 
 def _visible(words_BS: Tensor, steps: int, window: int) -> Tensor:

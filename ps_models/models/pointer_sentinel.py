@@ -187,4 +187,5 @@ class PointerSentinelLSTM(nn.Module):
 
     def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
         """The scores q . s, in float32 also under autocast."""
-        return (query_BTH * self.sentinel).sum(dim=-1)
+        with torch.autocast(query_BTH.device.type, enabled=False):
+            return query_BTH @ self.sentinel
