@@ -98,8 +98,7 @@ def train_model(
     saved = _saved_run(out, model, asdict(model_config), vocabulary, data, resume=resume)
     chosen = choose_device(device, processes.rank)
     task = _task(model, model_config, preset, dataset, vocabulary)
-    if saved is not None:
-        _check_same_text(saved, task.describe, data)
+    _check_same_text(saved, task.describe, data)
     torch.manual_seed(training.seed)
     made = make_model(model, model_config)
     if saved is None and isinstance(made, Prepared):
@@ -300,7 +299,9 @@ def checkpoint_signature(
     )
 
 
-def _check_same_text(saved: Checkpoint, wanted: Checkpoint, data: Path) -> None:
+def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -> None:
+    if saved is None:
+        return
     found, expected = (each.facts.get("train_sha256", "") for each in (wanted, saved))
     if found != expected:
         raise BuilderError(
