@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 from torch import nn
 
 from ps_models.models import MODELS
-from ps_models.optimizers import TrainingConfig
+from ps_models.optimizers import SIZE, SOME, Range, TrainingConfig, out_of_range
 from ps_models.presets import preset_of
 from wikitext_builder.errors import BuilderError
 
@@ -77,27 +77,22 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
         raise BuilderError(f"{model}: {error}; use the version that wrote the checkpoint") from error
 
 
-# What a hyperparameter of that name must be, in every model: from the first number on, below the second.
-RATE, SIZE, SOME = (0.0, 1.0), (1.0, math.inf), (0.0, math.inf)
-RANGES: dict[str, tuple[float, float]] = {
+# What a hyperparameter of that name must be, in every model; a training's are checked by its configuration.
+RATE = (0.0, 1.0)
+RANGES: dict[str, Range] = {
     **dict.fromkeys(("dropout", "zoneout", "zoneout_cell"), RATE),
     **dict.fromkeys(("hidden_size", "layers", "window", "depth", "heads", "inner_size", "context"), SIZE),
     **dict.fromkeys(("character_size", "word_length", "topics", "document_lines", "powers"), SIZE),
     **dict.fromkeys(("embedding_size", "highways", "lda_passes", "eos"), SOME),
-    **dict.fromkeys(("init", "activation", "temporal_activation", "weight_decay", "decay"), SOME),
-    **dict.fromkeys(("learning_rate", "clip", "decay_after", "averaging_interval"), SOME),
+    **dict.fromkeys(("init", "activation", "temporal_activation"), SOME),
     "initial_gate": (math.nextafter(0, 1), 1.0),
-    "seed": (0.0, 2.0**63),  # of torch's generators
 }
 
 
 def _check_range(setting: str, key: str, value: object) -> None:
     wanted = RATE if key.endswith("_dropout") else RANGES.get(key)
-    if wanted is None or not isinstance(value, int | float) or wanted[0] <= value < wanted[1]:
-        return
-    least = "more than 0" if 0 < wanted[0] < 1 else f"{wanted[0]:g} or more"
-    below = "finite" if wanted[1] == math.inf else f"less than {wanted[1]:g}"
-    raise BuilderError(f"--set {setting}: expected {least}, and {below}")
+    if wanted and isinstance(value, int | float) and (expected := out_of_range(value, wanted)):
+        raise BuilderError(f"--set {setting}: {expected}")
 
 
 BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}

@@ -42,9 +42,9 @@ class TrainingConfig:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise BuilderError(f"{name}={getattr(self, name)!r}; expected {', '.join(choices)}")
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
-                raise BuilderError(f"{name}={getattr(self, name)}; expected {least} or more")
+        for name, wanted in TRAINING_RANGES.items():
+            if expected := out_of_range(getattr(self, name), wanted):
+                raise BuilderError(f"{name}={getattr(self, name)}; {expected}")
 
     @property
     def lookback(self) -> int:
@@ -52,7 +52,29 @@ class TrainingConfig:
         return self.bptt - 1
 
 
-LEAST = {"batch_size": 1, "stride": 1, "bptt": 1, "epochs": 0, "patience": 0, "clip": 0, "learning_rate": 0}
+# What a hyperparameter must be: from the first number on, below the second.
+Range = tuple[float, float]
+SIZE, SOME = (1.0, math.inf), (0.0, math.inf)
+TRAINING_RANGES: dict[str, Range] = {
+    **dict.fromkeys(("batch_size", "stride", "bptt"), SIZE),
+    **dict.fromkeys(("epochs", "patience", "clip", "learning_rate", "weight_decay", "decay"), SOME),
+    **dict.fromkeys(("decay_after", "averaging_interval"), SOME),
+    "seed": (0.0, 2.0**63),  # of torch's generators
+}
+
+
+def out_of_range(value: float, wanted: Range) -> str:
+    """What was expected, or "" where the value is that.
+
+    >>> out_of_range(1.0, (0.0, 1.0)), out_of_range(0.5, (0.0, 1.0))
+    ('expected 0 or more, and less than 1', '')
+    """
+    first, end = wanted
+    if first <= value < end:
+        return ""
+    least = "more than 0" if 0 < first < 1 else f"{first:g} or more"
+    return f"expected {least}, and {'finite' if end == math.inf else f'less than {end:g}'}"
+
 
 # --- learning rate
 

@@ -101,11 +101,8 @@ class _Recording(TorchDispatchMode):
 
 def _waits(func: Any, given: list[Tensor]) -> bool:
     """Whether what an operator gives, or its shape, is for the CPU to know."""
-    if func.overloadpacket.__name__ in (
-        "index",
-        "index_put",
-        "index_put_",
-    ):  # by positions, or where a mask is true
+    if func.overloadpacket.__name__ in ("index", "index_put", "index_put_"):
+        # By positions nobody waits, but where a mask is true must be found out.
         return any(tensor.dtype == torch.bool for tensor in given[1:])
     return bool({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape} & set(func.tags))
 
