@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from lm_benchmarks.cli import commands as lm_benchmarks
 
-from benchmarks.cli import commands as lm_benchmarks
 from ps_models.cli import commands as ps_models
 from wikitext_builder.cli import cli as wikitext_builder
 

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wikitext_builder.article import Article, Page
-from wikitext_builder.dump import read_pages
+from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extract import extract
-from wikitext_builder.extract.macros import MACROS
-from wikitext_builder.extract.macros.local import LOCAL
-from wikitext_builder.extract.macros.removed import NAMES
-from wikitext_builder.extract.templates import template_name
+from wikitext_builder.extraction.macros import MACROS
+from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.removed import NAMES
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.templates import template_name
 
 HEAD = """# Templates without text
 

@@ -12,26 +12,26 @@ from typing import Any, TypeVar, cast
 import click
 import torch
 
-from ps_models.evaluation import CONTEXTS
+from ps_models.data.dataset import SPLITS
+from ps_models.evaluation.evaluate import CONTEXTS
+from ps_models.evaluation.generate import generate as generated
 from ps_models.experiment import evaluate_checkpoint, load_model, train_model
-from ps_models.frequency import save_figure
-from ps_models.generation import generate as generated
-from ps_models.inside import compare_checkpoints, comparison_fields, explain_checkpoint
+from ps_models.explain.checkpoints import compare_checkpoints, comparison_fields, explain_checkpoint
+from ps_models.explain.figure import FORMATS as PICTURES
+from ps_models.explain.figure import save_picture
+from ps_models.explain.frequency import save_figure
+from ps_models.explain.page import page
 from ps_models.language_model import Generative
 from ps_models.models import MODELS
 from ps_models.models.neural_cache import NeuralCacheConfig
-from ps_models.optimizers import PRECISIONS
-from ps_models.page import page
-from ps_models.picture import FORMATS as PICTURES
-from ps_models.picture import save_picture
 from ps_models.presets import PRESETS
-from ps_models.processes import torchrun_processes
 from ps_models.processor import use_processor
-from ps_models.runs import Pace
-from ps_models.text import SPLITS
+from ps_models.training.distributed import torchrun_processes
+from ps_models.training.loop import Pace
+from ps_models.training.optimizers import PRECISIONS
+from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import no_progress, shown_progress
-from wikitext_builder.vocabulary import EOS
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 PAGES = (".html", ".htm")

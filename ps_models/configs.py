@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 from torch import nn
 
 from ps_models.models import MODELS
-from ps_models.optimizers import SIZE, SOME, Range, TrainingConfig, out_of_range
 from ps_models.presets import preset_of
+from ps_models.training.optimizers import SIZE, SOME, Range, TrainingConfig, out_of_range
 from wikitext_builder.errors import BuilderError
 
 

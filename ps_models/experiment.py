@@ -12,7 +12,15 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from ps_models.checkpoint import (
+from ps_models.configs import config_of, make_configs, make_model
+from ps_models.data.dataset import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.score import Score
+from ps_models.evaluation.signature import Signature, signature_value
+from ps_models.language_model import LanguageModel, Prepared, Recurrent
+from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
+from ps_models.training.checkpoint import (
     LAST,
     Checkpoint,
     check_vocabulary,
@@ -20,22 +28,14 @@ from ps_models.checkpoint import (
     load_weights,
     read_checkpoint,
 )
-from ps_models.configs import config_of, make_configs, make_model
-from ps_models.evaluation import evaluate
-from ps_models.graphs import choose_recorder
-from ps_models.language_model import LanguageModel, Prepared, Recurrent
-from ps_models.logs import tensorboard
-from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
-from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
-from ps_models.processes import ONE_PROCESS, Processes
-from ps_models.runs import Pace, Task, train
-from ps_models.score import Score
-from ps_models.signature import Signature, signature_value
-from ps_models.text import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
-from ps_models.training import Position, use_products
+from ps_models.training.cuda_graphs import choose_recorder
+from ps_models.training.distributed import ONE_PROCESS, Processes
+from ps_models.training.logs import tensorboard
+from ps_models.training.loop import Pace, Task, train
+from ps_models.training.update import Position, use_products
+from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.vocabulary import Vocabulary
 
 
 def choose_device(name: str, rank: int = 0) -> torch.device:

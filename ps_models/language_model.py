@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from torch import Tensor
 
-from wikitext_builder.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 State = TypeVar("State")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
 
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

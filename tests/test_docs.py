@@ -20,8 +20,8 @@ from pathlib import Path
 
 import click
 import pytest
+from lm_benchmarks.cli import commands as lm_benchmarks_commands
 
-from benchmarks.cli import commands as lm_benchmarks_commands
 from ps_models.cli import commands as ps_models_commands
 from wikitext_builder.cli import cli
 

@@ -1,6 +1,7 @@
-"""Imports go one way, the data side needs no torch, and nobody imports the command line."""
+"""Imports go one way, rooms form no circle, the data side needs no torch, nobody imports a command line."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.conftest import ROOT
+
+FOLDERS = {  # package: its folder
+    "wikitext_builder": ROOT / "wikitext_builder",
+    "ps_models": ROOT / "ps_models",
+    "lm_benchmarks": ROOT / "benchmarks" / "lm_benchmarks",
+}
 ALLOWED = {  # package: what of ours it may import
     "wikitext_builder": {"wikitext_builder"},
     "ps_models": {"wikitext_builder", "ps_models"},
-    "benchmarks": {"wikitext_builder", "ps_models", "benchmarks"},
+    "lm_benchmarks": {"wikitext_builder", "ps_models", "lm_benchmarks"},
 }
-MODULES = [path for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))]
+MODULES = {
+    ".".join((package, *path.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__"): path
+    for package, folder in FOLDERS.items()
+    for path in sorted(folder.rglob("*.py"))
+}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -26,27 +37,39 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def is_command_line(path: Path) -> bool:
-    return "cli" in path.relative_to(ROOT).with_suffix("").parts
+def is_command_line(module: str) -> bool:
+    return "cli" in module.split(".")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_one_way(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0]
-    names = list(imported(path))
+def room(name: str) -> str:
+    """The room of a module, or of a name in it; a file beside the rooms is a room of its own."""
+    return ".".join(name.split(".")[:2])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module: str) -> None:
+    package = module.split(".")[0]
+    names = list(imported(MODULES[module]))
     ours = {name.split(".")[0] for name in names} & ALLOWED.keys()
     assert ours <= ALLOWED[package]
     if package == "wikitext_builder":
         assert not {name.split(".")[0] for name in names} & {"torch", "safetensors"}
-    if not is_command_line(path) and path.name != "__main__.py":
-        assert not [name for name in names if "cli" in name.split(".") and name.split(".")[0] in ALLOWED]
+    if not is_command_line(module) and not module.endswith(".__main__"):
+        assert not [name for name in names if is_command_line(name) and name.split(".")[0] in ALLOWED]
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_rooms_form_no_circle(package: str) -> None:
+    rooms: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        if module != package and module.startswith(f"{package}."):
+            needed = {room(name) for name in imported(path) if name.startswith(f"{package}.")}
+            rooms.setdefault(room(module), set()).update(needed - {room(module)})
+    assert len(rooms) > 5
+    graphlib.TopologicalSorter(rooms).prepare()  # raises CycleError, which names the rooms
 
 
 def test_the_whole_data_side_runs_without_torch() -> None:
-    modules = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for path in MODULES
-        if path.is_relative_to(ROOT / "wikitext_builder")
-    ]
+    modules = [module for module in MODULES if module.startswith("wikitext_builder")]
     code = f"import sys; sys.modules['torch'] = None; [__import__(name) for name in {modules!r}]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -25,11 +25,11 @@ from pathlib import Path
 
 import click
 
-from wikitext_builder.decompress import Source, decompressed
-from wikitext_builder.dump import Dump
-from wikitext_builder.importing import import_dump
-from wikitext_builder.languages import LANGUAGES
-from wikitext_builder.store import Store
+from wikitext_builder.dumps.decompress import Source, decompressed
+from wikitext_builder.dumps.importing import import_dump
+from wikitext_builder.dumps.reader import Dump
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.languages import LANGUAGES
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
 PAGES_A_STREAM = 100  # https://meta.wikimedia.org/wiki/Data_dumps/Dump_format
@@ -127,7 +127,7 @@ def seconds(way: Callable[[Path, int], None], path: Path, threads: int) -> Secon
 PEAK = """
 import sys
 from pathlib import Path
-from benchmarks.speed.dump import import_marked
+from speed.dump import import_marked
 import_marked(Path(sys.argv[1]), int(sys.argv[2]))
 print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """

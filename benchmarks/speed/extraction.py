@@ -49,7 +49,7 @@ def tools() -> dict[str, Tool]:
     extractors = import_module("wikiextractor.extract")
 
     from wikitext_builder.article import Page
-    from wikitext_builder.extract import extract
+    from wikitext_builder.extraction.page import extract
 
     def ours(title: str, wikitext: str) -> str:
         page = Page(
@@ -73,7 +73,7 @@ def tools() -> dict[str, Tool]:
 def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
     """Titles and wikitexts."""
     from wikitext_builder.article import Page
-    from wikitext_builder.dump import read_pages
+    from wikitext_builder.dumps.reader import read_pages
 
     for path in paths:
         for index, dumped in enumerate(read_pages(path)):

@@ -1,7 +1,7 @@
 """Training speed on a GPU: kernels one by one, CUDA graphs and cuDNN, in each precision, at K = 1, 10 and L.
 
-    PYTHONPATH=. python benchmarks/speed/gpu.py DATA --out DIR [--minutes M] [--updates N]
-    PYTHONPATH=. python benchmarks/speed/gpu.py DATA --out DIR --smoke
+    python benchmarks/speed/gpu.py DATA --out DIR [--minutes M] [--updates N]
+    python benchmarks/speed/gpu.py DATA --out DIR --smoke
 
 The pointer sentinel-LSTM of the paper's medium size on DATA's own words and text. A row times whole updates
 (loss, gradients, clip, step) of chunks with their full look-back, after some that do not count: set-up and
@@ -30,18 +30,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from speed.models import recurrence_rows
 from torch import Tensor
 
-from benchmarks.speed.models import recurrence_rows
-from ps_models.batching import to_rows
 from ps_models.configs import make_configs, make_model
-from ps_models.evaluation import evaluate
+from ps_models.data.batching import to_rows
+from ps_models.data.dataset import Text, find_dataset, read_stream
+from ps_models.evaluation.evaluate import evaluate
 from ps_models.experiment import choose_device
-from ps_models.graphs import WARM_UP, CudaGraphs, reason_of
-from ps_models.processes import ONE_PROCESS
-from ps_models.text import Text, find_dataset, read_stream
-from ps_models.training import Position, Training
-from wikitext_builder.vocabulary import Vocabulary
+from ps_models.training.cuda_graphs import WARM_UP, CudaGraphs, reason_of
+from ps_models.training.distributed import ONE_PROCESS
+from ps_models.training.update import Position, Training
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
 WAYS = ("kernels one by one", "CUDA graphs", "cuDNN, no zoneout", "cuDNN and CUDA graphs, no zoneout")

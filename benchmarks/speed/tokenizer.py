@@ -21,8 +21,8 @@ from pathlib import Path
 
 from sacremoses import MosesTokenizer
 
-from wikitext_builder.detokenizer import detokenize_line
-from wikitext_builder.tokenizer import Tokenizer
+from wikitext_builder.tokens.detokenizer import detokenize_line
+from wikitext_builder.tokens.tokenizer import Tokenizer
 
 OFFICIAL = Path(__file__).parents[2].parent / "shared/data/wikitext-2-raw/wiki.valid.raw"
 WORD = re.compile(r"\w+|[^\w\s]")

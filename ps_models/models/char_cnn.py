@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from ps_models.layers.products import wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
-from wikitext_builder.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: U+0000 is no text, the others are no UTF-8
 

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ps_models.evaluation import token_nats
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import token_nats
 from ps_models.language_model import LanguageModel
-from ps_models.text import Text
 from wikitext_builder.errors import BuilderError
 
 GAIN = 1e-12  # nats a token: EM ends where a round brings less

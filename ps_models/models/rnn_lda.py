@@ -27,8 +27,8 @@ from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax, score
 from ps_models.models.lstm import scored_and_advance
-from ps_models.topics import LDAConfig, topics_of_words
-from wikitext_builder.vocabulary import Vocabulary
+from ps_models.models.topics import LDAConfig, topics_of_words
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,12 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from ps_models.evaluation import CHUNK, evaluating
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import CHUNK, evaluating
 from ps_models.language_model import Recurrent
 from ps_models.layers.window import NEVER
 from ps_models.models.interpolation import fit_weights
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
-from ps_models.text import Text
 from wikitext_builder.errors import BuilderError
 
 BLOCK: Final = 128  # steps at once: bounds the memory

@@ -19,11 +19,11 @@ from typing import Generic, NamedTuple
 import torch
 from torch import Tensor
 
-from ps_models.evaluation import token_nats
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import token_nats
 from ps_models.language_model import Generative, LanguageModel, State
 from ps_models.layers.window import NO_WORD, windows
 from ps_models.models.interpolation import fit_weights
-from ps_models.text import Text
 from wikitext_builder.errors import BuilderError
 
 BLOCK = 2**19  # places compared at once: what bounds the memory

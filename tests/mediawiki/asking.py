@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
-from wikitext_builder.fetch import FetchReport, fetch
-from wikitext_builder.languages import LANGUAGES
-from wikitext_builder.lock import write_lock
-from wikitext_builder.selection import Category, Selection, TitlesFile
-from wikitext_builder.store import Store
-from wikitext_builder.transport import Patience
-from wikitext_builder.wikipedia import Wikipedia
+from wikitext_builder.fetching.pages import FetchReport, fetch
+from wikitext_builder.fetching.selection import Category, Selection, TitlesFile
+from wikitext_builder.store.lock import write_lock
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.http import Patience
+from wikitext_builder.wiki.languages import LANGUAGES
 
 GOOD = Category(name="Good articles")
 FEATURED = Category(name="Featured articles")
@@ -27,11 +27,11 @@ DATE = "2016-08-31T23:59:59Z"
 CHILD = """
 import sys
 from pathlib import Path
-from wikitext_builder.fetch import fetch
-from wikitext_builder.languages import LANGUAGES
-from wikitext_builder.selection import Category
-from wikitext_builder.store import Store
-from wikitext_builder.wikipedia import Wikipedia
+from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.fetching.selection import Category
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.client import Wikipedia
 
 def told(stage, done, total, note=""):
     print(stage.replace(" ", "-"), done, flush=True)

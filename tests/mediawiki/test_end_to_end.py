@@ -14,11 +14,11 @@ from tests.command import done, kill, start
 from tests.conftest import data
 from tests.mediawiki.wiki import Wiki, lacking, unavailable
 from tests.mediawiki.wiki import start as start_wiki
-from tests.test_build import digests
-from tests.test_end_to_end import articles
-from wikitext_builder.dump import read_pages
+from tests.wikitext_builder.building.test_build import digests
+from tests.wikitext_builder.test_end_to_end import articles
+from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store import Store
+from wikitext_builder.store.store import Store
 
 pytestmark = pytest.mark.slow
 

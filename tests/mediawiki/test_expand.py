@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
-from wikitext_builder.expand import MAX_CALL_BYTES, Task, expand, expand_calls
-from wikitext_builder.extract import extract
-from wikitext_builder.status import status
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.fetching.expansions import MAX_CALL_BYTES, Task, expand, expand_calls
+from wikitext_builder.store.status import status
 
 TEXTS = {
     "{{distance|3}}": "15 leagues",

@@ -14,11 +14,11 @@ import pytest
 
 from tests.mediawiki.asking import FEATURED, Waits, ask, fetched, lock_text, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start
-from wikitext_builder.answers import ApiError
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetch import fetch
-from wikitext_builder.transport import Patience
-from wikitext_builder.wikipedia import Wikipedia
+from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.http import Patience
+from wikitext_builder.wiki.responses import ApiError
 
 SITE = {"action": "query", "meta": "siteinfo"}
 LATE = '{"errors":[{"code":"internal_api_error_DBQueryError","text":"gone"}]}<!DOCTYPE html><p>Error'

@@ -8,15 +8,15 @@ import pytest
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
 from tests.mediawiki.wiki import Wiki
-from tests.test_titles import BAD as BAD_TITLES
-from tests.test_titles import GOOD as GOOD_TITLES
+from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
+from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetch import fetch
-from wikitext_builder.languages import LANGUAGES
-from wikitext_builder.selection import Category, ListPage, LockFile
-from wikitext_builder.status import status
-from wikitext_builder.store import Store, sha1_of
-from wikitext_builder.titles import title_fault
+from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.fetching.selection import Category, ListPage, LockFile
+from wikitext_builder.store.status import status
+from wikitext_builder.store.store import Store, sha1_of
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.titles import title_fault
 
 MEMBERS = exports.ARTICLES + list(exports.CORE.values()).count("Good") + 1  # and `Was a redirect`
 STARRED = exports.BIG + list(exports.CORE.values()).count("Featured")

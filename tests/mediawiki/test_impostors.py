@@ -17,8 +17,8 @@ import pytest
 
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.selection import Category
-from wikitext_builder.transport import Patience
+from wikitext_builder.fetching.selection import Category
+from wikitext_builder.wiki.http import Patience
 
 Answer = Callable[[BaseHTTPRequestHandler, dict[str, str]], None]
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.fetch import fetch
-from wikitext_builder.store import Store
+from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.store.store import Store
 
 LIMITS = {"": 0, DATE: 90}  # as of a date each page is a request
 

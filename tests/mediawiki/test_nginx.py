@@ -12,8 +12,8 @@ import pytest
 from tests.mediawiki.asking import FEATURED, GOOD, ask, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start, unavailable
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetch import fetch
-from wikitext_builder.transport import Patience
+from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.wiki.http import Patience
 
 LIMIT = """
 map $http_user_agent $eager { "~eager@" 1; default ""; }

@@ -3,10 +3,10 @@
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
-from wikitext_builder.extract import extract
-from wikitext_builder.extract.rendered import extract_rendered
-from wikitext_builder.measure import measure, sources_of_store
-from wikitext_builder.rendering import fetch_rendered, render_page
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.fetching.html import fetch_rendered, render_page
+from wikitext_builder.fidelity.measure import measure, sources_of_store
 
 
 def test_html_is_kept_by_revision_and_not_asked_for_again(wiki: Wiki, tmp_path):

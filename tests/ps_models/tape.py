@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ps_models.graphs import Work
+from ps_models.training.cuda_graphs import Work
 
 Result = TypeVar("Result")
 

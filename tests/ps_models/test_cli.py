@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ps_models.cli import commands, main
-from ps_models.signature import Signature
+from ps_models.evaluation.signature import Signature
 from tests.ps_models.tiny import make_dataset, settings_of
 
 

@@ -20,7 +20,7 @@ from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import Transformer, TransformerConfig
-from wikitext_builder.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 V = 11
 LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)

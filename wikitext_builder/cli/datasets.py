@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wikitext_builder.cli.options import FILE, FOLDER, json_option, language_option, listed, store_option
-from wikitext_builder.corpus import SplitCounts
+from wikitext_builder.dataset.files import SplitCounts
+from wikitext_builder.dataset.recipes import RECIPES, SOURCES, Recipe
+from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.recipes import RECIPES, SOURCES, Recipe
-from wikitext_builder.split import SPLITS
-from wikitext_builder.store import Revision, Store
-from wikitext_builder.workers import Processes, Runner, Serial, cores
+from wikitext_builder.runners.processes import Processes, Runner, Serial, cores
+from wikitext_builder.store.store import Revision, Store
 
 if TYPE_CHECKING:
-    from wikitext_builder.build import BuildReport
-    from wikitext_builder.plan import Plan
+    from wikitext_builder.building.build import BuildReport
+    from wikitext_builder.building.plan import Plan
 
 SMALL = 64  # pages: one process is through with them before others have started
 
@@ -34,8 +34,8 @@ SMALL = 64  # pages: one process is through with them before others have started
 @click.option("--language", default="en", help="Code of one of Moses' languages.")
 def tokenize(file: Iterator[str], language: str) -> None:
     """Turn plain lines into official lines on stdout: a line in, a line out."""
-    from wikitext_builder.corpus import file_line
-    from wikitext_builder.tokenizer import tokenize_line
+    from wikitext_builder.dataset.files import file_line
+    from wikitext_builder.tokens.tokenizer import tokenize_line
 
     tokenize_line("", language)  # an unknown language is an error even where no line comes
     with _bad_encoding(getattr(file, "name", "-")):
@@ -102,9 +102,9 @@ def build(
 
     WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each and are the same.
     """
-    from wikitext_builder.build import build as build_dataset
-    from wikitext_builder.plan import Plan
-    from wikitext_builder.tokenizer import tokenizer
+    from wikitext_builder.building.build import build as build_dataset
+    from wikitext_builder.building.plan import Plan
+    from wikitext_builder.tokens.tokenizer import tokenizer
 
     tokenizer(language)  # a language without Moses' rules is refused before the work, not at each page
     revisions, older = _chosen_revisions(store_path, language, as_of, lock_path)
@@ -169,7 +169,7 @@ def _runner(pages: int, workers: int, scheduler: str | None) -> Iterator[tuple[R
         if scheduler is None:
             yield here, here
             return
-        from wikitext_builder.cluster import Cluster
+        from wikitext_builder.runners.dask import Cluster
 
         yield stack.enter_context(Cluster(scheduler)), here
 
@@ -202,8 +202,8 @@ def _chosen_revisions(
     store_path: Path, language: str, as_of: str | None, lock_path: Path | None
 ) -> tuple[list[Revision], int]:
     """What to build from, and how many revisions are passed by because newer ones are taken."""
-    from wikitext_builder.lock import read_lock
-    from wikitext_builder.selection import parse_date
+    from wikitext_builder.fetching.selection import parse_date
+    from wikitext_builder.store.lock import read_lock
 
     if as_of and lock_path:
         raise BuilderError("--as-of and --lock: a lock file names its revisions; take one of the two")
@@ -231,7 +231,7 @@ def _chosen_revisions(
 def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
     if titles is None:
         return frozenset()
-    from wikitext_builder.selection import read_titles
+    from wikitext_builder.fetching.selection import read_titles
 
     names, bad = read_titles(titles)
     if not names and not bad:
@@ -251,7 +251,7 @@ def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[i
 @click.option("--quiet", is_flag=True, help="Print only what is wrong, and a sum.")
 def verify(directory: Path, as_json: bool, quiet: bool) -> None:
     """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong."""
-    from wikitext_builder.verify import verify as verify_dataset
+    from wikitext_builder.dataset.verify import verify as verify_dataset
 
     checks = verify_dataset(directory)
     for check in checks:
@@ -278,7 +278,13 @@ def stats(directories: tuple[Path, ...], as_json: bool) -> None:
     """
     import pandas as pd
 
-    from wikitext_builder.stats import corpus_name, corpus_statistics, find_splits, render_table, to_records
+    from wikitext_builder.dataset.stats import (
+        corpus_name,
+        corpus_statistics,
+        find_splits,
+        render_table,
+        to_records,
+    )
 
     tables = [corpus_statistics(corpus_name(one), find_splits(one)) for one in directories]
     table = pd.concat(tables, ignore_index=True)
@@ -295,8 +301,8 @@ def plot() -> None:
 @click.option("--out", type=FILE, required=True, help="File to be made: .png or .svg.")
 def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
     """Draw the frequency of each word of train over its rank, several corpora side by side."""
-    from wikitext_builder import plots
-    from wikitext_builder.stats import corpus_name, count, find_split
+    from wikitext_builder.dataset import plots
+    from wikitext_builder.dataset.stats import corpus_name, count, find_split
 
     counts = {corpus_name(one): count(find_split(one, "train")).counts for one in directories}
     plots.plot_zipf(counts, out)
@@ -312,10 +318,10 @@ def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
 @click.option("--longest", type=click.IntRange(min=1), default=500, help="The greatest L, in words.")
 def plot_window(directories: tuple[Path, ...], out: Path, split: str, longest: int) -> None:
     """Draw how often a word is among the last L words: the paper's way to choose the window."""
-    from wikitext_builder import plots
-    from wikitext_builder.corpus import read_tokens
-    from wikitext_builder.stats import corpus_name, find_split
-    from wikitext_builder.vocabulary import EOS, UNK
+    from wikitext_builder.dataset import plots
+    from wikitext_builder.dataset.files import read_tokens
+    from wikitext_builder.dataset.stats import corpus_name, find_split
+    from wikitext_builder.dataset.vocabulary import EOS, UNK
 
     curves = {}
     for one in directories:

@@ -14,15 +14,15 @@ import click
 
 from wikitext_builder.cli.options import FILE, json_option, language_option, listed
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.languages import LANGUAGES
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.store import Store
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.languages import LANGUAGES
 
 if TYPE_CHECKING:
-    from wikitext_builder.calls import TemplateShare
-    from wikitext_builder.fidelity import Comparison
-    from wikitext_builder.measure import Fidelity, Source
-    from wikitext_builder.wikipedia import Wikipedia
+    from wikitext_builder.fidelity.compare import Comparison
+    from wikitext_builder.fidelity.measure import Fidelity, Source
+    from wikitext_builder.fidelity.templates import TemplateShare
+    from wikitext_builder.wiki.client import Wikipedia
 
 LONGEST = 400  # characters of a line that is shown
 
@@ -67,8 +67,8 @@ def fidelity(
     PAGES are XML exports, files of wikitext (Title.wiki), or folders of them. Lines are compared with those
     of the HTML that a store holds (`fetch --rendered`) or that --api gives, and with --official ones.
     """
-    from wikitext_builder.calls import read_calls, shares
-    from wikitext_builder.measure import measure, official_articles, renderer
+    from wikitext_builder.fidelity.measure import measure, official_articles, renderer
+    from wikitext_builder.fidelity.templates import read_calls, shares
 
     if page_path and not title:
         raise BuilderError("--page shows one article: name it by --title")
@@ -103,7 +103,7 @@ def fidelity(
 
 
 def _wiki(api: str, language: str, contact: str) -> Wikipedia:
-    from wikitext_builder.wikipedia import Wikipedia
+    from wikitext_builder.wiki.client import Wikipedia
 
     return Wikipedia(api, language=LANGUAGES[language], contact=contact)
 
@@ -111,7 +111,7 @@ def _wiki(api: str, language: str, contact: str) -> Wikipedia:
 def _sources(
     pages: tuple[Path, ...], store: Store | None, language: str, title: str | None
 ) -> Iterator[Source]:
-    from wikitext_builder.measure import sources_of_files, sources_of_store
+    from wikitext_builder.fidelity.measure import sources_of_files, sources_of_store
 
     stored = sources_of_store(store, language) if store else iter(())
     both = chain(sources_of_files(pages), stored)
@@ -126,7 +126,7 @@ def _noted(sources: Iterable[Source], kept: list[Source] | None) -> Iterator[Sou
 
 
 def _write_page(path: Path, found: Fidelity, shown: list[Source]) -> None:
-    from wikitext_builder.side_by_side import side_by_side
+    from wikitext_builder.fidelity.page import side_by_side
 
     kind = "rendered" if found.rendered else "official"
     comparisons = found.rendered or found.official
@@ -143,7 +143,7 @@ def _write_page(path: Path, found: Fidelity, shown: list[Source]) -> None:
 
 
 def _record(found: Fidelity, templates: list[TemplateShare], count: int) -> dict[str, Any]:
-    from wikitext_builder.fidelity import worst
+    from wikitext_builder.fidelity.compare import worst
 
     compared = {"rendered": found.rendered, "official": found.official}
     return {
@@ -171,7 +171,7 @@ def _scores(one: Comparison) -> dict[str, Any]:
 
 
 def _print(found: Fidelity, templates: list[TemplateShare], count: int) -> None:
-    from wikitext_builder.fidelity import worst
+    from wikitext_builder.fidelity.compare import worst
 
     if found.pages:
         click.echo(f"{found.pages:,} pages, {found.tokens:,} tokens; rejected {listed(found.rejected)}")
@@ -202,7 +202,7 @@ def _shown(lines: tuple[str, ...]) -> str:
 
 
 def _print_templates(templates: list[TemplateShare], count: int) -> None:
-    from wikitext_builder.calls import weighted_share
+    from wikitext_builder.fidelity.templates import weighted_share
 
     for kind, what in (("text", "in running text"), ("removed", "removed"), ("unknown", "that nobody knows")):
         some = [one for one in templates if one.kind == kind]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from wikitext_builder.languages import LANGUAGES
+from wikitext_builder.wiki.languages import LANGUAGES
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)

@@ -14,9 +14,9 @@ import click
 
 from wikitext_builder.cli.options import DUMP, json_option, language_option, listed, store_option
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.languages import LANGUAGES
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.store import Store
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.languages import LANGUAGES
 
 
 @click.command()
@@ -58,12 +58,12 @@ def fetch(
     as_json: bool,
 ) -> None:
     """Fetch Good and Featured articles through the Wikipedia API into a store."""
-    from wikitext_builder.expand import expand as expand_templates
-    from wikitext_builder.fetch import current_revisions
-    from wikitext_builder.fetch import fetch as fetch_pages
-    from wikitext_builder.rendering import fetch_rendered
-    from wikitext_builder.selection import default_selections, parse_date, parse_selection
-    from wikitext_builder.wikipedia import Wikipedia, api_of
+    from wikitext_builder.fetching.expansions import expand as expand_templates
+    from wikitext_builder.fetching.html import fetch_rendered
+    from wikitext_builder.fetching.pages import current_revisions
+    from wikitext_builder.fetching.pages import fetch as fetch_pages
+    from wikitext_builder.fetching.selection import default_selections, parse_date, parse_selection
+    from wikitext_builder.wiki.client import Wikipedia, api_of
 
     wiki = LANGUAGES[language]
     chosen = [parse_selection(text, wiki) for text in selections] or list(default_selections(wiki))
@@ -120,8 +120,8 @@ def import_(
 
     Kept are pages whose own wikitext carries the Good or Featured mark.
     """
-    from wikitext_builder.importing import import_dump
-    from wikitext_builder.selection import parse_date
+    from wikitext_builder.dumps.importing import import_dump
+    from wikitext_builder.fetching.selection import parse_date
 
     with Store.create(store_path) as store:
         for path in dumps:
@@ -150,7 +150,7 @@ def import_(
 @json_option
 def status(store_path: Path, as_json: bool) -> None:
     """Say what is in a store, missing and rejected, with reasons."""
-    from wikitext_builder.status import status as status_of
+    from wikitext_builder.store.status import status as status_of
 
     with Store.open(store_path) as store:
         statuses = [status_of(store, language) for language in store.languages()]
@@ -180,8 +180,8 @@ def lock(store_path: Path, language: str, as_of: str | None) -> None:
 
     Whoever fetches by this file and builds the same recipe gets the same bytes.
     """
-    from wikitext_builder.lock import write_lock
-    from wikitext_builder.selection import parse_date
+    from wikitext_builder.fetching.selection import parse_date
+    from wikitext_builder.store.lock import write_lock
 
     with Store.open(store_path) as store:
         revisions = store.revisions(language, as_of=parse_date(as_of) if as_of else None)
@@ -213,7 +213,7 @@ def extract(store_path: Path, language: str, title: str, sections: str) -> None:
 
     Through `tokenize` they become its official lines.
     """
-    from wikitext_builder.extract import extract as extract_page
+    from wikitext_builder.extraction.page import extract as extract_page
 
     with Store.open(store_path) as store:
         found = [revision for revision in store.revisions(language) if revision.title == title]

@@ -1,0 +1,151 @@
+"""Any program as a language model: it reads tokens on stdin and prints log-probabilities.
+
+The protocol, one line at a time, in UTF-8:
+
+- A line of tokens parted by spaces, `<unk>` and `<eos>` among them: the text goes on. The program answers
+  with one line of as many natural log-probabilities, parted by spaces, each of a token given all tokens of
+  this text before it, and flushes its output.
+- A blank line: another text begins. No answer.
+
+At the end of its input the program should end. What it prints on stderr is shown if it fails.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Sequence
+from time import monotonic
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
+
+LINE: Final = 256  # tokens a line at most: far below what a pipe holds, so that neither side waits
+PATIENCE: Final = 60.0  # seconds for an answer, by default
+LONGEST: Final = 1 << 20  # bytes of an answer
+GRACE: Final = 2.0  # seconds to end by itself, once its input has ended
+
+
+class Command:
+    """A program that scores tokens; the state are all tokens of the text so far, (batch, time).
+
+    The program is started when it is first needed. It goes on with a text where the state is what it has
+    read last; else a text is begun anew and read again up to there.
+    """
+
+    def __init__(self, words: Sequence[str], vocabulary: Vocabulary, *, patience: float = PATIENCE) -> None:
+        self._words = tuple(words)
+        self._vocabulary = vocabulary
+        self._patience = patience
+        self._process: _Process | None = None
+        self._read = torch.empty(0, dtype=torch.int64)  # what the program has read of its present text
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """Nothing was read."""
+        return torch.empty(batch_size, 0, dtype=torch.int64)
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Score tokens (batch, time), in float64; see `LanguageModel`.
+
+        Raises:
+            BuilderError: The program ends, does not answer, or answers something else.
+        """
+        rows = [self._row(row, past) for row, past in zip(tokens.cpu(), state.cpu(), strict=True)]
+        scores = torch.tensor(rows, dtype=torch.float64).reshape(tokens.shape)
+        return scores.to(tokens.device), torch.cat([state, tokens.to(state.device)], dim=1)
+
+    def _row(self, tokens: Tensor, past: Tensor) -> list[float]:
+        if self._process is None:
+            self._process = _Process(self._words, self._patience)
+            self._read = torch.empty(0, dtype=torch.int64)
+        if not torch.equal(self._read, past):
+            self._process.send("")
+            self._read = past[:0]
+            self._ask(past)
+        return self._ask(tokens)
+
+    def _ask(self, tokens: Tensor) -> list[float]:
+        assert self._process is not None  # noqa: S101 - for mypy: _row has started it
+        answers: list[float] = []
+        for part in torch.split(tokens, LINE) if len(tokens) else ():
+            self._process.send(" ".join(self._vocabulary.decode(part.tolist())))
+            answers += self._process.numbers(len(part))
+            self._read = torch.cat([self._read, part])
+        return answers
+
+
+class _Process:
+    """A running program, and what goes wrong with it as errors."""
+
+    def __init__(self, words: Sequence[str], patience: float) -> None:
+        self._name = " ".join(words)[:80]
+        self._patience = patience
+        self._rest = b""
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the user's own command
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
+            )
+        except OSError as error:
+            raise BuilderError(f"command {self._name!r}: {error.strerror}; expected a program") from error
+        weakref.finalize(self, _end, self._process)
+
+    def send(self, line: str) -> None:
+        """Write a line to the program."""
+        assert self._process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+        except OSError as error:
+            raise self._failed("ended before all was read") from error
+
+    def numbers(self, count: int) -> list[float]:
+        """The program's answer: so many log-probabilities."""
+        line = self._line()
+        try:
+            values = [float(word) for word in line.split()]
+        except ValueError:
+            values = []
+        if len(values) != count or not all(math.isfinite(value) for value in values):
+            raise self._failed(f"answered {line[:60]!r}, expected {count} finite natural log-probabilities")
+        return values
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
+        descriptor, deadline = self._process.stdout.fileno(), monotonic() + self._patience
+        while b"\n" not in self._rest:
+            if not select.select([descriptor], [], [], max(0.0, deadline - monotonic()))[0]:
+                raise self._failed(f"gave no answer in {self._patience:g} s; does it flush after each line?")
+            if not (content := os.read(descriptor, 1 << 16)):
+                raise self._failed("ended without an answer")
+            self._rest += content
+            if len(self._rest) > LONGEST:
+                raise self._failed(f"printed more than {LONGEST} bytes without a line of numbers")
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def _failed(self, what: str) -> BuilderError:
+        _end(self._process)
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
+        said = f"; it said: {lines[-1][:200]}" if lines else ""
+        return BuilderError(f"command {self._name!r} {what} (status {self._process.returncode}){said}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let a program end, or end it."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

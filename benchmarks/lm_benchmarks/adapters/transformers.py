@@ -1,0 +1,233 @@
+"""Causal models of the library `transformers` over the words of a dataset, and over plain text.
+
+A word's log-probability is the sum of those of its pieces. Each word is cut into pieces alone, with the space
+before it; the end of a line is a newline.
+"""
+
+# Shapes: B = batch, T = time, V = pieces that there are, W = window (pieces that the model reads at once).
+# ruff: noqa: N806, N815 - names end in their shapes
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch import Tensor
+
+from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
+from wikitext_builder.errors import BuilderError
+
+AT_ONCE: Final = 4096  # pieces that the model reads in one call: bounds memory (pieces x their vocabulary)
+
+
+class Past(NamedTuple):
+    """The state: the last W pieces of each text, right-aligned, and how many came before the next one."""
+
+    pieces_BW: Tensor  # int64; the first piece of a text is the model's own beginning
+    count_B: Tensor  # int64, the beginning not counted
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A stretch that the model reads from nothing, and the pieces at its end that are scored."""
+
+    inputs: list[int]
+    targets: list[int]
+
+
+class CausalModel:
+    """A causal model with its tokenizer as a `LanguageModel` over words, and a scorer of plain text.
+
+    The model reads a window of W pieces at most. Blocks of `stride` pieces share a window that ends where the
+    block does: a piece has at least W - stride pieces before it to look at, and which ones depends on its
+    place in the text alone, so that neither chunks nor batches matter.
+    """
+
+    def __init__(
+        self,
+        module: Any,  # noqa: ANN401 - transformers' classes are not imported for their names
+        tokenizer: Any,  # noqa: ANN401
+        vocabulary: Vocabulary,
+        *,
+        window: int | None = None,
+        stride: int | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """Match the words of a vocabulary with pieces.
+
+        Args:
+            module: A causal model of transformers.
+            tokenizer: Its tokenizer.
+            vocabulary: Of the ids to be scored.
+            window: W; what the model's configuration allows if None.
+            stride: Pieces a block; half of a window if None.
+            device: Where the model is.
+
+        Raises:
+            BuilderError: The window or stride cannot be, or a word has no piece.
+        """
+        longest = getattr(module.config, "max_position_embeddings", None)
+        self.window = _window(window, longest)
+        self.stride = max(1, self.window // 2) if stride is None else stride
+        if not 1 <= self.stride <= self.window:
+            raise BuilderError(f"stride {self.stride}; expected 1 to {self.window}, the window")
+        self._module = module.to(device).eval()
+        self._tokenizer = tokenizer
+        self._device = device
+        self._begin = _begin(tokenizer)
+        self._pieces = _pieces_of_words(tokenizer, vocabulary)
+        self._lengths = torch.tensor([len(pieces) for pieces in self._pieces])
+        unknown = tokenizer.unk_token_id
+        self.unknown_words = sum(1 for pieces in self._pieces if unknown is not None and unknown in pieces)
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the weights and the pieces of words: which model this is."""
+        digest = hashlib.sha256(repr(self._pieces).encode())
+        for name, tensor in sorted(self._module.state_dict().items()):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+            digest.update(tensor.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were trained."""
+        return sum(parameter.numel() for parameter in self._module.parameters())
+
+    def piece_count(self, tokens: Tensor) -> int:
+        """How many pieces the words have."""
+        return int(self._lengths[tokens].sum())
+
+    def initial_state(self, batch_size: int) -> Past:
+        """Nothing was read but the model's own beginning."""
+        return Past(
+            torch.full((batch_size, self.window), self._begin), torch.zeros(batch_size, dtype=torch.int64)
+        )
+
+    def __call__(self, tokens: Tensor, state: Past) -> tuple[Tensor, Past]:
+        """Score words (batch, time), in float64; see `LanguageModel`."""
+        jobs: list[_Job] = []
+        pasts, counts = [], []
+        for words, past, count in zip(tokens.tolist(), *(part.tolist() for part in state), strict=True):
+            new = [piece for word in words for piece in self._pieces[word]]
+            known = [*past, *new]
+            jobs += self._jobs(known, count, len(new))
+            pasts.append(known[len(known) - self.window :])
+            counts.append(count + len(new))
+        scores = torch.cat([torch.empty(0, dtype=torch.float64), *self._scores(jobs)])
+        lengths = self._lengths[tokens.cpu()].flatten()
+        words_of = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+        summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, words_of, scores)
+        after = Past(torch.tensor(pasts).reshape(state.pieces_BW.shape), torch.tensor(counts))
+        return summed.reshape(tokens.shape).to(tokens.device), after
+
+    def text_nats(self, text: str) -> tuple[float, int]:
+        """-log p of a plain text, cut into pieces as a whole, and how many they are.
+
+        As lm-evaluation-harness: the last window ends where the text does.
+        """
+        pieces = self._tokenizer.encode(text, add_special_tokens=False)
+        known, jobs = [self._begin, *pieces], []
+        for first in range(0, len(pieces), self.stride):
+            end = min(first + self.stride, len(pieces))
+            inputs = known[max(0, end - self.window) : end]
+            jobs.append(_Job(inputs, known[first + 1 : end + 1]))
+        return -sum(float(scores.sum()) for scores in self._scores(jobs)), len(pieces)
+
+    def _jobs(self, known: list[int], count: int, new: int) -> Iterator[_Job]:
+        """The blocks that new pieces lie in; `known` are W pieces before them, and they."""
+        offset = self.window - 1 - count  # where in `known` the text's beginning lies, or would lie
+        first = count
+        while first < count + new:
+            block_end = (first // self.stride + 1) * self.stride
+            end = min(block_end, count + new)
+            begin = max(0, block_end - self.window)
+            yield _Job(known[offset + begin : offset + end], known[offset + first + 1 : offset + end + 1])
+            first = end
+
+    @torch.no_grad()
+    def _scores(self, jobs: Sequence[_Job]) -> Iterator[Tensor]:
+        """Natural log-probabilities of each job's targets, in float64."""
+        for group in _groups(jobs):
+            longest = max(len(job.inputs) for job in group)
+            rows = [job.inputs + [self._begin] * (longest - len(job.inputs)) for job in group]
+            logits_BTV = self._module(torch.tensor(rows, device=self._device), use_cache=False).logits
+            for job, logits_TV in zip(group, logits_BTV, strict=True):
+                end = len(job.inputs)
+                log_probs = logits_TV[end - len(job.targets) : end].double().log_softmax(-1)
+                yield log_probs.gather(1, torch.tensor(job.targets, device=self._device)[:, None])[:, 0].cpu()
+
+
+def load_causal_model(
+    name: str,
+    vocabulary: Vocabulary,
+    *,
+    window: int | None = None,
+    stride: int | None = None,
+    device: torch.device | str = "cpu",
+) -> CausalModel:
+    """A model and its tokenizer from a folder, or from Hugging Face's hub.
+
+    Code that comes with a model is not run.
+
+    Raises:
+        BuilderError: The library is not installed, or there is no such model.
+    """
+    try:
+        library: Any = importlib.import_module("transformers")
+    except ImportError as error:
+        raise BuilderError(f"transformers:{name} needs the package transformers (pip install it)") from error
+    try:
+        tokenizer = library.AutoTokenizer.from_pretrained(name)
+        module = library.AutoModelForCausalLM.from_pretrained(name)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise BuilderError(
+            f"transformers:{name}: {reason}; expected a folder or a name of a causal model with its tokenizer"
+        ) from error
+    return CausalModel(module, tokenizer, vocabulary, window=window, stride=stride, device=device)
+
+
+def _window(asked: int | None, longest: int | None) -> int:
+    window = asked if asked is not None else longest
+    if window is None or window < 1 or (longest is not None and window > longest):
+        limit = f"1 to {longest}" if longest is not None else "a window: the model's configuration has none"
+        raise BuilderError(f"window {window}; expected {limit}")
+    return window
+
+
+def _begin(tokenizer: Any) -> int:  # noqa: ANN401
+    """What stands before a text: the end of another, where the model has no mark for the beginning.
+
+    In the order of lm-evaluation-harness: the beginning's mark, then the end's.
+    """
+    for name in ("bos_token_id", "eos_token_id"):
+        if (found := getattr(tokenizer, name)) is not None:
+            return int(found)
+    raise BuilderError("the tokenizer has neither a beginning nor an end of text; expected one to begin with")
+
+
+def _pieces_of_words(tokenizer: Any, vocabulary: Vocabulary) -> list[list[int]]:  # noqa: ANN401
+    texts = ["\n" if token == EOS else f" {token}" for token in vocabulary.tokens]
+    found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    for token, pieces in zip(vocabulary.tokens, found, strict=True):
+        if not pieces:
+            raise BuilderError(f"the tokenizer has no piece for {token!r}: it would be scored as certain")
+    return found
+
+
+def _groups(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+    """Jobs that are read at once, in order."""
+    group: list[_Job] = []
+    for job in jobs:
+        longest = max(len(other.inputs) for other in (*group, job))
+        if group and longest * (len(group) + 1) > AT_ONCE:
+            yield group
+            group = []
+        group.append(job)
+    if group:
+        yield group

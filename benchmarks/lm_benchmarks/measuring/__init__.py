@@ -1,0 +1,1 @@
+"""Measurements of a model on a dataset."""

@@ -1,0 +1,111 @@
+"""The tokens of a text in groups that have something in common, to see where one model beats another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from torch import Tensor
+
+from lm_benchmarks.records.result import Group
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+
+GROUPINGS: Final = {  # name: what its groups are
+    "frequency": "occurrences in train; <unk> and <eos> apart",
+    "position": "place in the article: tokens of it before",
+    "context": "length of context: tokens that the model has read",
+    "line": "tokens before in the line",
+    "recency": "tokens since the word was last seen; <unk> and <eos> left out",
+}
+NEW: Final = "not seen yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A passage and -log p of each of its tokens."""
+
+    tokens: Sequence[int]
+    nats: Sequence[float]
+
+
+def groups_of(
+    passages: Sequence[Scored],
+    vocabulary: Vocabulary,
+    counts: Tensor | None,
+    *,
+    context: str = "carried",
+    articles: bool = True,
+) -> tuple[Group, ...]:
+    """The groups of all groupings that can be told.
+
+    Args:
+        passages: In order.
+        vocabulary: Of the ids.
+        counts: Of each word in train; None where there is no train file, and frequencies are not told.
+        context: `carried`, or each passage begins anew.
+        articles: Whether passages are articles, so that places in them mean something.
+    """
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    frequency = None if counts is None else counts.tolist()
+    carried = context == "carried"
+    before, last = 0, dict[int, int]()
+    for passage in passages:
+        if not carried:
+            before, last = 0, {}
+        line = 0
+        for place, (token, nats) in enumerate(zip(passage.tokens, passage.nats, strict=True)):
+            name = vocabulary.tokens[token]
+            for by, label in _labels(token, name, frequency, place if articles else None, before, line, last):
+                entry = sums[by, label]
+                entry[0] += 1
+                entry[1] += nats
+            last[token] = before
+            before += 1
+            line = 0 if name == EOS else line + 1
+    found = [
+        Group(by=by, label=label, tokens=int(tokens), nats=nats)
+        for (by, label), (tokens, nats) in sums.items()
+    ]
+    order = list(GROUPINGS)
+    return tuple(sorted(found, key=lambda group: (order.index(group.by), _place(group.label))))
+
+
+def _labels(
+    token: int,
+    name: str,
+    frequency: Sequence[int] | None,
+    place: int | None,
+    before: int,
+    line: int,
+    last: dict[int, int],
+) -> Iterator[tuple[str, str]]:
+    """The groups that a token belongs to."""
+    special = name in (UNK, EOS)
+    if frequency is not None:
+        yield "frequency", name if special else span(frequency[token])
+    if place is not None:
+        yield "position", span(place)
+    yield "context", span(before)
+    yield "line", span(line)
+    if not special:
+        yield "recency", span(before - last[token]) if token in last else NEW
+
+
+def span(number: int) -> str:
+    """The decade that a number lies in.
+
+    >>> span(0), span(7), span(1234)
+    ('0', '1-9', '1,000-9,999')
+    """
+    if not number:
+        return "0"
+    low: int = 10 ** (len(str(number)) - 1)
+    return f"{low:,}-{10 * low - 1:,}"
+
+
+def _place(label: str) -> tuple[int, str]:
+    """Where a label stands among the others of its grouping: by number, then what has none."""
+    digits = label.split("-")[0].replace(",", "")
+    return (int(digits), "") if digits.isdigit() else (10**18, label)

@@ -1,0 +1,1 @@
+"""Stored measurements: JSON lines that are only appended to."""

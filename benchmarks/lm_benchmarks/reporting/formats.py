@@ -1,0 +1,123 @@
+"""A report as Markdown or LaTeX, and the texts that all its forms share."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from lm_benchmarks.reporting.report import Grouping, Report
+from lm_benchmarks.reporting.tables import Table, cells, columns
+
+LAWS: Final = (
+    "A model whose laws are marked BROKEN looks at words to come, does not sum to one, remembers, or scores"
+    " differently in other chunks or batches: its number means nothing. lm-benchmarks check tries them."
+)
+INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
+LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+def markdown(report: Report) -> str:
+    """Tables, what papers' numbers hide, groups of words and signatures."""
+    parts = [f"# {markdown_cell(report.title)}"]
+    for table, groupings in zip(report.tables, report.groupings, strict=True):
+        parts += [f"## {markdown_cell(table.data)}", markdown_cell(table.caption)]
+        parts.append(markdown_table(columns(table), [cells(table, row) for row in table.rows]))
+        parts += [f"- {markdown_cell(note)}" for note in notes(table)]
+        for grouping in groupings:
+            parts.append(f"### By {grouping.by}: {markdown_cell(grouping.about)}")
+            parts.append(markdown_table(group_columns(grouping), group_rows(grouping)))
+    parts += ["## How the numbers were made", f"{LAWS} {INTERVALS}"]
+    parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(report)]
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(report: Report) -> str:
+    """Tables for a paper, with the package booktabs; a table's signatures are comments above it."""
+    parts = ["% Needs \\usepackage{booktabs}"]
+    for number, table in enumerate(report.tables, start=1):
+        head = columns(table)
+        lines = [
+            *(f"% {_comment(name)}: {_comment(line)}" for name, line in signatures(report)),
+            r"\begin{table}",
+            r"\centering",
+            r"\begin{tabular}{l" + "r" * (len(head) - 2) + "l}",
+            r"\toprule",
+            " & ".join(map(_latex, head)) + r" \\",
+            r"\midrule",
+            *(" & ".join(map(_latex, cells(table, row))) + r" \\" for row in table.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            rf"\caption{{{_latex(table.caption)} {_latex(INTERVALS)}}}",
+            rf"\label{{tab:benchmark-{number}}}",
+            r"\end{table}",
+        ]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def notes(table: Table) -> list[str]:
+    """Where published numbers are from, and what they hide."""
+    return [
+        f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
+        for row in table.rows
+        if row.source or row.note
+    ]
+
+
+def signatures(report: Report) -> list[tuple[str, str]]:
+    """Model and signature of each result that the tables show."""
+    shown = [
+        result for table in report.tables for row in table.rows for result in row.results.values()
+    ]  # of a model measured twice, the last
+    return [(result.model, str(result.signature)) for result in shown]
+
+
+def group_columns(grouping: Grouping) -> list[str]:
+    """The heads of a table of groups."""
+    return [grouping.by, "tokens", *grouping.nats]
+
+
+def group_rows(grouping: Grouping) -> list[list[str]]:
+    """The cells of a table of groups: mean nats a token, by model."""
+    return [
+        [
+            label,
+            f"{tokens:,}",
+            *("" if row[place] is None else f"{row[place]:.4f}" for row in grouping.nats.values()),
+        ]
+        for place, (label, tokens) in enumerate(zip(grouping.labels, grouping.tokens, strict=True))
+    ]
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, the first column to the left."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(markdown_cell, line)) + " |" for line in lines)
+
+
+def markdown_cell(text: str) -> str:
+    r"""Text that is no markup: neither Markdown's nor HTML's.
+
+    >>> markdown_cell("a|b <eos> *x*")
+    'a\\|b &lt;eos&gt; \\*x\\*'
+    """
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in text.replace("\n", " "))
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())

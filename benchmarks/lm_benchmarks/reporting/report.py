@@ -1,0 +1,181 @@
+"""What a report shows besides its tables: groups of words, curves of training, Zipf's curve."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lm_benchmarks.measuring.groups import GROUPINGS
+from lm_benchmarks.records.result import Result
+from lm_benchmarks.records.trained import Epoch, read_curve
+from lm_benchmarks.reporting.charts import Points, bar_chart, line_chart
+from lm_benchmarks.reporting.tables import Published, Table, tables_of
+from ps_models.data.dataset import Dataset
+from ps_models.training.logs import EPOCHS
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.plots import rank_frequencies, spaced_ranks
+from wikitext_builder.errors import BuilderError
+
+DRAWN: Final = 6  # models in a chart: there are as many colours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """How models predict groups of words: where one beats another."""
+
+    by: str
+    about: str
+    labels: tuple[str, ...]
+    tokens: tuple[int, ...]
+    nats: Mapping[str, tuple[float | None, ...]]  # a token, by model; None where a model has no such group
+    best: str  # the model that the others are compared with
+
+    @property
+    def differences(self) -> dict[str, list[float | None]]:
+        """Nats a token more than the best model's, by model."""
+        base = self.nats[self.best]
+        return {
+            name: [None if a is None or b is None else a - b for a, b in zip(row, base, strict=True)]
+            for name, row in self.nats.items()
+            if name != self.best
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that a report shows, whatever it is written as."""
+
+    title: str
+    tables: tuple[Table, ...]
+    groupings: tuple[tuple[Grouping, ...], ...]  # a tuple a table
+    charts: tuple[tuple[str, str], ...]  # title, SVG
+    results: tuple[Result, ...]
+
+
+def make_report(
+    title: str,
+    results: Sequence[Result],
+    *,
+    published: Sequence[Published] = (),
+    logs: Sequence[Path] = (),
+    dataset: Dataset | None = None,
+) -> Report:
+    """Bring together what a report shows.
+
+    Args:
+        title: Of the report.
+        results: In the order in which they were measured.
+        published: What papers say, for their columns.
+        logs: Folders of training runs, beside those that results name.
+        dataset: Whose words' frequencies are drawn.
+
+    Raises:
+        BuilderError: A log that was asked for is missing or not of the format.
+    """
+    tables = tuple(tables_of(results, published))
+    runs = {one.recipe: _points(one.curve) for result in results for one in result.trained}
+    runs.update({name: _points(_logged(path)) for name, path in _short_names(logs).items()})
+    charts = [("Training", _training_chart(runs)), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
+    return Report(
+        title=title,
+        tables=tables,
+        groupings=tuple(groupings_of(table) for table in tables),
+        charts=tuple((name, chart) for name, chart in charts if chart),
+        results=tuple(results),
+    )
+
+
+def groupings_of(table: Table) -> tuple[Grouping, ...]:
+    """The groups of the words of a table's last part, for the rows that told them; the best model first."""
+    split = table.splits[-1]
+    told = [row for row in table.rows if split in row.results and row.results[split].groups]
+    rows = sorted(
+        (row for row in told if not row.is_broken),  # the numbers of the others mean nothing
+        key=lambda row: row.results[split].total.score.perplexity,
+    )
+    return tuple(
+        grouping
+        for by in GROUPINGS
+        if (grouping := _grouping(by, {row.model: row.results[split] for row in rows[:DRAWN]})) is not None
+    )
+
+
+def _grouping(by: str, results: Mapping[str, Result]) -> Grouping | None:
+    labels: dict[str, int] = {}
+    for result in results.values():
+        labels.update({group.label: group.tokens for group in result.groups if group.by == by})
+    if not labels:
+        return None
+    nats = {}
+    for name, result in results.items():
+        means = {
+            group.label: group.nats / group.tokens
+            for group in result.groups
+            if group.by == by and group.tokens
+        }
+        nats[name] = tuple(means.get(label) for label in labels)
+    return Grouping(
+        by=by,
+        about=GROUPINGS[by],
+        labels=tuple(labels),
+        tokens=tuple(labels.values()),
+        nats=nats,
+        best=next(iter(results)),
+    )
+
+
+def grouping_chart(grouping: Grouping) -> str:
+    """Bars of how much worse other models are than the best one, group by group; "" if there is no other."""
+    return bar_chart(
+        f"by {grouping.by}",
+        grouping.labels,
+        grouping.differences,
+        y_label="nats a token more than the best",
+    )
+
+
+def _logged(run: Path) -> tuple[Epoch, ...]:
+    """The epochs of a run whose log was asked for."""
+    curve = read_curve(run)
+    if not curve:
+        raise BuilderError(f"{run / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
+    return curve
+
+
+def _points(curve: Sequence[Epoch]) -> Points:
+    return [(float(line.epoch), line.valid_perplexity) for line in curve if line.valid_perplexity is not None]
+
+
+def _training_chart(runs: Mapping[str, Points]) -> str:
+    curves = {name: points for name, points in runs.items() if points}
+    return line_chart(
+        "perplexity on valid by epoch", curves, x_label="epoch", y_label="perplexity on valid", log_y=True
+    )
+
+
+def _short_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """By the last part of each path, or the whole where two are the same."""
+    counts = Counter(path.name for path in paths)
+    return {path.name if counts[path.name] == 1 else str(path): path for path in paths}
+
+
+def _zipf_chart(dataset: Dataset | None) -> str:
+    if dataset is None:
+        return ""
+    curves = {}
+    for split, path in dataset.files.items():
+        frequencies = rank_frequencies(split, Counter(read_tokens(path)))
+        curves[split] = [(float(r), float(frequencies[r - 1])) for r in spaced_ranks(len(frequencies))]
+        if dataset.layout == "file":
+            break
+    return line_chart(
+        f"occurrences of words by rank in {dataset.name}",
+        curves,
+        x_label="rank of the word",
+        y_label="occurrences",
+        log_x=True,
+        log_y=True,
+    )

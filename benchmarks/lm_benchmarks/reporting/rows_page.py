@@ -1,0 +1,201 @@
+"""The table of all rows as a page: published, measured at a small size, measured at the published size.
+
+A number that nobody measured is not there: the cell says `not yet`, or a dash where there is no such size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from lm_benchmarks.measuring.first_updates import FirstUpdates, read_first_updates
+from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records.trained import Trained
+from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
+from lm_benchmarks.reporting.published import PUBLISHED
+from lm_benchmarks.reporting.rows import ROWS, TableRow
+from lm_benchmarks.reporting.tables import SAME, Published, decimals, is_papers
+
+DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
+FILES: Final = {  # the official ones, as signatures tell them
+    "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
+    "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
+}
+NOT_YET, NO_SUCH = "not yet", "–"
+SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
+BEGAN: Final = "first-updates.jsonl"
+HEAD: Final = """# All rows
+
+This page is written from the records in [`benchmarks/results`](../benchmarks/results) by
+`lm-benchmarks rows benchmarks/results --out docs/rows.md`; a test fails when it is stale. Which preset is
+which row, [`rows.py`](../benchmarks/lm_benchmarks/reporting/rows.py) says.
+
+Perplexities are of words with one `<eos>` a line, valid / test, on the official files, in one pass over the
+text. *Small size* is what two processor cores train in minutes or hours: compare small sizes with each other
+after as many epochs of train, not with published numbers. *Full size* is the published size, trained as
+published, to the end. *First updates* only show that the full size can be trained: mean loss in nats a token
+of the first and of the last ten updates, parameters, updates, seconds (some on a machine that others kept
+busy). A dash: there is no such number, or we have no such size.
+"""
+Key = tuple[str, str]  # dataset and recipe
+
+
+def read_records(folder: Path) -> tuple[list[Result], list[FirstUpdates]]:
+    """The results of each dataset in a folder, and the first updates; a file that is missing holds none."""
+    files = [folder / f"{data}.jsonl" for data in DATASETS]
+    results = [result for path in files if path.is_file() for result in read_results(path)]
+    return results, read_first_updates(folder / BEGAN) if (folder / BEGAN).is_file() else []
+
+
+def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
+    """The page, in Markdown.
+
+    Args:
+        results: Of a model measured twice on a part, the last one counts.
+        began: Of a recipe that began twice, the last one counts.
+    """
+    measured: dict[Key, dict[str, Result]] = {}
+    for result in results:
+        if data := _data(result):
+            measured.setdefault((data, result.recipe), {})[result.signature["split"]] = result
+    begun = {(one.trained.data, one.trained.recipe): one for one in began}
+    parts = [HEAD]
+    for data, name in DATASETS.items():
+        rows = _rows_on(data, measured)
+        parts += [f"## {name}\n", _table(data, rows, measured, begun)]
+        parts += ["What published numbers hide:\n", _bullets(_notes(data, rows))]
+    parts += ["## How each was measured\n", _bullets(_made(measured, begun))]
+    return "\n".join(parts)
+
+
+def _data(result: Result) -> str:
+    """The dataset of a result that is counted as papers do, on the official files; else ""."""
+    data, _, file = result.signature["data"].rpartition("+")
+    kind = {name: result.signature[name] for name in SAME}
+    official = FILES.get(data, {}).get(result.signature["split"]) == file
+    return data if official and result.recipe and is_papers(data, kind) else ""
+
+
+def _published(data: str) -> dict[str, Published]:
+    return {row.model: row for row in PUBLISHED if row.data == data}
+
+
+def _rows_on(data: str, measured: Mapping[Key, object]) -> list[TableRow]:
+    """The rows that belong to a dataset: published on it, or measured, or published nowhere."""
+    anywhere = {row.model for row in PUBLISHED}
+    return [
+        row
+        for row in ROWS
+        if row.name in _published(data)
+        or row.name not in anywhere
+        or any((data, recipe) in measured for recipe in (row.small, row.full_recipe(data)) if recipe)
+    ]
+
+
+def _table(
+    data: str,
+    rows: Sequence[TableRow],
+    measured: Mapping[Key, Mapping[str, Result]],
+    begun: Mapping[Key, FirstUpdates],
+) -> str:
+    published = _published(data)
+    head = ["model", "published", "small size", "full size", "first updates of the full size"]
+    lines = []
+    for row in rows:
+        full = row.full_recipe(data)
+        at_full = {s: one for s, one in measured.get((data, full), {}).items() if one.as_presets}
+        paper = published[row.name].perplexities if row.name in published else {}
+        said = [decimals(paper.get(split)) or NO_SUCH for split in ("valid", "test")]
+        lines.append(
+            [
+                row.name,
+                _pair(said) if paper else NO_SUCH,
+                NO_SUCH if row.one_size else _measured(measured.get((data, row.small), {}), row.small),
+                _measured(at_full, full),
+                NO_SUCH if row.one_size else _begun(begun.get((data, _trained_part(full))), full),
+            ]
+        )
+    return markdown_table(head, lines) + "\n"
+
+
+def _trained_part(recipe: str) -> str:
+    """What of a recipe is trained: what is around it has nothing to train."""
+    kinds = recipe.removeprefix("mix:").removeprefix("mc:").removeprefix("cache:")
+    return kinds.split(",")[0]
+
+
+def _measured(results: Mapping[str, Result], recipe: str) -> str:
+    if not recipe:
+        return NO_SUCH
+    if not results:
+        return NOT_YET
+    broken = any(result.broken for result in results.values())
+    values = [METRICS["perplexity"].of(results[s].total) if s in results else None for s in ("valid", "test")]
+    numbers = _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values])
+    epochs = max((one.epochs for result in results.values() for one in result.trained), default=0)
+    return (
+        numbers + (f" ({epochs} epoch{'s' * (epochs > 1)})" if epochs else "") + (" BROKEN" if broken else "")
+    )
+
+
+def _begun(found: FirstUpdates | None, recipe: str) -> str:
+    if not recipe:
+        return NO_SUCH
+    if found is None:
+        return NOT_YET
+    return (
+        f"{found.first_loss:.2f} to {found.last_loss:.2f}; {found.parameters / 1e6:.1f} M,"
+        f" {len(found.losses)} updates, {found.seconds:,.0f} s"
+    )
+
+
+def _pair(cells: Sequence[str]) -> str:
+    return " / ".join(cells)
+
+
+def _notes(data: str, rows: Sequence[TableRow]) -> list[str]:
+    published = _published(data)
+    found = [published[row.name] for row in rows if row.name in published]
+    return [_note(row) for row in found]
+
+
+def _note(row: Published) -> str:
+    count = f"{row.parameters} parameters" if row.parameters else ""
+    said = [part.rstrip(".") for part in (row.source, count, row.note) if part]
+    return f"{row.model}: {'. '.join(said)}."
+
+
+def _made(measured: Mapping[Key, Mapping[str, Result]], begun: Mapping[Key, FirstUpdates]) -> list[str]:
+    """What each number is of, and what makes it again."""
+    lines = []
+    for (data, recipe), results in measured.items():
+        last = list(results.values())[-1]
+        count = "" if last.parameters is None else f" {last.parameters:,} parameters."
+        how = " ".join(_trained(one) for one in last.trained)
+        facts = [f"{key} {last.signature.get(key)}" for key in SHOWN if last.signature.get(key)]
+        put = f" ({', '.join(facts)})" if facts else ""
+        lines.append(
+            f"{recipe} on {data}{put}:{count} {how} Measured by {last.command} in"
+            f" {sum(one.seconds for one in results.values()):,.0f} s on {last.device}.".replace("  ", " ")
+        )
+    for (data, recipe), found in begun.items():
+        lines.append(
+            f"First updates of {recipe} on {data}: {found.trained.command}; {found.tokens:,} tokens,"
+            f" on {found.device}."
+        )
+    return lines
+
+
+def _trained(one: Trained) -> str:
+    tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
+    seconds = "" if one.seconds is None else f", {one.seconds:,.0f} s"
+    return (
+        f"{one.recipe} was trained by {one.command}: {one.epochs} epochs, {one.updates:,} updates{tokens}"
+        f"{seconds}, seed {one.training.get('seed', 'unknown')}."
+    )
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown_cell(line)}" for line in lines) + "\n"

@@ -1,0 +1,247 @@
+"""Results side by side: the rows of a table, whatever it is printed as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from lm_benchmarks.measuring.compare import compare, why_unlike
+from lm_benchmarks.measuring.passages import CONVENTIONS, PAPER
+from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.result import Result
+from lm_benchmarks.reporting.rows import published_name
+from ps_models.data.dataset import SPLITS
+
+SAME: Final = ("convention", "text", "context", "vocabulary")  # of all results of a table, beside the data
+OFFICIAL: Final = {  # dataset: the vocabulary of its official files; papers' numbers are of no other data
+    "ptb": "10000+c90c83b1",
+    "wikitext-2": "33278+b81ddd49",
+}
+MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
+BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a paper says of a model on a dataset."""
+
+    model: str
+    data: str  # the name of the dataset's folder: ptb, wikitext-2, …
+    perplexities: Mapping[str, float]  # by split
+    parameters: str = ""
+    source: str = ""  # a citation
+    note: str = ""  # what the number hides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A model in a table."""
+
+    model: str
+    parameters: str = ""
+    published: Mapping[str, float] = field(default_factory=dict)  # by split
+    results: Mapping[str, Result] = field(default_factory=dict)
+    difference: str = ""  # from the best one of the table, with its interval
+    source_model: str = ""  # as the paper's row is called
+    source: str = ""
+    note: str = ""
+
+    @property
+    def laws(self) -> str:
+        """Whether the model keeps the laws: `kept`, what is broken, or that nobody looked.
+
+        The words of an open vocabulary sum to less than one: its perplexity by words is an upper bound.
+        """
+        tried = [result for result in self.results.values() if result.checks is not None]
+        broken = sorted({law for result in tried for law in result.broken})
+        if broken:
+            return f"BROKEN: {', '.join(broken)}"
+        if not self.results:
+            return ""
+        opened = any(result.signature.get("words") == "open" for result in self.results.values())
+        return ("kept" if tried else "not tried") + ("; open vocabulary" if opened else "")
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the number means nothing."""
+        return any(result.broken for result in self.results.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Results that can be compared: one dataset, one convention, one vocabulary."""
+
+    data: str
+    kind: Mapping[str, str]  # what all results have in common: fields of signatures
+    metric: str
+    bytes_metric: str
+    splits: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def caption(self) -> str:
+        """What the numbers are and what they are divided by."""
+        metric = METRICS[self.metric]
+        bits = METRICS[self.bytes_metric]
+        common = ", ".join(f"{key} {value}" for key, value in self.kind.items())
+        return (
+            f"{self.data}: {metric.label} = exp({metric.numerator} / {metric.denominator});"
+            f" {bits.label} = {bits.numerator} / {bits.denominator}. {common}."
+        )
+
+
+def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
+    """A table for each dataset and convention; of a model measured twice, the last one counts.
+
+    Rows that break laws come last, whatever their numbers.
+    """
+    found: dict[tuple[str, ...], dict[tuple[str, str], dict[str, Result]]] = {}
+    for result in results:
+        signature = result.signature
+        key = (signature["data"].rpartition("+")[0], *(signature[name] for name in SAME))
+        models = found.setdefault(key, {})
+        models.setdefault((result.model, signature["model"]), {})[signature["split"]] = result
+    return [_table(key, models, published) for key, models in found.items()]
+
+
+def _table(
+    key: tuple[str, ...],
+    models: Mapping[tuple[str, str], Mapping[str, Result]],
+    published: Sequence[Published],
+) -> Table:
+    data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
+    known = {_plain(row.model): row for row in published if row.data == data and is_papers(data, kind)}
+    metric = MAIN.get(kind["convention"], "perplexity")
+    rows = []
+    for (name, _), results in models.items():
+        first = next(iter(results.values()))
+        own = published_name(first.recipe, data) if first.as_presets else ""
+        paper = known.get(_plain(own if first.recipe else name))
+        rows.append(_measured(name, results, paper))
+    measured = {row.source_model for row in rows}
+    rows += [_reported(row) for row in known.values() if row.model not in measured]
+    found = {split for row in rows for split in (*row.results, *row.published)}
+    splits = tuple(sorted(found, key=lambda split: (*SPLITS, split).index(split)))
+    last = splits[-1]
+    ordered = sorted(rows, key=lambda row: _order(row, last, metric))
+    return Table(
+        data=data,
+        kind=kind,
+        metric=metric,
+        bytes_metric=BYTES.get(kind["convention"], "bits-per-byte"),
+        splits=splits,
+        rows=tuple(_with_difference(row, ordered, last, metric) for row in ordered),
+    )
+
+
+def is_papers(data: str, kind: Mapping[str, str]) -> bool:
+    """Whether results are counted as papers do, on the official files."""
+    papers = {"convention": PAPER, "text": "tokens", "context": "carried"}
+    return kind == papers | {"vocabulary": OFFICIAL.get(data)}
+
+
+def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> Row:
+    counts = {result.parameters for result in results.values()}
+    count = next(iter(counts)) if len(counts) == 1 else None
+    return Row(
+        model=name,
+        parameters=f"{count:,}" if count is not None else paper.parameters if paper else "",
+        published=paper.perplexities if paper else {},
+        results=results,
+        source_model=paper.model if paper else "",
+        source=paper.source if paper else "",
+        note=paper.note if paper else "",
+    )
+
+
+def _reported(paper: Published) -> Row:
+    return Row(
+        model=paper.model,
+        parameters=paper.parameters,
+        published=paper.perplexities,
+        source_model=paper.model,
+        source=paper.source,
+        note=paper.note,
+    )
+
+
+def value_of(row: Row, split: str, metric: str) -> float | None:
+    """A measured number of a row."""
+    result = row.results.get(split)
+    return None if result is None else METRICS[metric].of(result.total)
+
+
+def _order(row: Row, split: str, metric: str) -> tuple[bool, float, str]:
+    """The worst first, as in the paper; what breaks laws at the end."""
+    value = value_of(row, split, metric)
+    if value is None:
+        value = row.published.get(split, float("inf"))
+    return row.is_broken, -value, row.model
+
+
+def _with_difference(row: Row, rows: Sequence[Row], split: str, metric: str) -> Row:
+    honest = [other for other in rows if split in other.results and not other.is_broken]
+    if split not in row.results or not honest:
+        return row
+    best = min(honest, key=lambda other: value_of(other, split, metric) or float("inf"))
+    if best is row:
+        return replace(row, difference="best")
+    if why_unlike(best.results[split], row.results[split]):
+        return row
+    found = compare(best.results[split], row.results[split], metric=metric)
+    interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
+    return replace(row, difference=f"{found.difference:+.2f}{interval}")
+
+
+def _plain(name: str) -> str:
+    """A model's name without what people write differently.
+
+    >>> _plain("KN-5 + cache") == _plain("KN5+cache")
+    True
+    """
+    return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def columns(table: Table) -> list[str]:
+    """The heads of a table's columns."""
+    published = [f"published {split}" for split in table.splits] if has_published(table) else []
+    label = METRICS[table.metric].label
+    return [
+        "model",
+        "parameters",
+        *published,
+        *(f"{label} {split}" for split in table.splits),
+        f"difference from the best, {table.splits[-1]} [95 %]",
+        f"{METRICS[table.bytes_metric].label} {table.splits[-1]}",
+        "laws",
+    ]
+
+
+def cells(table: Table, row: Row) -> list[str]:
+    """A row's cells, as text, in the order of `columns`."""
+    published = [decimals(row.published.get(split)) for split in table.splits] if has_published(table) else []
+    bits = value_of(row, table.splits[-1], table.bytes_metric)
+    return [
+        row.model,
+        row.parameters,
+        *published,
+        *(_two(value_of(row, split, table.metric)) for split in table.splits),
+        row.difference,
+        "" if bits is None else f"{bits:.4f}",
+        row.laws,
+    ]
+
+
+def has_published(table: Table) -> bool:
+    """Whether a paper says something of any row."""
+    return any(row.published for row in table.rows)
+
+
+def decimals(value: float | None) -> str:
+    """A published number with the digits that papers print: one, or two where there are."""
+    return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
+
+
+def _two(value: float | None) -> str:
+    return "" if value is None else f"{value:,.2f}"

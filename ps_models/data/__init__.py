@@ -1,0 +1,1 @@
+"""A dataset as a language model reads it."""

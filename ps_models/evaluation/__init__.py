@@ -1,0 +1,1 @@
+"""Evaluation: how well a model predicts a text, and text that it generates."""

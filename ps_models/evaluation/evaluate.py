@@ -1,0 +1,132 @@
+"""How well a model predicts a text: every token once, whatever the size of chunks or batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.data.dataset import Text
+from ps_models.evaluation.score import Score
+from ps_models.language_model import LanguageModel, State
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import Progress, no_progress
+
+CONTEXTS = ("carried", "article")  # what came before an article: all articles before it, or nothing
+CHUNK = 256  # tokens at once; bounds memory (chunk x vocabulary) and decides nothing else
+
+
+def evaluate(
+    model: LanguageModel[State],
+    texts: Iterable[Text],
+    *,
+    context: str = "carried",
+    chunk: int = CHUNK,
+    batch: int = 16,
+    device: torch.device | str = "cpu",
+    progress: Progress = no_progress,
+    total: int | None = None,
+) -> list[Score]:
+    """The scores of texts, in order; their sum is that of the whole.
+
+    Args:
+        model: Is used in evaluation mode and given back as it was.
+        texts: The articles.
+        context: `carried`: one pass over all, as the paper; `article`: each begins anew.
+        chunk: Tokens at once. It does not change the number.
+        batch: Articles at once where each begins anew. It does not change the number.
+        device: Where the model is.
+        progress: Told how many tokens are done.
+        total: Tokens in all, for the progress.
+    """
+    scores, done = [], 0
+    for text, nats in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
+        scores.append(Score(float(nats.sum()), len(nats), text.bytes))
+        done += len(nats)
+        progress("evaluate", done, total, f"perplexity {sum(scores, Score()).perplexity:.2f}")
+    return scores
+
+
+def token_nats(
+    model: LanguageModel[State],
+    texts: Iterable[Text],
+    *,
+    context: str = "carried",
+    chunk: int = CHUNK,
+    batch: int = 16,
+    device: torch.device | str = "cpu",
+) -> Iterator[tuple[Text, Tensor]]:
+    """Each text with -log p of each of its tokens, in float64 on the CPU.
+
+    Raises:
+        BuilderError: `context` is none of CONTEXTS.
+    """
+    if context not in CONTEXTS:
+        raise BuilderError(f"context {context!r}; expected {' or '.join(CONTEXTS)}")
+    with evaluating(model):
+        if context == "carried":
+            yield from _carried(model, texts, chunk, device)
+        else:
+            yield from _apart(model, texts, chunk, batch, device)
+
+
+@contextmanager
+def evaluating(model: object) -> Iterator[None]:
+    """Without gradients and dropout; afterwards the model is in the mode that it was in."""
+    training = isinstance(model, nn.Module) and model.training
+    if isinstance(model, nn.Module):
+        model.eval()
+    try:
+        yield
+    finally:
+        if isinstance(model, nn.Module):
+            model.train(training)
+
+
+def _carried(
+    model: LanguageModel[State], texts: Iterable[Text], chunk: int, device: torch.device | str
+) -> Iterator[tuple[Text, Tensor]]:
+    state = model.initial_state(1)
+    for text in texts:
+        parts = []
+        with torch.no_grad():
+            for tokens in torch.split(text.tokens, chunk):
+                log_probs, state = model(tokens[None].to(device), state)
+                parts.append(-log_probs[0].double().cpu())
+        yield text, torch.cat(parts)
+
+
+def _apart(
+    model: LanguageModel[State], texts: Iterable[Text], chunk: int, batch: int, device: torch.device | str
+) -> Iterator[tuple[Text, Tensor]]:
+    remaining = iter(texts)
+    while group := list(islice(remaining, batch)):
+        with torch.no_grad():
+            rows = _padded(model, group, chunk, device)
+        yield from ((text, row[: len(text.tokens)]) for text, row in zip(group, rows, strict=True))
+
+
+def _padded(
+    model: LanguageModel[State], group: Sequence[Text], chunk: int, device: torch.device | str
+) -> Tensor:
+    """-log p of texts side by side; what stands past the end of a shorter one means nothing."""
+    tokens = torch.nn.utils.rnn.pad_sequence([text.tokens for text in group], batch_first=True)
+    state = model.initial_state(len(group))
+    parts = []
+    for columns in torch.split(tokens, chunk, dim=1):
+        log_probs, state = model(columns.to(device), state)
+        parts.append(-log_probs.double().cpu())
+    return torch.cat(parts, dim=1)
+
+
+def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "cpu") -> Any:  # noqa: ANN401 - each model has its own state
+    """The state of a model after it has read a text from its start, of one row."""
+    with evaluating(model), torch.no_grad():
+        state = model.initial_state(1)  # type: ignore[operator]
+        for chunk in torch.split(tokens, CHUNK) if len(tokens) else ():
+            _, state = model(chunk[None].to(device), state)
+    return state

@@ -1,0 +1,61 @@
+"""Text that a model makes up, a word at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from ps_models.evaluation.evaluate import evaluating
+from ps_models.language_model import Generative, State
+from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.errors import BuilderError
+
+
+def generate(
+    model: Generative[State],
+    vocabulary: Vocabulary,
+    *,
+    generator: torch.Generator,
+    prompt: Sequence[str] = (),
+    words: int = 100,
+    temperature: float = 1.0,
+    unknown: bool = True,
+    device: torch.device | str = "cpu",
+) -> Iterator[str]:
+    """Words drawn one after the other from what the model says comes next.
+
+    Args:
+        model: What says it.
+        vocabulary: Its words.
+        generator: Draws, on the CPU: the same seed gives the same words.
+        prompt: Tokens that come before.
+        words: How many are drawn.
+        temperature: 1: as the model says; lower: the likely ones even more; 0: always the likeliest.
+        unknown: Whether `<unk>` may be drawn.
+        device: Where the model is.
+
+    Raises:
+        BuilderError: The temperature is negative or no number.
+    """
+    if not 0 <= temperature < math.inf:
+        raise BuilderError(f"temperature {temperature}; expected 0 or more, and finite")
+    with evaluating(model), torch.no_grad():
+        state = model.initial_state(1)
+        if prompt:
+            _, state = model(torch.tensor([vocabulary.encode(prompt)], device=device), state)
+        for _ in range(words):
+            log_probs = model.next_log_probs(state)[0].double().cpu()
+            if not unknown:
+                log_probs[vocabulary.ids[UNK]] = -torch.inf
+            word = _draw(log_probs, temperature, generator)
+            yield vocabulary.tokens[word]
+            _, state = model(torch.tensor([[word]], device=device), state)
+
+
+def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
+    if temperature == 0:
+        return int(log_probs.argmax())
+    below = log_probs - log_probs.max()  # else a low temperature makes all of them infinite
+    return int(torch.multinomial((below / temperature).softmax(dim=-1), 1, generator=generator))

@@ -1,0 +1,1 @@
+"""How a model came to its predictions."""

@@ -1,0 +1,159 @@
+"""The paper's analysis: what a pointer gains by word frequency, when it is used, how far back it points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from ps_models.evaluation.evaluate import evaluating
+from ps_models.models.pointer_sentinel import PointerSentinelLSTM
+from wikitext_builder.errors import BuilderError
+
+CHUNK = 64  # predictions at once, (chunk x window) numbers each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """Words of like frequency in train, and how two models predict them."""
+
+    least: int  # of its words' counts in train
+    most: int
+    types: int
+    tokens: int  # in the text that was predicted
+    difference: float | None  # mean nats of the second model minus the first: negative, the second is better
+    gate: float | None  # mean share of the softmax in the second; None where it has no pointer, or no token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointing:
+    """What a pointer did at each token of a text."""
+
+    gates: Tensor  # float64, (time,): the share of the softmax
+    back: Tensor  # float64, (window,): attention, summed, to the word 1, 2, … back
+    right: Tensor  # float64, (window,): the part of it that fell on the word that came
+
+    @property
+    def half(self) -> int:
+        """How far back half of the attention is."""
+        shares = self.back.cumsum(0) / self.back.sum()
+        return int((shares < 0.5).sum()) + 1
+
+
+def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
+    """The bucket of each word, 0 for the most frequent ones.
+
+    Args:
+        counts: Of each word in train.
+        number: Of buckets.
+        equal: `types`: as many words in each, as the paper's figure; `tokens`: as much of train in each.
+
+    Raises:
+        BuilderError: There are more buckets than words, or `equal` is none of the two.
+    """
+    if not 1 <= number <= len(counts) or equal not in ("types", "tokens"):
+        raise BuilderError(
+            f"{number} buckets of equal {equal}; expected 1 to {len(counts)}, of types or tokens"
+        )
+    order = torch.sort(counts, descending=True, stable=True).indices
+    if equal == "types":
+        places = torch.arange(len(counts)) * number // len(counts)
+    else:
+        before = counts[order].double().cumsum(0) - counts[order]
+        places = (before * number / counts.sum()).long().clamp(max=number - 1)
+    return torch.empty_like(order).scatter_(0, order, places)
+
+
+def compare_by_frequency(
+    tokens: Tensor,
+    first: Tensor,
+    second: Tensor,
+    counts: Tensor,
+    *,
+    number: int = 10,
+    equal: str = "types",
+    gates: Tensor | None = None,
+) -> list[Bucket]:
+    """How two models predict words, by their frequency, the most frequent first.
+
+    Args:
+        tokens: The text, (time,).
+        first: -log p of each token by the first model.
+        second: The same by the second.
+        counts: Of each word in train.
+        number: Of buckets.
+        equal: See `buckets_of`.
+        gates: The share of the softmax at each token, of the second model, if it has a pointer.
+    """
+    bucket_of_word = buckets_of(counts, number, equal=equal)
+    bucket_of_token = bucket_of_word[tokens]
+    result = []
+    for bucket in range(number):
+        words, here = bucket_of_word == bucket, bucket_of_token == bucket
+        seen = int(here.sum())
+        own = counts[words]
+        result.append(
+            Bucket(
+                least=int(own.min()) if len(own) else 0,
+                most=int(own.max()) if len(own) else 0,
+                types=int(words.sum()),
+                tokens=seen,
+                difference=float((second - first)[here].mean()) if seen else None,
+                gate=float(gates[here].mean()) if seen and gates is not None else None,
+            )
+        )
+    return result
+
+
+def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu") -> Pointing | None:
+    """What the pointer of a model does over a text; None where it has none."""
+    if not isinstance(model, PointerSentinelLSTM):
+        return None
+    window = model.config.window
+    gates, back, right = [], torch.zeros(window).double(), torch.zeros(window).double()
+    with evaluating(model), torch.no_grad():
+        state = model.initial_state(1)
+        for chunk in torch.split(tokens.to(device), CHUNK):
+            found, state = model.inspect(chunk[None], state)
+            attention = found.attention_BTW[0].double().cpu().flip(-1)
+            hits = (found.words_BTW[0] == chunk[:, None]).cpu().flip(-1)
+            gates.append(found.gate_BT[0].double().cpu())
+            back += attention.sum(0)
+            right += (attention * hits).sum(0)
+    return Pointing(gates=torch.cat(gates), back=back, right=right)
+
+
+def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None) -> None:
+    """Draw the comparison: differences by bucket, and of a pointer its gate and how far back it points."""
+    figure = Figure(figsize=(9 if pointer is not None else 5, 3.2), layout="constrained")
+    columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
+    _bars(columns[0], buckets, [bucket.difference for bucket in buckets])
+    columns[0].set_ylabel("nats, second minus first")
+    columns[0].axhline(0, color="black", linewidth=0.5)
+    if pointer is not None:
+        _bars(columns[1], buckets, [bucket.gate for bucket in buckets])
+        columns[1].set_ylabel("gate g: share of the vocabulary")
+        columns[1].set_ylim(0, 1)
+        _distances(columns[2], pointer)
+    figure.savefig(path, dpi=200)
+
+
+def _bars(axes: Any, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:  # noqa: ANN401
+    axes.bar(range(len(buckets)), [0.0 if value is None else value for value in values], color="#2a78d6")
+    axes.set_xticks(range(len(buckets)), [f"≥{bucket.least}" for bucket in buckets], rotation=90)
+    axes.set_xlabel("count in train")
+
+
+def _distances(axes: Any, pointer: Pointing) -> None:  # noqa: ANN401
+    total = len(pointer.gates)
+    places = range(1, len(pointer.back) + 1)
+    axes.plot(places, (pointer.back / total).tolist(), label="attention", color="#c26a00")
+    axes.plot(places, (pointer.right / total).tolist(), label="on the right word", color="#2a78d6")
+    axes.set_yscale("log")
+    axes.set_xlabel("words back")
+    axes.legend(frameon=False)

@@ -1,0 +1,1 @@
+"""Training: updates, epochs, optimizers, checkpoints, logs."""

@@ -1,0 +1,232 @@
+"""Checkpoints: one safetensors file with the weights, the vocabulary, and all that a run needs to go on.
+
+The file is written aside and renamed, so that a reader sees the old one or the new one, whole. What a run
+needs (optimizer, generators, position, hidden state) is saved by torch and loaded with `weights_only=True`:
+no pickle from strangers is run. It lies in the same file as bytes, and so never belongs to other weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ps_models.data.dataset import vocabulary_hash
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
+
+FORMAT = "ps-models-1"
+BEST, LAST = "best.safetensors", "last.safetensors"
+WEIGHTS = "model."  # what the names of weights begin with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A model as it was at some point of its training."""
+
+    model: str  # its name in MODELS
+    config: dict[str, Any]  # of the model
+    weights: Mapping[str, Tensor]
+    vocabulary: Vocabulary
+    facts: dict[str, Any] = field(default_factory=dict)  # what else describes it: data, seed, update, …
+    training: dict[str, Any] | None = None  # what a run needs to go on; None in a checkpoint to use only
+    digest: str = ""  # sha256 over the weights, set when it is written
+
+    @property
+    def name(self) -> str:
+        """Model and weights in a word, for a signature."""
+        return f"{self.model}+{self.digest[:8]}"
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """The parameters and buffers of a model by name, those that are shared once."""
+    kept = model.state_dict().keys()
+    named = [*model.named_parameters(), *model.named_buffers()]
+    return {name: tensor.detach() for name, tensor in named if name in kept}
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights into a model.
+
+    Raises:
+        BuilderError: The names or shapes are not this model's.
+    """
+    own = weights_of(model)
+    expected = {name: tuple(tensor.shape) for name, tensor in own.items()}
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if found != expected:
+        differing = sorted(name for name in found | expected if found.get(name) != expected.get(name))
+        name = differing[0]
+        raise BuilderError(
+            f"the checkpoint's weights are not this model's: {name} has shape {found.get(name)}, expected"
+            f" {expected.get(name)} ({len(differing)} differ); use the version and the model that wrote it"
+        )
+    with torch.no_grad():
+        for name, tensor in weights.items():
+            own[name].copy_(tensor)
+
+
+def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
+    """Write a checkpoint, whole or not at all; returned with its digest.
+
+    Raises:
+        BuilderError: It cannot be written; the one before is as it was.
+    """
+    digest = _digest(checkpoint.weights)
+    words = "\n".join(checkpoint.vocabulary.tokens).encode()
+    tensors = {WEIGHTS + name: tensor.contiguous().cpu() for name, tensor in checkpoint.weights.items()}
+    tensors["vocabulary"] = _bytes_tensor(words)
+    if checkpoint.training is not None:
+        buffer = io.BytesIO()
+        torch.save(checkpoint.training, buffer)
+        tensors["training"] = _bytes_tensor(buffer.getvalue())
+    header = {
+        "format": FORMAT,
+        "model": checkpoint.model,
+        "config": json.dumps(checkpoint.config, sort_keys=True),
+        "facts": json.dumps(checkpoint.facts, sort_keys=True),
+        "vocabulary_sha256": vocabulary_hash(checkpoint.vocabulary),
+        "digest": digest,
+    }
+    header["check"] = _check(header, tensors)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        save_file(tensors, part, header)
+        part.chmod(0o644)  # safetensors makes it readable by its owner alone
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    except (OSError, SafetensorError) as error:
+        part.unlink(missing_ok=True)
+        raise BuilderError(
+            f"{path}: cannot be written ({error}); make room, then go on with --resume"
+        ) from error
+    return Checkpoint(
+        model=checkpoint.model,
+        config=checkpoint.config,
+        weights=checkpoint.weights,
+        vocabulary=checkpoint.vocabulary,
+        facts=checkpoint.facts,
+        training=checkpoint.training,
+        digest=digest,
+    )
+
+
+def checkpoint_file(path: Path) -> Path:
+    """The file of a checkpoint: itself, or the best (else the last) of a run's folder.
+
+    Raises:
+        BuilderError: There is none.
+    """
+    candidates = [path / BEST, path / LAST] if path.is_dir() else [path]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    raise BuilderError(f"{path}: no checkpoint; expected a file or a folder that `ps-models train` wrote")
+
+
+def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
+    """Read and verify a checkpoint.
+
+    Args:
+        path: The file, or the folder of a run.
+        training: Also what a run needs to go on.
+
+    Raises:
+        BuilderError: It is missing, damaged, or not one of ours.
+    """
+    path = checkpoint_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    except (OSError, SafetensorError) as error:
+        raise _damaged(path, error) from error
+    if header.get("format") != FORMAT:
+        found = header.get("format")
+        raise BuilderError(f"{path}: format {found!r}, expected {FORMAT!r}: not a checkpoint of ps-models")
+    ours = {name: tensor for name, tensor in tensors.items() if name.startswith(WEIGHTS)}
+    weights = {name.removeprefix(WEIGHTS): tensor for name, tensor in ours.items()}
+    if _digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
+        raise _damaged(path, "its sha256 is not the one that it states")
+    try:
+        vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
+        config, facts = _mapping(json.loads(header["config"])), _mapping(json.loads(header["facts"]))
+        if config["vocab_size"] != len(vocabulary):
+            raise _damaged(path, f"{len(vocabulary)} words, but its model is for {config['vocab_size']}")
+        return Checkpoint(
+            model=header["model"],
+            config=config,
+            weights=weights,
+            vocabulary=vocabulary,
+            facts=facts,
+            training=_training(path, tensors) if training else None,
+            digest=header["digest"],
+        )
+    except (KeyError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
+        raise _damaged(path, error) from error
+
+
+def check_vocabulary(checkpoint: Checkpoint, vocabulary: Vocabulary, source: str) -> None:
+    """Refuse a vocabulary that the weights were not trained with.
+
+    Raises:
+        BuilderError: It is another one.
+    """
+    if checkpoint.vocabulary.tokens != vocabulary.tokens:
+        raise BuilderError(
+            f"{source}: its vocabulary ({_described(vocabulary)}) is not the checkpoint's"
+            f" ({_described(checkpoint.vocabulary)}); use the dataset that it was trained on"
+        )
+
+
+def _described(vocabulary: Vocabulary) -> str:
+    return f"{len(vocabulary)} words, sha256 {vocabulary_hash(vocabulary)[:12]}"
+
+
+def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    if "training" not in tensors:
+        raise BuilderError(f"{path}: holds weights only and cannot be gone on from; use {LAST}")
+    buffer = io.BytesIO(tensors["training"].numpy().tobytes())
+    return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"found a {type(value).__name__} where it has names and values")  # noqa: TRY004 - of a file
+    return value
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().contiguous().cpu()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _check(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """sha256 over all but the weights, which have their own."""
+    fields = sorted((key, value) for key, value in header.items() if key != "check")
+    rest = {name: tensor for name, tensor in tensors.items() if not name.startswith(WEIGHTS)}
+    return hashlib.sha256(f"{json.dumps(fields)} {_digest(rest)}".encode()).hexdigest()
+
+
+def _bytes_tensor(content: bytes) -> Tensor:
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
+def _damaged(path: Path, reason: object) -> BuilderError:
+    return BuilderError(f"{path}: not a whole checkpoint ({reason}); train again, or use another checkpoint")

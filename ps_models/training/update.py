@@ -1,0 +1,231 @@
+"""Training by truncated back-propagation: one update, and all that is needed to go on from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
+from ps_models.evaluation.score import Score
+from ps_models.language_model import LanguageModel, Penalised, map_state, tensors_of
+from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
+from ps_models.training.distributed import Processes
+from ps_models.training.optimizers import TrainingConfig, load_optimizer, make_optimizer, scaled_learning_rate
+from wikitext_builder.errors import BuilderError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """Where a run is."""
+
+    update: int = 0  # done since the start
+    chunk: int = 0  # done of this epoch
+    nats: float = 0.0  # of this epoch's targets so far
+    targets: int = 0
+    seconds: float = 0.0  # spent in training, over all sessions
+    losses: tuple[float, ...] = ()  # mean nats a token of valid, an epoch each
+
+    @property
+    def epoch(self) -> int:
+        """Epochs done."""
+        return len(self.losses)
+
+    @property
+    def best_perplexity(self) -> float:
+        """Of valid; infinite before the first epoch has ended."""
+        return Score(min(self.losses, default=math.inf), 1).perplexity
+
+
+class ChunkLoss(nn.Module):
+    """The nats of a chunk's targets, in one forward pass that DistributedDataParallel can wrap."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, chunk: Chunk, state: Any) -> tuple[Tensor, Tensor | float, Any]:  # noqa: ANN401 - each model has its own
+        """Their sum, the model's penalty, and the state where the next chunk begins."""
+        asked = chunk.tokens, state, chunk.scored, chunk.advance
+        if isinstance(self.model, Penalised):
+            nats, penalty, after = self.model.loss_and_penalty(*asked)
+            return chunk.total(nats), penalty, after
+        nats, after = self.model.loss(*asked)  # type: ignore[operator]
+        return chunk.total(nats), 0.0, after
+
+
+class Training:
+    """A run in progress: model, optimizer, hidden state, position."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        rows: Rows,
+        config: TrainingConfig,
+        *,
+        device: torch.device,
+        processes: Processes,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.model, self.config, self.device, self.processes = model, config, device, processes
+        self.batch_size = len(rows)
+        self.rows = rows.of_rank(processes.rank, processes.count).to(device)
+        self.all_rows = rows
+        self.loss = processes.wrapped(ChunkLoss(model))
+        self.optimizer = make_optimizer(model, config)
+        self.position = Position()
+        self.state = self._initial_state()
+        self.scores = cast("LanguageModel[Any]", model)  # what validation calls
+        self.recorded: RecordedUpdates | None = None
+        if recorder is not None:
+            self.recorded = RecordedUpdates(self._step, self.state, recorder)
+            self.state = self.recorded.state
+            self.scores = RecordedScores(self.scores, recorder)
+        # On a CPU a number is there at once; several processes sum theirs at each update.
+        self.waits = processes.count > 1 or (device.type == "cpu" and recorder is None)
+        use_products(config.precision)
+
+    def update(self, chunk: Chunk, targets: int) -> Tensor:
+        """Train on a chunk.
+
+        Args:
+            chunk: This process's rows.
+            targets: In the chunk over all processes.
+
+        Returns:
+            Two numbers, for `read`, on the device and perhaps not computed yet: summed nats of this process's
+            targets, and the norm of the gradient before clipping.
+        """
+        if self.recorded is not None:
+            return self.recorded(chunk, targets, self._constants())
+        numbers, self.state = self._step(chunk, self.state, targets)
+        return numbers
+
+    def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
+        """The numbers of the updates since `position`, each given with its targets; waits for the device.
+
+        Raises:
+            BuilderError: A gradient is no number; what came of it must not be saved.
+        """
+        found = torch.stack([numbers for numbers, _ in updates]).tolist()
+        for index, ((nats, norm), (_, targets)) in enumerate(zip(found, updates, strict=True), 1):
+            if not math.isfinite(norm):
+                loss = nats * self.processes.count / max(1, targets)
+                raise BuilderError(
+                    f"update {self.position.update + index}: the gradient is {norm}, the loss {loss:.3f};"
+                    " train again with a lower learning_rate or clip"
+                )
+        return [(nats, norm) for nats, norm in found]
+
+    def _step(self, chunk: Chunk, state: Any, targets: int) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
+        """One update, without waiting for the device; its numbers, and the state after it."""
+        self.optimizer.zero_grad(set_to_none=True)
+        # Its cache of weights is emptied at its end, so that a replay casts them anew, as an ordinary update.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+            nats, penalty, after = self.loss(chunk, state)
+        divisor = targets if self.config.loss == "token" else self.batch_size
+        # DDP averages over processes: sums are to be multiplied by their count, means are not.
+        (nats * (self.processes.count / divisor) + penalty * (targets / divisor)).backward()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
+        share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
+        with scaled_learning_rate(self.optimizer, share):
+            self.optimizer.step()
+        return torch.stack([nats.detach(), norm]).double(), after
+
+    def _constants(self) -> tuple[object, ...]:
+        """What a recorded step takes as given: the optimizer's options."""
+        groups = self.optimizer.param_groups
+        return tuple(value for group in groups for name, value in group.items() if name != "params")
+
+    def chunks(self) -> Iterator[tuple[Chunk, int]]:
+        """What is left of the epoch, with the number of each chunk's targets over all processes."""
+        config, position, length = self.config, self.position, self.rows.tokens.shape[1]
+        if config.random_strides:
+            ends = random_ends(length, config.stride, seed=config.seed, epoch=position.epoch)
+        else:
+            ends = even_ends(length, config.stride)
+        own, every = (
+            rows.chunks(ends=ends, lookback=config.lookback, start=position.chunk)
+            for rows in (self.rows, self.all_rows)
+        )
+        for chunk, whole in zip(own, every, strict=True):
+            yield chunk, whole.targets
+
+    def next_epoch(self) -> None:
+        """Go back to the start of the text."""
+        self.position = replace(self.position, chunk=0, nats=0.0, targets=0)
+        self._begin(self._initial_state())
+
+    def snapshot(self) -> dict[str, Any]:
+        """All but the weights that a run needs to go on; the same on every process."""
+        own = {
+            "state": [tensor.detach().cpu() for tensor in tensors_of(self.state)],
+            "rng": torch.get_rng_state(),
+        }
+        if self.device.type == "cuda":
+            own["cuda_rng"] = torch.cuda.get_rng_state(self.device)
+        return {
+            "config": asdict(self.config),
+            "position": asdict(self.position),
+            "optimizer": self.optimizer.state_dict(),
+            "processes": self.processes.gathered(own),
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go back to where a snapshot was taken (the weights are loaded apart).
+
+        Raises:
+            BuilderError: It is of a run with other settings.
+        """
+        _same_settings(snapshot["config"], asdict(self.config))
+        if len(snapshot["processes"]) != self.processes.count:
+            raise BuilderError(
+                f"the checkpoint is of a run with {len(snapshot['processes'])} processes, not"
+                f" {self.processes.count}; go on with as many"
+            )
+        own = snapshot["processes"][self.processes.rank]
+        load_optimizer(self.optimizer, snapshot["optimizer"])
+        position = dict(snapshot["position"])
+        self.position = Position(**{**position, "losses": tuple(position["losses"])})
+        saved = iter(own["state"])
+        self._begin(map_state(lambda tensor: next(saved).to(tensor.device), self._initial_state()))
+        torch.set_rng_state(own["rng"])
+        if (
+            self.device.type == "cuda" and "cuda_rng" in own
+        ):  # a run that goes on on another device draws anew
+            torch.cuda.set_rng_state(own["cuda_rng"], self.device)
+
+    def _initial_state(self) -> Any:  # noqa: ANN401 - each model has its own
+        return self.model.initial_state(len(self.rows))  # type: ignore[operator]
+
+    def _begin(self, state: Any) -> None:  # noqa: ANN401 - each model has its own
+        if self.recorded is None:
+            self.state = state
+        else:
+            self.recorded.begin(state)
+
+
+def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """A run may go on for more epochs; all else must be as it was."""
+    saved = asdict(TrainingConfig()) | saved  # what is newer than the run was as by default
+    differing = [
+        name for name in wanted if name not in ("epochs", "patience") and saved[name] != wanted[name]
+    ]
+    if differing:
+        changes = ", ".join(f"{name} {saved.get(name)} → {wanted[name]}" for name in differing)
+        raise BuilderError(
+            f"a run goes on with its own settings, but these were changed: {changes}; use another --out"
+        )
+
+
+def use_products(precision: str) -> None:
+    """Let products of float32 on a GPU be rounded to TF32 only where it is asked for; cuDNN would else do it.
+
+    Not under bf16: what autocast leaves in float32, such as the pointer's scores, is meant to be.
+    """
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"

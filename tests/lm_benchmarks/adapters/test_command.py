@@ -1,0 +1,125 @@
+"""A program on a pipe: a real one, that does right, dies, hangs or prints nonsense."""
+
+import math
+import shlex
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from lm_benchmarks.measuring.check import LAWS, check_model
+from lm_benchmarks.measuring.models import open_model
+
+from ps_models.data.dataset import Text, read_stream
+from ps_models.evaluation.evaluate import token_nats
+from wikitext_builder.errors import BuilderError
+
+UNIFORM = """
+import math, sys
+for line in sys.stdin:
+    if line.strip():
+        print(*[-math.log({size})] * len(line.split()), flush=True)
+"""
+# Mixes the uniform distribution with the words of the text so far, evenly: what it has read matters.
+CACHE = """
+import math, sys
+seen = []
+for line in sys.stdin:
+    if not line.strip():
+        seen = []
+        continue
+    scores = []
+    for word in line.split():
+        cache = seen.count(word) / len(seen) if seen else 1 / {size}
+        scores.append(math.log(0.5 / {size} + 0.5 * cache))
+        seen.append(word)
+    print(*scores, flush=True)
+"""
+
+
+def opened(inputs, program, **options):
+    code = program.format(size=len(inputs.vocabulary))
+    return open_model(f"command:{shlex.join([sys.executable, '-c', code])}", replace(inputs, **options))
+
+
+@pytest.fixture(scope="module")
+def stream(inputs):
+    return read_stream(inputs.dataset, "test", inputs.vocabulary)
+
+
+def scored(model, tokens, **options):
+    return torch.cat([nats for _, nats in token_nats(model.model, [Text(t, 0) for t in tokens], **options)])
+
+
+@pytest.mark.parametrize("program", [UNIFORM, CACHE])
+def test_it_keeps_the_laws(inputs, stream, program):
+    assert check_model(opened(inputs, program), stream[:100]) == dict.fromkeys(LAWS, "")
+
+
+def test_a_long_text_is_read_once(inputs, stream):
+    long = stream.repeat(3)
+    model = opened(inputs, UNIFORM)
+    assert float(scored(model, [long]).mean()) == pytest.approx(math.log(len(inputs.vocabulary)))
+    sent = []
+    send = model.model._process.send
+
+    def noted(line):
+        sent.append(line)
+        send(line)
+
+    model.model._process.send = noted
+    scored(model, [long], chunk=64)
+    assert sent[0] == ""  # the text before has ended
+    assert sum(len(line.split()) for line in sent) == len(long)
+
+
+def test_texts_side_by_side_are_the_texts_alone(inputs, stream):
+    texts = torch.split(stream[:90], 30)
+    model = opened(inputs, CACHE)
+    together = scored(model, texts, context="article", batch=3, chunk=7)
+    assert together.tolist() == pytest.approx(scored(model, texts, context="article", batch=1).tolist())
+    assert together.tolist() != pytest.approx(scored(model, texts).tolist())
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("import sys; sys.exit('no weights found')", "(status 1).*it said: no weights found"),
+        ("import sys; input(); sys.exit(3)", r"ended without an answer \(status 3\)"),
+        ("input(); print('hello', flush=True); input()", "answered 'hello', expected 50 finite"),
+        ("input(); print(-1.0, flush=True); input()", "answered '-1.0', expected 50"),
+        ("n = len(input().split()); print(*['nan'] * n, flush=True); input()", "expected 50 finite"),
+        ("import time; time.sleep(60)", "no answer in 0.5 s; does it flush"),
+        (
+            "out = open(1, 'w', buffering=9999)\nwhile True: print(-1, input(), file=out)",
+            "no answer in 0.5 s",
+        ),
+        ("while True: print('x' * 1000, end='')", "more than 1048576 bytes"),
+    ],
+)
+def test_what_goes_wrong_is_told(inputs, stream, program, message):
+    model = opened(
+        inputs, program.replace("{", "{{").replace("}", "}}"), patience=0.5 if "0.5" in message else 20
+    )
+    begin = time.monotonic()
+    with pytest.raises(BuilderError, match=message):
+        scored(model, [stream[:50]])
+    assert time.monotonic() - begin < 15
+
+
+def test_no_such_program(inputs, stream):
+    model = open_model("command:no-such-program-here", inputs)
+    with pytest.raises(BuilderError, match="No such file"):
+        scored(model, [stream[:5]])
+    for line in ("", "a 'b"):
+        with pytest.raises(BuilderError, match="expected"):
+            open_model(f"command:{line}", inputs)
+
+
+def test_the_program_ends_with_the_model(inputs, stream):
+    model = opened(inputs, UNIFORM)
+    scored(model, [stream[:5]])
+    process = model.model._process._process
+    del model
+    assert process.wait(5) is not None

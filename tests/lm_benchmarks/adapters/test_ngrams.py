@@ -1,0 +1,153 @@
+"""ARPA files by our reader and by KenLM's package, which are two programs with one answer."""
+
+import math
+
+import pytest
+import torch
+from lm_benchmarks.adapters.arpa import ArpaFile
+from lm_benchmarks.measuring.check import LAWS, check_model
+from lm_benchmarks.measuring.models import open_model
+
+from ps_models.data.dataset import Text, read_stream
+from ps_models.evaluation.evaluate import token_nats
+from wikitext_builder.dataset.vocabulary import EOS
+from wikitext_builder.errors import BuilderError
+
+CASES = ["the", "cat", "saw", "dog"]
+
+
+def arpa(words, *, unknown="<unk>", end="</s>", extra="") -> str:
+    """Bigrams that sum to one: after `the`, `cat` has half; all else is backed off evenly."""
+    share = math.log10(1 / (len(words) + 2))
+    unigrams = [unknown, *words]
+    lines = [f"{share:.9f}\t{word}" for word in unigrams if word != "the"]
+    backoff = math.log10(0.5 / (1 - 1 / (len(words) + 2)))
+    return "\n".join(
+        [
+            "\\data\\",
+            f"ngram 1={len(words) + 3}",
+            "ngram 2=1",
+            "",
+            "\\1-grams:",
+            *lines,
+            "-99\t<s>\t0",
+            f"{share:.9f}\t{end}",
+            f"{share:.9f}\tthe\t{backoff:.9f}",
+            "",
+            "\\2-grams:",
+            f"{math.log10(0.5):.9f}\tthe cat",
+            "",
+            f"\\end\\{extra}",
+            "",
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, inputs):
+    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
+    path = tmp_path_factory.mktemp("arpa") / "bigrams.arpa"
+    path.write_text(arpa(words), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def stream(inputs):
+    return read_stream(inputs.dataset, "test", inputs.vocabulary)
+
+
+def scored(opened, tokens):
+    ((_, nats),) = token_nats(opened.model, [Text(tokens, 0)])
+    return nats
+
+
+def test_probabilities_by_hand(path, inputs):
+    model = open_model(f"arpa:{path}", inputs)
+    share = 1 / (len(inputs.vocabulary))  # the words, <unk> and the end
+    backoff = 0.5 / (1 - share)
+    text = torch.tensor(inputs.vocabulary.encode(["the", "cat", "the", "dog", EOS, "cat", "the", EOS, "cat"]))
+    expected = [share, 0.5, share, backoff * share, share, share, share, backoff * share, share]
+    assert scored(model, text).exp().reciprocal().tolist() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["arpa", "kenlm"])
+def test_it_keeps_the_laws_and_sums_to_one(kind, path, inputs, stream):
+    if kind == "kenlm":
+        pytest.importorskip("kenlm", reason="needs the package kenlm")
+    opened = open_model(f"{kind}:{path}", inputs)
+    assert check_model(opened, stream) == dict.fromkeys(LAWS, "")
+    assert opened.facts == {"lines": "apart", "unknown_to_file": 0}
+
+
+def test_our_reader_and_kenlm_agree(path, inputs, stream):
+    pytest.importorskip("kenlm", reason="needs the package kenlm")
+    ours, theirs = (scored(open_model(f"{kind}:{path}", inputs), stream) for kind in ("arpa", "kenlm"))
+    assert ours.tolist() == pytest.approx(theirs.tolist(), abs=1e-5)  # KenLM keeps float32
+
+
+def test_kenlm_itself_says_the_same_of_a_sentence(path, inputs):
+    kenlm = pytest.importorskip("kenlm", reason="needs the package kenlm")
+    text = "the cat saw the dog"
+    tokens = torch.tensor(inputs.vocabulary.encode([*text.split(), EOS]))
+    expected = -math.log(10) * kenlm.Model(str(path)).score(text, bos=True, eos=True)
+    for kind in ("arpa", "kenlm"):
+        assert float(scored(open_model(f"{kind}:{path}", inputs), tokens).sum()) == pytest.approx(
+            expected, 1e-5
+        )
+
+
+def test_a_file_that_knows_eos_reads_one_stream(tmp_path, inputs, stream):
+    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
+    path = tmp_path / "stream.arpa"
+    path.write_text(arpa(words, end=EOS), encoding="utf-8")
+    opened = open_model(f"arpa:{path}", inputs)
+    assert opened.facts["lines"] == "joined"
+    assert check_model(opened, stream) == dict.fromkeys(LAWS, "")
+
+
+def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
+    from dataclasses import replace
+
+    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
+    path = tmp_path / "x.arpa"
+    path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
+    with pytest.raises(BuilderError, match="--unknown-word"):
+        open_model(f"arpa:{path}", inputs)
+    assert open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
+
+
+def test_a_file_of_few_words_is_found_out(tmp_path, inputs, stream):
+    """Each word that the file does not know is given the probability of its <unk>: together too much."""
+    path = tmp_path / "few.arpa"
+    path.write_text(arpa(CASES), encoding="utf-8")
+    opened = open_model(f"arpa:{path}", inputs)
+    assert opened.facts["unknown_to_file"] == len(inputs.vocabulary) - len(CASES) - 2
+    assert check_model(opened, stream)["sum"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text.split("\\end")[0], "not whole"),
+        (lambda text: text.replace("ngram 2=1", "ngram 2=2"), "announced"),
+        (lambda text: text.replace("\tthe cat", "\tthe cat sat on"), "no 2-gram"),
+        (lambda text: text.replace("-99\t", "x\t"), "could not convert"),
+        (lambda text: "", "not whole"),
+        (lambda text: "\ud800", "codec"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, damage, message):
+    path = tmp_path / "x.arpa"
+    path.write_bytes(damage(arpa(CASES)).encode("utf-8", "surrogatepass"))
+    with pytest.raises(BuilderError, match=message):
+        ArpaFile(path)
+
+
+def test_a_missing_or_wrong_file_is_refused(tmp_path, inputs):
+    with pytest.raises(BuilderError, match="No such file"):
+        open_model(f"arpa:{tmp_path / 'none'}", inputs)
+    pytest.importorskip("kenlm", reason="needs the package kenlm")
+    (tmp_path / "wrong").write_text("no n-grams")
+    for name in ("none", "wrong"):
+        with pytest.raises(BuilderError, match="expected an n-gram model of KenLM"):
+            open_model(f"kenlm:{tmp_path / name}", inputs)

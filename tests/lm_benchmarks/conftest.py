@@ -1,0 +1,26 @@
+"""A tiny dataset, and small models: more threads only wait for each other."""
+
+import pytest
+import torch
+from lm_benchmarks.measuring.models import Inputs
+from lm_benchmarks.measuring.passages import vocabulary_of
+
+from ps_models.data.dataset import find_dataset
+from tests.ps_models.tiny import make_dataset
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """About 900 tokens of train in WikiText's layout, three articles of valid and of test."""
+    return make_dataset(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def inputs(data):
+    dataset = find_dataset(data)
+    return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))

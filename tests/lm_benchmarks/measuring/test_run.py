@@ -1,0 +1,148 @@
+"""What is counted when a model is measured: on the official files, and in groups told by hand."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from lm_benchmarks.measuring.groups import GROUPINGS, Scored, groups_of
+from lm_benchmarks.measuring.models import Inputs, Opened, open_model
+from lm_benchmarks.measuring.passages import read_passages, train_counts, vocabulary_of
+from lm_benchmarks.measuring.run import Protocol, measure
+from lm_benchmarks.metrics import METRICS
+
+from ps_models.data.dataset import find_dataset
+from tests.conftest import data as real_data
+from tests.lm_benchmarks.cheats import Uniform
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.tokens.detokenizer import detokenize_line
+
+FIXED: Any = {"clock": lambda: 1.5, "now": lambda: "2026-01-01T00:00:00+00:00"}
+
+
+def inputs_of(folder):
+    dataset = find_dataset(folder)
+    return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "eos", "passages", "unit"),
+    [("wikitext-2", 245_569, 4_358, 60, "article"), ("ptb", 82_430, 3_761, 38, "100-lines")],
+)
+def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, unit):
+    inputs = inputs_of(real_data(name))
+    found = measure(open_model("unigram", inputs), inputs, Protocol(check=False), **FIXED)
+    total = found.total
+    assert (total.tokens, total.eos, len(found.articles)) == (tokens, eos, passages)
+    assert found.signature["passage"] == unit
+    path = inputs.dataset.file("test")
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    assert total.text_bytes == sum(len(detokenize_line(line).encode()) + 1 for line in lines)
+    assert total.bytes == sum(len(line.encode()) + 1 for line in lines)
+    assert total.unknown == Counter(word for line in lines for word in line.split())[UNK]
+    for by in ("frequency", "context", "line"):
+        groups = [group for group in found.groups if group.by == by]
+        assert sum(group.tokens for group in groups) == tokens
+        assert sum(group.nats for group in groups) == pytest.approx(total.nats)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ptb", 141.186), pytest.param("wikitext-2", 220.138, marks=pytest.mark.slow)],
+)
+def test_kn_5_is_what_kenlm_estimates(name, expected):
+    """141.186 and 220.14: lmplz without cut-offs on the same files, measured on 2026-11-20."""
+    inputs = inputs_of(real_data(name))
+    found = measure(open_model("kn-5", inputs), inputs, Protocol(check=False, groups=False), **FIXED)
+    assert found.total.score.perplexity == pytest.approx(expected, abs=0.005)
+
+
+def test_metrics_of_a_uniform_model_are_its_size(inputs):
+    size = len(inputs.vocabulary)
+    opened = Opened(name="u", identity="u", model=Uniform(size), vocabulary=inputs.vocabulary)
+    found = measure(opened, inputs, Protocol(), **FIXED)
+    values = {name: metric.of(found.total) for name, metric in METRICS.items()}
+    for name in ("perplexity", "perplexity-without-eos", "perplexity-known", "piece-perplexity"):
+        assert values[name] == pytest.approx(size)
+    bits = found.total.tokens * math.log2(size)
+    assert values["bits-per-byte"] == pytest.approx(bits / found.total.text_bytes)
+    assert values["lm-eval-word-perplexity"] is None
+    assert found.seconds == 0
+
+
+def test_scores_that_are_no_numbers_are_refused(inputs):
+    class Broken(Uniform):
+        def __call__(self, tokens, state):
+            return torch.full(tokens.shape, float("nan")), state
+
+    opened = Opened(name="nan", identity="n", model=Broken(3), vocabulary=inputs.vocabulary)
+    with pytest.raises(BuilderError, match=r"nan: .* expected a finite log-probability"):
+        measure(opened, inputs, Protocol(check=False), **FIXED)
+
+
+def test_blocks_are_the_whole_file_in_order(tmp_path):
+    (tmp_path / "test.txt").write_text("".join(f" a b {number} \n" for number in range(250)))
+    dataset = find_dataset(tmp_path)
+    vocabulary = vocabulary_of(dataset, "test")
+    unit, passages = read_passages(dataset, "test", vocabulary)
+    assert (unit, [len(passage.text.tokens) for passage in passages]) == ("100-lines", [400, 400, 200])
+    whole = torch.cat([passage.text.tokens for passage in passages])
+    assert vocabulary.decode(whole[:4].tolist()) == ["a", "b", "0", EOS]
+    assert sum(p.text.bytes for p in passages) == sum(len(f"a b {n}\n") for n in range(250))
+    unit, (only,) = read_passages(dataset, "test", vocabulary, context="article")
+    assert unit == "article"
+    assert torch.equal(only.text.tokens, whole)
+    with pytest.raises(BuilderError, match="paper or lm-eval"):
+        read_passages(dataset, "test", vocabulary, convention="mine")
+
+
+WORDS = Vocabulary((UNK, EOS, "the", "cat", "dodo"))
+COUNTS = torch.tensor([50, 20, 1000, 7, 0])
+PASSAGES = [
+    Scored(tokens=[2, 3, 1, 0], nats=[1.0, 2.0, 4.0, 8.0]),
+    Scored(tokens=[2, 4, 2, 1], nats=[16.0, 32.0, 64.0, 128.0]),
+]
+
+
+def sums(groups):
+    return {(group.by, group.label): (group.tokens, group.nats) for group in groups}
+
+
+def test_groups_by_hand():
+    found = sums(groups_of(PASSAGES, WORDS, COUNTS))
+    assert found == {
+        ("frequency", "0"): (1, 32.0),
+        ("frequency", "1-9"): (1, 2.0),
+        ("frequency", "1,000-9,999"): (3, 81.0),
+        ("frequency", "<eos>"): (2, 132.0),
+        ("frequency", "<unk>"): (1, 8.0),
+        ("position", "0"): (2, 17.0),
+        ("position", "1-9"): (6, 238.0),
+        ("context", "0"): (1, 1.0),
+        ("context", "1-9"): (7, 254.0),
+        ("line", "0"): (3, 25.0),  # a passage begins a line
+        ("line", "1-9"): (5, 230.0),
+        ("recency", "1-9"): (2, 80.0),
+        ("recency", "not seen yet"): (3, 35.0),
+    }
+
+
+def test_articles_that_begin_anew_have_seen_nothing():
+    found = sums(groups_of(PASSAGES, WORDS, COUNTS, context="article"))
+    assert found["context", "0"] == (2, 17.0)
+    assert found["recency", "not seen yet"] == (4, 51.0)
+
+
+def test_what_cannot_be_told_is_left_out():
+    found = groups_of(PASSAGES, WORDS, None, articles=False)
+    assert {group.by for group in found} == GROUPINGS.keys() - {"frequency", "position"}
+
+
+def test_counts_are_those_of_train(inputs):
+    counts = train_counts(inputs.dataset, inputs.vocabulary)
+    assert counts is not None
+    text = inputs.dataset.file("train").read_text()
+    assert int(counts[inputs.vocabulary.ids["the"]]) == text.split().count("the")
+    assert int(counts[inputs.vocabulary.ids[EOS]]) == text.count("\n")

@@ -1,0 +1,200 @@
+"""The report in a real Chromium, wide and narrow: text is text, tables sort, nothing is loaded."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from lm_benchmarks.measuring.passages import vocabulary_of
+from lm_benchmarks.metrics import Tally
+from lm_benchmarks.records.result import Group, Result
+from lm_benchmarks.reporting.charts import bar_chart, line_chart
+from lm_benchmarks.reporting.formats import latex, markdown
+from lm_benchmarks.reporting.page import page
+from lm_benchmarks.reporting.report import make_report
+from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
+
+from ps_models.data.dataset import find_dataset, vocabulary_hash
+from ps_models.evaluation.signature import Signature
+from tests.conftest import data
+from tests.ps_models.explain.test_page import browser, opened  # noqa: F401 - fixtures
+
+NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
+
+
+def result(model, nats, split="test", **changes):
+    signature = Signature(
+        data="wikitext-2+1f",
+        split=split,
+        convention="paper",
+        text="tokens",
+        passage="article",
+        context="carried",
+        vocabulary=OFFICIAL["wikitext-2"],
+        words="closed",
+        eos="yes",
+        model=re.sub(r"\W", "-", model, flags=re.ASCII),
+    )
+    tallies = tuple(
+        Tally(nats=nats * tokens, tokens=tokens, text_bytes=5 * tokens, eos=1)
+        for tokens in (800, 1200, 950, 400, 2000, 777)
+    )
+    groups = (
+        Group(by="frequency", label="1-9", tokens=100, nats=nats * 150),
+        Group(by="frequency", label="<unk>", tokens=50, nats=nats * 20),
+    )
+    fields = {"articles": tallies, "groups": groups, "checks": {"sum": "", "future": ""}, **changes}
+    return Result(model=model, signature=signature, parameters=1234567, command="lm-benchmarks run", **fields)
+
+
+RESULTS = [
+    result("KN-5", 5.4),
+    result("KN-5", 5.5, split="valid"),
+    result(NASTY, 4.5),
+    result("cheat", 1.0, checks={"sum": "", "future": f"scores differ {NASTY}"}),
+    result("unchecked", 10.2, checks=None),
+    replace(result("KN-5", 5.39), written="later"),
+]
+PUBLISHED = [
+    Published(model="KN5", data="wikitext-2", perplexities={"test": 220.1}, source="A & B (2016)"),
+    Published(
+        model="Zoneout <LSTM>", data="wikitext-2", perplexities={"test": 100.9, "valid": 108.7}, note="n"
+    ),
+    Published(model="other", data="ptb", perplexities={"test": 1.0}),
+]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    run = tmp_path_factory.mktemp(f"run {'<b>'}")
+    (run / "epochs.csv").write_text(
+        "epoch,updates,train_perplexity,valid_perplexity,training_seconds\n"
+        "1,9,inf,300.5,1\n2,18,250,210.25,2\n3,27,170,180,3\n"
+    )
+    return make_report(f"Title {NASTY}", RESULTS, published=PUBLISHED, logs=[run])
+
+
+def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
+    (table,) = report.tables
+    assert [row.model for row in table.rows] == ["unchecked", "KN-5", "Zoneout <LSTM>", NASTY, "cheat"]
+    rows = {row.model: row for row in table.rows}
+    assert rows["KN-5"].published == {"test": 220.1}
+    assert rows["KN-5"].results["test"].written == "later"  # measured twice: the last one counts
+    assert rows["cheat"].laws == "BROKEN: future"
+    assert rows["unchecked"].laws == "not tried"
+    assert rows[NASTY].laws == "kept"
+    assert rows[NASTY].difference == "best"  # the cheat is none to compare with
+    assert rows["KN-5"].difference.startswith("+")
+    assert table.splits == ("valid", "test")
+
+
+def test_results_of_other_conventions_have_tables_of_their_own():
+    other = RESULTS[0]
+    changed = replace(other, signature=Signature(**{**other.signature, "context": "article"}))
+    assert len(tables_of([other, changed])) == 2
+    assert len(tables_of([other, replace(other, model="x")])) == 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("context", "article"), ("vocabulary", "99+ab")])
+def test_published_numbers_stand_only_beside_those_of_the_official_files(field, value):
+    first = RESULTS[0]
+    changed = replace(first, signature=Signature(**{**first.signature, field: value}))
+    (table,) = tables_of([changed], PUBLISHED)
+    assert [row.published for row in table.rows] == [{}]
+    (table,) = tables_of([first], PUBLISHED)
+    assert len(table.rows) == 2
+
+
+def test_the_official_files_have_the_vocabularies_that_are_said():
+    for name, vocabulary in OFFICIAL.items():
+        found = vocabulary_of(find_dataset(data(name)), "test")
+        assert vocabulary == f"{len(found)}+{vocabulary_hash(found)[:8]}"
+
+
+def test_no_word_becomes_markup(report):
+    text = page(report)
+    assert len(re.findall("<script", text)) == 1
+    assert "<img" not in text
+    assert not re.search(r"(src|href)\s*=\s*[\"']?http", text)
+    assert " style=" not in text
+    assert "default-src &#x27;none&#x27;" in text
+
+
+def test_markdown_has_as_many_cells_in_each_row(report):
+    text = markdown(report)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    counts = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
+    assert set(counts[:7]) == {10}
+    assert "<script" not in text
+    assert "<img" not in text
+
+
+def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
+    text = latex(report)
+    body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 8 for row in body)
+    assert r"\textless{}/script\textgreater{}" in text
+    for line in text.splitlines():
+        if not line.startswith("%"):
+            assert not re.search(r"(?<!\\)[_#%]", line)
+
+
+def test_charts_with_nothing_to_show_are_not_drawn():
+    assert line_chart("t", {}, x_label="x", y_label="y") == ""
+    assert line_chart("t", {"a": [(1.0, float("nan"))]}, x_label="x", y_label="y") == ""
+    assert line_chart("t", {"a": [(0.0, 1.0)]}, x_label="x", y_label="y", log_x=True) == ""
+    assert bar_chart("t", ["a"], {"x": [None]}, y_label="y") == ""
+    assert "circle" in line_chart("t", {"a": [(1.0, 2.0)]}, x_label="x", y_label="y", log_y=True)
+
+
+@pytest.mark.parametrize("width", [1200, 375])
+def test_it_is_read_wide_and_narrow(report, opened, width, tmp_path):  # noqa: F811 - the fixture
+    tab = opened(page(report))
+    tab.set_viewport_size({"width": width, "height": 800})
+    assert tab.title() == f"Title {NASTY}"
+    assert tab.locator("img").count() == 0
+    assert tab.locator("h1").text_content() == f"Title {NASTY}"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    first = tab.locator("tbody th").first.bounding_box()
+    assert 70 < first["width"] < 400
+    shown = tab.locator(".cards tbody tr", has_text="KN-5").locator("td", has_text="244.69").bounding_box()
+    assert 0 <= shown["x"] < shown["x"] + shown["width"] <= width  # the number, without scrolling
+    charts = tab.locator("svg").all()
+    assert len(charts) == 2  # groups of words, and training
+    for chart in charts:
+        box = chart.bounding_box()
+        assert box["width"] > 300
+        assert box["height"] > 150
+    bars = tab.locator("svg rect").all()
+    assert {bar.evaluate("bar => getComputedStyle(bar).fill") for bar in bars} >= {"rgb(0, 114, 178)"}
+    tab.screenshot(path=tmp_path / "page.png", full_page=True)
+
+
+def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):  # noqa: F811 - the fixture
+    tab = opened(page(report))
+    table = tab.locator("table").first
+
+    def column(place):
+        return [row.locator("th, td").nth(place).text_content() for row in table.locator("tbody tr").all()]
+
+    heads = table.locator("thead th")
+    place = [head.text_content() for head in heads.all()].index("perplexity test")
+    heads.nth(place).locator("button").click()
+    shown = [float(cell.replace(",", "")) for cell in column(place) if cell]
+    assert shown == sorted(shown)
+    assert column(place)[-1] == ""
+    assert heads.nth(place).get_attribute("aria-sort") == "ascending"
+    heads.nth(place).locator("button").focus()
+    tab.keyboard.press("Enter")
+    shown = [float(cell.replace(",", "")) for cell in column(place) if cell]
+    assert shown == sorted(shown, reverse=True)
+    heads.nth(0).locator("button").click()
+    assert column(0)[-1] == "Zoneout <LSTM>"
+
+
+def test_a_broken_model_is_seen(report, opened):  # noqa: F811 - the fixture
+    tab = opened(page(report))
+    row = tab.locator("tr.broken")
+    assert row.count() == 1
+    assert "BROKEN: future" in row.text_content()
+    tab.locator("summary", has_text="cheat").click()
+    assert "scores differ" in tab.locator("details[open]").text_content()

@@ -1,0 +1,153 @@
+"""The table of all rows: each link is to a preset that exists, no number is invented, the page is fresh."""
+
+from dataclasses import replace
+
+import pytest
+from lm_benchmarks.measuring.first_updates import FirstUpdates
+from lm_benchmarks.measuring.models import NAMES
+from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
+from lm_benchmarks.reporting.rows import ROWS, published_name
+from lm_benchmarks.reporting.rows_page import DATASETS, FILES, read_records, rows_page
+from lm_benchmarks.reporting.tables import OFFICIAL, tables_of
+
+from ps_models.data.dataset import file_hash, find_dataset
+from ps_models.evaluation.signature import Signature
+from ps_models.presets import PRESETS
+from tests.conftest import ROOT, data
+from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.reporting.test_page import result
+
+RECORDS = ROOT / "benchmarks" / "results"
+RECIPES = sorted(
+    {recipe for row in ROWS for recipe in (row.small, row.full, *row.full_on.values()) if recipe}
+)
+
+
+def measured(recipe, nats, split="test", **changes):
+    found = replace(result("any", nats, split=split), recipe=recipe, **changes)
+    fields = {"data": f"ptb+{FILES['ptb'][split]}", "vocabulary": OFFICIAL["ptb"]}
+    return replace(found, signature=Signature(**{**found.signature, **fields}))
+
+
+def began(recipe):
+    (trained,) = RESULT.trained
+    return FirstUpdates(
+        trained=replace(trained, recipe=recipe),
+        parameters=2_500_000,
+        losses=(9.0, 7.0, *[6.5] * 18),
+        tokens=700,
+        seconds=12.0,
+        device="cpu",
+        versions={},
+        written="",
+    )
+
+
+def cells(page, name):
+    """Of the first line of the page that is a row's."""
+    (line,) = [line for line in page.split("## WikiText-2")[0].splitlines() if line.startswith(f"| {name} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_each_recipe_is_a_model_and_a_preset_that_exist(recipe):
+    parts = recipe.removeprefix("mix:").removeprefix("mc:").removeprefix("cache:").split(",")
+    for part in parts:
+        model, _, preset = part.partition("/")
+        assert part in NAMES or preset in PRESETS[model]
+
+
+def test_each_row_of_the_paper_and_each_published_one_on_a_dataset_is_there_once():
+    names = [row.name for row in ROWS]
+    assert len(names) == len(set(names))
+    assert {row.model for row in (*PENN_TREEBANK, *WIKITEXT_2)} <= set(names)
+    assert {row.model for row in PUBLISHED if row.data in DATASETS} <= set(names)
+    assert all(row.full for row in ROWS if row.one_size)
+
+
+def test_cells_hold_what_was_measured_and_nothing_else():
+    results = [
+        measured("lstm/small", 5.0),
+        measured("lstm/small", 5.2, split="valid"),
+        measured("lstm/zaremba-medium", 4.0, checks={"future": "peeks"}),
+        measured("cache:lstm/zoneout-small", 4.5),
+        replace(measured("", 1.0), model="LSTM Gal medium"),  # somebody else's, of the same name
+    ]
+    page = rows_page(results, [began("lstm/zoneout-medium")])
+    small = "181.27 / 148.41"
+    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, "– / 54.60 BROKEN", "not yet"]
+    assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "not yet"]
+    assert cells(page, "LSTM Gal medium")[2] == "not yet"
+    first = "6.80 to 6.50; 2.5 M, 20 updates, 12 s"
+    assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", first]
+    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", first]
+    assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–"]
+
+
+def test_how_long_a_small_size_was_trained_stands_beside_it():
+    result = measured("lstm/small", 5.0)
+    (trained,) = RESULT.trained
+    for epochs, told in ((1, "1 epoch"), (4, "4 epochs")):
+        page = rows_page([replace(result, trained=(replace(trained, epochs=epochs),))], [])
+        assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({told})"
+
+
+def test_the_official_files_are_those_that_are_said():
+    for name, files in FILES.items():
+        dataset = find_dataset(data(name))
+        assert files == {split: file_hash(dataset.file(split))[:8] for split in files}
+
+
+def test_other_files_and_other_conventions_are_no_rows():
+    one = measured("kn-5", 5.0)
+    for field, value in (
+        ("context", "article"),
+        ("vocabulary", "99+ab"),
+        ("data", "mine+ab"),
+        ("data", "ptb+ab"),
+    ):
+        other = replace(one, signature=Signature(**{**one.signature, field: value}))
+        assert cells(rows_page([other], []), "KN-5")[2] == "not yet"
+    assert cells(rows_page([one], []), "KN-5")[2] == "– / 148.41"
+
+
+def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
+    papers = [row for row in PUBLISHED if row.data == "ptb"]
+    results = [
+        replace(measured("lstm/small", 5.0), model="LSTM Zaremba medium"),
+        measured("lstm/gal-large", 4.0),
+    ]
+    (table,) = tables_of(results, papers)
+    found = {row.model: row.published for row in table.rows if row.results}
+    assert found == {"LSTM Zaremba medium": {}, "any": {"valid": 77.9, "test": 75.2}}
+    assert published_name("", "ptb") == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "epochs", "counts"),
+    [
+        ((), 3, True),
+        (("precision=bf16", "seed=7"), 3, True),
+        ((), 2, False),
+        (("input_dropout=0.1",), 3, False),
+        (("epochs=3", "precision=bf16"), 3, False),
+    ],
+)
+def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, epochs, counts):
+    (trained,) = RESULT.trained
+    curve = tuple(replace(trained.curve[0], epoch=number + 1) for number in range(epochs))
+    training = {"seed": 1, "epochs": 3, "patience": 0}
+    trained = replace(trained, settings=settings, curve=curve, training=training, epochs=2)
+    found = measured("lstm/zoneout-medium", 4.0, trained=(trained,))
+    assert cells(rows_page([found], []), "LSTM zoneout medium")[2] == (
+        "– / 54.60 (2 epochs)" if counts else "not yet"
+    )
+    (table,) = tables_of([found], [row for row in PUBLISHED if row.data == "ptb"])
+    assert any(row.results and row.published for row in table.rows) == counts
+
+
+def test_the_page_is_made_of_the_records():
+    page = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8")
+    assert page == rows_page(*read_records(RECORDS)), (
+        "docs/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/rows.md"
+    )

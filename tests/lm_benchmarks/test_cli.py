@@ -1,0 +1,255 @@
+"""The commands on a tiny dataset: what they print and write, and how they fail."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lm_benchmarks.cli import commands, main
+from lm_benchmarks.cli.measuring import portable
+from lm_benchmarks.measuring.first_updates import read_first_updates
+from lm_benchmarks.records.result import read_results
+
+from ps_models.cli import commands as training
+from ps_models.evaluation.signature import Signature
+from tests.lm_benchmarks.adapters.test_command import UNIFORM
+from tests.lm_benchmarks.adapters.test_ngrams import arpa
+from tests.lm_benchmarks.tiny_causal import make_causal_model
+from tests.ps_models.tiny import settings_of
+from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
+from wikitext_builder.errors import BuilderError
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    result = CliRunner().invoke(commands, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def trained_model(model, data, out, *more):
+    sizes = ("hidden_size", "layers") if model == "sum-product-network" else ()  # it has none
+    chosen = [one for one in settings_of(model, *more) if not one.startswith(sizes)]
+    options = [part for setting in chosen for part in ("--set", setting)]
+    arguments = ["train", model, str(data), "--out", str(out), "--device", "cpu", *options]
+    result = CliRunner().invoke(training, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, data):
+    return trained_model("pointer-sentinel-lstm", data, tmp_path_factory.mktemp("run") / "pointer")
+
+
+@pytest.fixture(scope="module")
+def variational(tmp_path_factory, data):
+    return trained_model("lstm", data, tmp_path_factory.mktemp("run") / "lstm")
+
+
+@pytest.fixture(scope="module")
+def third_party(tmp_path_factory, data):
+    """Models of other programs: n-grams, a causal model, a command."""
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    folder = tmp_path_factory.mktemp("others")
+    vocabulary = Vocabulary.of_file(data / "wiki.train.tokens")
+    words = [word for word in vocabulary.tokens if word not in ("<unk>", EOS)]
+    (folder / "bigrams.arpa").write_text(arpa(words))
+    (folder / "causal").mkdir()
+    make_causal_model(folder / "causal", data / "wiki.train.tokens")
+    line = shlex.join([sys.executable, "-c", UNIFORM.format(size=len(vocabulary))])
+    return f"arpa:{folder / 'bigrams.arpa'}", f"transformers:{folder / 'causal'}", f"command:{line}"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, data, checkpoint, third_party):
+    """All kinds of models measured."""
+    path = tmp_path_factory.mktemp("results") / "results.jsonl"
+    cheat = "tests.lm_benchmarks.cheats:peeks"
+    run("run", "kn-5", "kn-5+cache", checkpoint, *third_party, cheat, "--data", data, "--results", path)
+    run("run", "kn-5", "--data", data, "--split", "valid", "--results", path)
+    return path
+
+
+def test_every_kind_of_model_is_measured_and_a_cheat_is_marked(results, data):
+    read = read_results(results)
+    assert len(read) == 8
+    cheats = [result for result in read if result.broken]
+    assert [result.model for result in cheats] == ["tests.lm_benchmarks.cheats:peeks"]
+    assert "future" in cheats[0].broken
+    assert len({result.total.tokens for result in read if result.signature["split"] == "test"}) == 1
+    (how,) = read[2].trained
+    assert (how.recipe, how.data, how.epochs) == (read[2].recipe, "tiny", len(how.curve))
+    assert how.command.startswith("ps-models train pointer-sentinel-lstm tiny --set ")
+    train = Path(str(data) + "/wiki.train.tokens").read_text().split("\n")[:-1]
+    assert how.tokens == how.epochs * sum(len(line.split()) + 1 for line in train)
+    assert all(result.groups and result.written and result.command for result in read)
+
+
+def test_run_prints_what_it_adds_to_the_file(data, tmp_path):
+    path = tmp_path / "results.jsonl"
+    fields = json.loads(run("run", "unigram", "--data", data, "--results", path, "--json", "--no-check"))
+    (result,) = read_results(path)
+    assert fields["perplexity"] == result.total.score.perplexity
+    assert Signature.parse(fields["signature"]) == result.signature
+    assert result.checks is None
+    text = run("run", "unigram", "--data", data)
+    assert f"{fields['perplexity']:.4f}" in text
+    assert fields["signature"] in text
+
+
+def test_the_checkpoint_scores_as_ps_models_says(data, checkpoint):
+    arguments = ["evaluate", str(checkpoint), str(data), "--json"]
+    expected = json.loads(CliRunner().invoke(training, arguments).stdout)
+    fields = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--no-groups", "--json"))
+    assert fields["nats"] == expected["nats"]
+    assert fields["tokens"] == expected["tokens"]
+
+
+@pytest.mark.parametrize("options", [("--chunk", 7), ("--context", "article", "--batch", 1)])
+def test_chunk_and_batch_decide_no_number(data, checkpoint, options):
+    context = options[:2] if options[0] == "--context" else ()
+    one = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *context))
+    other = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *options))
+    assert one["nats"] == pytest.approx(other["nats"], rel=1e-5)
+    assert one["signature"] == other["signature"]
+
+
+def test_what_is_put_around_a_checkpoint_is_measured_and_keeps_the_laws(data, variational, tmp_path):
+    path = tmp_path / "results.jsonl"
+    models = (f"cache:{variational}", f"mc:{variational}", f"mix:{variational},kn-5")
+    options = ("--split", "valid", "--split", "test", "--samples", 3, "--results", path)
+    run("run", *models, "--data", data, *options)
+    read = read_results(path)
+    assert [(result.model, result.recipe) for result in read[::2]] == [
+        ("lstm + neural cache", "cache:lstm"),
+        ("lstm, MC", "mc:lstm"),
+        ("lstm + KN-5", "mix:lstm,kn-5"),
+    ]
+    assert [result.signature["split"] for result in read] == ["valid", "test"] * 3
+    assert all(result.checks and not result.broken for result in read)
+    assert read[0].signature["tuned"].startswith("valid+")
+    assert read[2].signature["dropout_samples"] == "3"
+    assert [len(result.trained) for result in read] == [1] * 6
+    plain = json.loads(run("run", variational, "--data", data, "--split", "valid", "--no-check", "--json"))
+    assert read[0].total.score.perplexity < plain["perplexity"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "message"),
+    [("mc", "checkpoint", "keeps its dropout's masks"), ("cache", "unfit", "expected a recurrent model")],
+)
+def test_what_cannot_be_put_around_a_checkpoint_is_refused(data, tmp_path, kind, model, message):
+    settings = ["locked=no", "recurrent_dropout=0"] if kind == "mc" else []
+    name = "lstm" if kind == "mc" else "sum-product-network"
+    out = trained_model(name, data, tmp_path / model, *settings)
+    with pytest.raises(BuilderError, match=message):
+        run("run", f"{kind}:{out}", "--data", data)
+
+
+def test_first_updates_are_kept_as_a_record(data, tmp_path):
+    path = tmp_path / "first-updates.jsonl"
+    settings = [part for setting in settings_of("lstm") for part in ("--set", setting)]
+    options = ("--updates", 3, "--device", "cpu", "--results", path, *settings)
+    assert "in 3 updates of " in run("first-updates", "lstm", "--data", data, *options)
+    (found,) = read_first_updates(path)
+    assert found.trained.updates == len(found.losses) == 3
+    assert found.trained.command.endswith("--out RUN --max-updates 3")
+    assert found.tokens == 3 * found.trained.training["batch_size"] * found.trained.training["stride"]
+    assert found.seconds > 0
+    kept = ("--updates", 3, "--device", "cpu", "--out", tmp_path / "kept", *settings)
+    run("first-updates", "lstm", "--data", data, *kept)
+    run("first-updates", "lstm", "--data", data, *kept, "--results", path)  # the run is there already
+    assert read_first_updates(path)[1].losses == found.losses
+    with pytest.raises(BuilderError, match=r"holds 3 updates of lstm .* expected 2 updates of lstm"):
+        run("first-updates", "lstm", "--data", data, *kept, "--updates", 2)
+    path.write_text("{}\n")
+    with pytest.raises(BuilderError, match="line 1: not first updates of format 1"):
+        read_first_updates(path)
+
+
+def test_a_command_in_a_record_names_no_folder_of_this_machine():
+    assert portable("cache:/a/b/run") == "cache:run"
+    assert portable("a/b:c/d=/x") == "a/b:c/d=/x"
+    assert portable("mix:/a/run-1/,/b/run-2") == "mix:run-1/,run-2"
+
+
+def test_check_says_which_law_is_broken(data, capsys, monkeypatch):
+    assert run("check", "kn-5", "--data", data).split()[1::2] == ["kept"] * 6
+    with pytest.raises(BuilderError, match=r"breaks .* of 6 laws.*future"):
+        run("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
+    arguments = ["lm-benchmarks", "check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+
+
+def test_compare_tells_the_difference(results):
+    text = run("compare", results, "KN-5", "KN-5 + cache")
+    assert "difference" in text
+    assert "3 passages: too few for an interval" in text
+    found = json.loads(run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks", "--json"))
+    assert found["difference"] == pytest.approx(found["second"] - found["first"])
+    assert "BREAKS: " in run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks")
+
+
+def test_overlap_tells_what_of_test_is_in_train(data, tmp_path):
+    found = json.loads(run("overlap", data, "--words", 4, "--json"))
+    assert [part["split"] for part in found["parts"]] == ["valid", "test"]
+    assert all(part["duplicates"] == 0 for part in found["parts"])
+    train = (data / "wiki.train.tokens").read_text()
+    (tmp_path / "wiki.train.tokens").write_text(train)
+    (tmp_path / "wiki.test.tokens").write_text(train[: train.index(" = Article 2 = ") - 2])
+    assert "test: 2 articles, 2 of them duplicates and 2 near" in run("overlap", tmp_path, "--words", 4)
+
+
+def test_list_names_models_and_metrics():
+    text = run("list")
+    for name in ("kn-5+cache", "transformers:", "command:", "bits-per-byte", "lm-eval-word-perplexity"):
+        assert name in text
+    assert "kn-5" in json.loads(run("list", "--json"))["models"]
+
+
+@pytest.mark.parametrize("ending", [".md", ".tex", ".html"])
+def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
+    out = tmp_path / f"report{ending}"
+    run("report", results, "--out", out, "--data", data, "--log", checkpoint)
+    text = out.read_text()
+    assert "KN-5 + cache" in text
+    assert "BROKEN" in text
+    assert str(read_results(results)[0].signature) in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "no-such-model", "--data", "{data}"), "no such model; expected one of unigram"),
+        (("run", "no.such:function", "--data", "{data}"), "expected a function that Python can import"),
+        (("run", "tests.lm_benchmarks.cheats:none", "--data", "{data}"), "expected a function"),
+        (("run", "tests.lm_benchmarks.cheats:no_model", "--data", "{data}"), "expected a LanguageModel"),
+        (("run", "{data}", "--data", "{data}"), "checkpoint"),
+        (("run", "kn-5", "--data", "{file}"), "a single file; expected a folder"),
+        (("run", "mix:", "--data", "{data}"), "0 vocabularies"),
+        (("run", "kn-5", "--data", "{data}", "--results", "{data}"), "expected a file to add results to"),
+        (("compare", "{results}", "KN-5", "nobody"), "no result of nobody on test; there are KN-5 (test)"),
+        (("compare", "{file}", "KN-5", "KN-5"), "line 1"),
+        (("report", "{results}", "--out", "x.pdf"), "expected an ending of .md"),
+        (("report", "{results}", "--out", "x.md", "--log", "{data}"), "expected the log of a run"),
+    ],
+)
+def test_errors_are_one_line_and_status_1(results, data, monkeypatch, capsys, arguments, message):
+    names = {"data": data, "results": results, "file": data / "wiki.test.tokens"}
+    filled = [argument.format(**names) for argument in arguments]
+    monkeypatch.setattr(sys, "argv", ["lm-benchmarks", *filled])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lm-benchmarks: ")]
+    assert message in line
+
+
+def test_wrong_usage_is_status_2():
+    run("run", status=2)
+    run("compare", status=2)

@@ -1,0 +1,95 @@
+"""Nothing is dropped: every token is a target once, after all that it may look back on."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ps_models.data.batching import Rows, even_ends, random_ends, to_rows
+from wikitext_builder.errors import BuilderError
+
+
+def targets_of(rows: Rows, ends: list[int], lookback: int) -> list[int]:
+    """The tokens that an epoch's chunks predict, checking what each looks back on."""
+    seen: list[int] = []
+    begin = 0
+    for chunk in rows.chunks(ends=ends, lookback=lookback):
+        assert torch.equal(chunk.tokens, rows.tokens[:, begin : begin + chunk.tokens.shape[1]])
+        assert chunk.tokens.shape[1] - chunk.scored == min(
+            lookback, begin + chunk.tokens.shape[1] - chunk.scored
+        )
+        for row, tokens in enumerate(chunk.tokens[:, -chunk.scored :]):
+            for column, token in enumerate(tokens):
+                only_this = torch.zeros(len(rows), chunk.scored)
+                only_this[row, column] = 1.0
+                seen += [int(token)] * int(chunk.total(only_this))
+        assert chunk.total(torch.ones(len(rows), chunk.scored)) == chunk.targets
+        begin += chunk.advance
+    return seen
+
+
+@given(
+    length=st.integers(1, 60),
+    batch_size=st.integers(1, 7),
+    stride=st.integers(1, 12),
+    lookback=st.integers(0, 12),
+    random=st.booleans(),
+)
+def test_every_token_is_a_target_exactly_once_an_epoch(length, batch_size, stride, lookback, random):
+    if length < batch_size:
+        return
+    rows = to_rows(torch.arange(length), batch_size)
+    time = rows.tokens.shape[1]
+    ends = random_ends(time, stride, seed=1, epoch=length) if random else even_ends(time, stride)
+    assert rows.targets == length
+    assert sorted(targets_of(rows, ends, lookback)) == list(range(length))
+
+
+@given(length=st.integers(8, 60), ranks=st.sampled_from([1, 2, 4]), stride=st.integers(1, 9))
+def test_the_rows_of_all_processes_are_all_rows_in_step(length, ranks, stride):
+    rows = to_rows(torch.arange(length), 4)
+    shares = [rows.of_rank(rank, ranks) for rank in range(ranks)]
+    ends = even_ends(rows.tokens.shape[1], stride)
+    assert sorted(token for share in shares for token in targets_of(share, ends, 3)) == list(range(length))
+    counts = {len(list(share.chunks(ends=ends, lookback=3))) for share in shares}
+    assert counts == {-(-rows.tokens.shape[1] // stride)}
+
+
+def test_random_lengths_are_those_of_the_paper_and_other_ones_each_epoch():
+    ends = random_ends(1_000_000, 70, seed=1, epoch=0)
+    lengths = torch.tensor(ends).diff().double()
+    halves = (lengths < 52).double().mean().item()
+    assert halves == pytest.approx(0.05, abs=0.01)
+    assert lengths[lengths > 52].mean().item() == pytest.approx(69.5, abs=0.3)  # as a whole number below 70
+    assert lengths[lengths > 52].std().item() == pytest.approx(5, abs=0.3)
+    assert lengths.min() >= 5
+    assert ends[-1] == 1_000_000
+    assert ends == random_ends(1_000_000, 70, seed=1, epoch=0)
+    others = (random_ends(1_000_000, 70, seed=seed, epoch=epoch) for seed, epoch in ((1, 1), (2, 0)))
+    assert ends not in others
+
+
+def test_rows_are_consecutive_text():
+    rows = to_rows(torch.arange(10), 3)
+    assert rows.tokens.tolist() == [[0, 1, 2, 3], [4, 5, 6, 0], [7, 8, 9, 0]]
+    assert rows.shorter == (False, True, True)
+
+
+def test_a_chunk_begun_in_the_middle_is_the_one_of_the_whole_epoch():
+    rows = to_rows(torch.arange(50), 2)
+    ends = random_ends(25, 7, seed=1, epoch=1)
+    whole = list(rows.chunks(ends=ends, lookback=5))
+    assert len(whole) == len(ends) > 2
+    for start in range(len(whole)):
+        for chunk, expected in zip(
+            rows.chunks(ends=ends, lookback=5, start=start), whole[start:], strict=True
+        ):
+            assert torch.equal(chunk.tokens, expected.tokens)
+            assert (chunk.scored, chunk.advance) == (expected.scored, expected.advance)
+
+
+def test_what_cannot_be_cut_is_refused():
+    with pytest.raises(BuilderError, match="3 tokens cannot fill 4 rows"):
+        to_rows(torch.arange(3), 4)
+    with pytest.raises(BuilderError, match="cannot be shared by 3 processes"):
+        to_rows(torch.arange(8), 4).of_rank(0, 3)

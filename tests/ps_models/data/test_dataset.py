@@ -1,0 +1,63 @@
+"""A dataset's files as ids: WikiText's articles, Penn Treebank's one text, any file."""
+
+import pytest
+
+from ps_models.data.dataset import find_dataset, read_stream, read_texts, vocabulary_hash
+from tests.conftest import data
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
+
+WIKITEXT = " \n = A = \n \n one two \n \n \n = B = \n \n one \n"
+
+
+@pytest.fixture
+def wikitext(tmp_path):
+    for split in ("train", "valid"):
+        (tmp_path / f"wiki.{split}.tokens").write_text(WIKITEXT)
+    return find_dataset(tmp_path)
+
+
+def test_articles_of_wikitext_are_texts_that_join_to_the_whole(wikitext):
+    vocabulary = Vocabulary.of_file(wikitext.file("train"))
+    texts = list(read_texts(wikitext, "train", vocabulary))
+    words = [" ".join(vocabulary.decode(text.tokens.tolist())) for text in texts]
+    assert words == ["<eos> = A = <eos> <eos> one two <eos> <eos>", "<eos> = B = <eos> <eos> one <eos>"]
+    assert sum(text.bytes for text in texts) == sum(
+        len(line.strip().encode()) + 1 for line in WIKITEXT.splitlines()
+    )
+    assert read_stream(wikitext, "train", vocabulary).tolist() == [
+        t for text in texts for t in text.tokens.tolist()
+    ]
+
+
+def test_words_not_in_the_vocabulary_are_unknown(wikitext):
+    text = next(read_texts(wikitext, "valid", Vocabulary(("<unk>", "<eos>", "two"))))
+    assert text.tokens.tolist() == [1, 0, 0, 0, 1, 1, 0, 2, 1, 1]
+
+
+def test_missing_parts_and_folders_are_told(wikitext, tmp_path):
+    with pytest.raises(BuilderError, match="no test file; found train, valid"):
+        wikitext.file("test")
+    with pytest.raises(BuilderError, match=r"expected a folder with wiki.train.tokens"):
+        find_dataset(tmp_path / "nowhere")
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(BuilderError, match="holds no line"):
+        list(read_texts(find_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))
+
+
+def test_the_hash_of_a_vocabulary_depends_on_order():
+    assert vocabulary_hash(Vocabulary(("<unk>", "<eos>", "a", "b"))) != vocabulary_hash(
+        Vocabulary(("<unk>", "<eos>", "b", "a"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "articles", "tokens"),
+    [("ptb", 10_000, 1, 82_430), ("wikitext-2", 33_278, 60, 245_569)],
+)
+def test_the_real_files_have_their_published_sizes(name, words, articles, tokens):
+    dataset = find_dataset(data(name))
+    vocabulary = Vocabulary.of_file(dataset.file("train"))
+    texts = list(read_texts(dataset, "test", vocabulary))
+    assert (len(vocabulary), len(texts)) == (words, articles)
+    assert sum(len(text.tokens) for text in texts) == tokens

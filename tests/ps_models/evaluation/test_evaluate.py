@@ -1,0 +1,87 @@
+"""The number does not depend on how the text was cut."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import evaluate, read_up_to, token_nats
+from ps_models.evaluation.score import Score
+from ps_models.models import MODELS
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from wikitext_builder.errors import BuilderError
+
+V = 11
+
+
+@pytest.fixture(params=["lstm", "pointer-sentinel-lstm"], scope="module")
+def model(request):
+    torch.manual_seed(3)
+    config_class, module = MODELS[request.param]
+    return module(config_class(vocab_size=V, hidden_size=6, init=0.5)).double()
+
+
+def texts(lengths):
+    generator = torch.Generator().manual_seed(sum(lengths))
+    return [Text(torch.randint(V, (length,), generator=generator), 3 * length) for length in lengths]
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=5),
+    chunk=st.integers(1, 50),
+    batch=st.integers(1, 6),
+)
+@settings(max_examples=25, deadline=None)
+@pytest.mark.parametrize("context", ["carried", "article"])
+def test_chunks_and_batches_do_not_matter(model, context, lengths, chunk, batch):
+    whole = evaluate(model, texts(lengths), context=context, chunk=1000, batch=1)
+    parts = evaluate(model, texts(lengths), context=context, chunk=chunk, batch=batch)
+    assert [score.tokens for score in parts] == lengths
+    assert [score.nats for score in parts] == pytest.approx([score.nats for score in whole], rel=1e-10)
+
+
+def test_carried_is_one_pass_over_all_and_article_begins_anew(model):
+    parts = texts([7, 30, 12])
+    joined = Text(torch.cat([text.tokens for text in parts]), 0)
+    carried = sum(evaluate(model, parts), Score())
+    assert carried.nats == pytest.approx(evaluate(model, [joined])[0].nats, rel=1e-12)
+    alone = [evaluate(model, [text])[0].nats for text in parts]
+    assert [score.nats for score in evaluate(model, parts, context="article")] == pytest.approx(
+        alone, rel=1e-12
+    )
+    assert carried.nats != pytest.approx(sum(alone), rel=1e-6)
+
+
+def test_each_token_is_what_running_the_whole_text_before_it_says():
+    torch.manual_seed(0)
+    model = PointerSentinelLSTM(
+        PointerSentinelConfig(vocab_size=V, hidden_size=6, init=0.5, window=5)
+    ).double()
+    text = texts([25])[0]
+    ((_, nats),) = token_nats(model, [text], chunk=4)
+    for place in range(25):
+        state = read_up_to(model, text.tokens[:place])
+        model.eval()
+        assert -model.next_log_probs(state)[0, text.tokens[place]].item() == pytest.approx(nats[place].item())
+
+
+def test_bytes_are_counted_and_the_mode_is_given_back(model):
+    model.train()
+    assert sum(evaluate(model, texts([3, 4])), Score()).bytes == 21
+    assert model.training
+
+
+def test_an_unknown_context_is_refused(model):
+    with pytest.raises(BuilderError, match="carried or article"):
+        evaluate(model, texts([3]), context="window")
+
+
+def test_a_float32_sum_does_not_drift():
+    torch.manual_seed(1)
+    model = LSTM(LSTMConfig(vocab_size=V, hidden_size=4))
+    text = texts([20_000])[0]
+    ((_, nats),) = token_nats(model, [text])
+    assert evaluate(model, [text], chunk=64)[0].nats == pytest.approx(float(nats.sum()), rel=1e-6)
+    assert nats.dtype == torch.float64

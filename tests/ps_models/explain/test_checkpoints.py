@@ -1,0 +1,156 @@
+"""Looking inside: the parts of a prediction make up the model's own, buckets part the words."""
+
+import math
+
+import pytest
+import torch
+
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import token_nats
+from ps_models.evaluation.generate import generate
+from ps_models.explain.figure import save_picture
+from ps_models.explain.frequency import buckets_of, compare_by_frequency, pointing, save_figure
+from ps_models.explain.predictions import predictions
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
+
+WORDS = Vocabulary(("<unk>", "<eos>", "$", "<b>", "a_b", "the", "cat", "dog", "naïve", "\\frac", "^"))
+V = len(WORDS)
+
+
+@pytest.fixture(scope="module")
+def pointer():
+    torch.manual_seed(3)
+    return PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=6, init=0.7, window=9)).eval()
+
+
+@pytest.fixture(scope="module")
+def lstm():
+    torch.manual_seed(3)
+    return LSTM(LSTMConfig(vocab_size=V, hidden_size=6, init=0.7)).eval()
+
+
+TOKENS = torch.randint(V, (100,), generator=torch.Generator().manual_seed(5))
+
+
+@pytest.mark.parametrize("name", ["lstm", "pointer"])
+def test_predictions_are_the_models_own(request, name):
+    model = request.getfixturevalue(name)
+    found = list(predictions(model, TOKENS))
+    ((_, nats),) = token_nats(model, [Text(TOKENS, 0)])
+    assert [-math.log(p.probability) for p in found] == pytest.approx(nats.tolist(), rel=1e-4)
+    for prediction in found:
+        shares = [share for _, share in prediction.mixture]
+        assert shares == sorted(shares, reverse=True)
+        assert (prediction.gate is None) == (name == "lstm")
+
+
+def test_gate_and_attention_make_one_and_point_at_the_window(pointer):
+    for place, prediction in enumerate(predictions(pointer, TOKENS)):
+        read = [1, *TOKENS[:place].tolist()]  # <eos> before the text
+        assert list(prediction.window) == read[-9:]
+        assert prediction.gate is not None
+        assert prediction.gate + sum(share for _, share in prediction.attention) == pytest.approx(1, abs=0.02)
+        assert sum(share for _, share in prediction.pointer) <= 1 + 1e-6
+        pointed = {prediction.window[-back] for back, _ in prediction.attention}
+        assert {word for word, share in prediction.pointer if share > 0.01} <= pointed
+
+
+def test_generation_follows_its_seed_and_temperature(pointer, lstm):
+    def drawn(model, seed, **options):
+        return list(
+            generate(model, WORDS, generator=torch.Generator().manual_seed(seed), words=40, **options)
+        )
+
+    for model in (pointer, lstm):
+        assert drawn(model, 1) == drawn(model, 1) != drawn(model, 2)
+        assert drawn(model, 1, temperature=0) == drawn(model, 2, temperature=0)
+        assert "<unk>" in drawn(model, 1, temperature=9)  # nearly all words are then as likely
+        assert "<unk>" not in drawn(model, 1, temperature=9, unknown=False)
+    with pytest.raises(BuilderError, match="temperature"):
+        drawn(lstm, 1, temperature=-1)
+
+
+def test_generation_goes_on_from_its_prompt(pointer, lstm):
+    prompt = ["the"] * 9  # a window full of it
+    for model in (pointer, lstm):
+        _, state = model(torch.tensor([WORDS.encode(prompt)]), model.initial_state(1))
+        likeliest = WORDS.tokens[int(model.next_log_probs(state)[0].argmax())]
+        drawn = generate(model, WORDS, generator=torch.Generator(), prompt=prompt, words=1, temperature=0)
+        assert list(drawn) == [likeliest]
+
+
+def test_generation_draws_what_the_model_says(lstm):
+    state = lstm.initial_state(1)
+    expected = lstm.next_log_probs(state)[0].exp()
+    generator = torch.Generator().manual_seed(0)
+    first = [next(generate(lstm, WORDS, generator=generator, words=1)) for _ in range(1500)]
+    shares = torch.tensor([first.count(token) / 1500 for token in WORDS.tokens])
+    assert (shares - expected).abs().max() < 0.05  # about four standard deviations
+
+
+def test_buckets_part_the_words_by_frequency():
+    counts = torch.tensor([0, 5, 100, 7, 3, 50])
+    assert buckets_of(counts, 3).tolist() == [2, 1, 0, 1, 2, 0]
+    assert buckets_of(counts, 2, equal="tokens").tolist() == [1, 1, 0, 1, 1, 1]
+    for number in range(1, 7):
+        parted = buckets_of(counts, number)
+        assert sorted(parted.unique().tolist()) == list(range(number))
+        assert max(parted.bincount()) - min(parted.bincount()) <= 1
+    with pytest.raises(BuilderError, match="expected 1 to 6"):
+        buckets_of(counts, 7)
+
+
+def test_differences_add_up_to_the_whole(lstm, pointer):
+    ((_, first),) = token_nats(lstm, [Text(TOKENS, 0)])
+    ((_, second),) = token_nats(pointer, [Text(TOKENS, 0)])
+    gates = torch.linspace(0, 1, 100).double()
+    buckets = compare_by_frequency(TOKENS, first, second, torch.bincount(TOKENS), number=4, gates=gates)
+    assert sum(bucket.tokens for bucket in buckets) == 100
+    total = sum((bucket.difference or 0) * bucket.tokens for bucket in buckets)
+    assert total == pytest.approx(float((second - first).sum()))
+    assert sum((bucket.gate or 0) * bucket.tokens for bucket in buckets) == pytest.approx(50)
+    assert [bucket.least for bucket in buckets] == sorted((b.least for b in buckets), reverse=True)
+
+
+def test_where_the_pointer_looks_is_what_the_predictions_say(pointer, lstm):
+    found = pointing(pointer, TOKENS)
+    assert found is not None
+    back, right = torch.zeros(9).double(), torch.zeros(9).double()
+    for prediction in predictions(pointer, TOKENS):
+        for distance, share in prediction.attention:
+            back[distance - 1] += share
+            if prediction.window[-distance] == prediction.word:
+                right[distance - 1] += share
+    torch.testing.assert_close(found.back, back, rtol=0.02, atol=0.2)
+    torch.testing.assert_close(found.right, right, rtol=0.02, atol=0.2)
+    assert float(found.back.sum() + found.gates.sum()) == pytest.approx(100, rel=1e-5)
+    assert 1 <= found.half <= 9
+    assert pointing(lstm, TOKENS) is None
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg"])
+def test_pictures_hold_words_as_they_are_and_are_the_same_each_time(pointer, lstm, tmp_path, ending):
+    for name, model in (("pointer", pointer), ("lstm", lstm)):
+        prediction = list(predictions(model, TOKENS[:20]))[-1]
+        paths = [tmp_path / f"{name}{number}{ending}" for number in range(2)]
+        for path in paths:
+            save_picture(path, prediction, WORDS)
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+        if ending == ".svg" and name == "pointer":
+            assert "&lt;b&gt;" in paths[0].read_text()
+            assert "<b>" not in paths[0].read_text()
+    with pytest.raises(BuilderError, match=r"cannot draw \.gif"):
+        save_picture(tmp_path / "x.gif", prediction, WORDS)
+
+
+def test_the_figure_is_drawn(pointer, lstm, tmp_path):
+    nats = torch.rand(100).double()
+    for model in (pointer, lstm):
+        found = pointing(model, TOKENS)
+        gates = None if found is None else found.gates
+        buckets = compare_by_frequency(TOKENS, nats, nats, torch.bincount(TOKENS), number=3, gates=gates)
+        save_figure(tmp_path / "figure.png", buckets, found)
+        assert (tmp_path / "figure.png").stat().st_size > 5000

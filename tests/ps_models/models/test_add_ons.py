@@ -1,0 +1,118 @@
+"""The neural cache against a loop over its definition; Monte Carlo dropout against single samples."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.score import Score
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.monte_carlo import MonteCarloDropout
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.tuned_neural_cache import tuned_neural_cache
+from wikitext_builder.errors import BuilderError
+
+V = 6
+CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(8)
+
+
+@pytest.mark.parametrize("window", [1, 3, 50])
+def test_cache_is_its_definition(window: int):
+    model, tokens = LSTM(CONFIG).double().eval(), torch.randint(V, (2, 15))
+    cache = NeuralCache(model, NeuralCacheConfig(window=window, theta=0.7, weight=0.3))
+    with torch.no_grad():
+        found, _ = cache(tokens, cache.initial_state(2))
+        scores, hidden, _ = model.scores_and_hidden(tokens, model.initial_state(2))
+    for row in range(2):
+        for t, word in enumerate(tokens[row].tolist()):
+            past = range(max(0, t - window), t)
+            weights = {i: math.exp(0.7 * (hidden[row, t] @ hidden[row, i]).item()) for i in past}
+            p = scores[row, t].exp().item()
+            if past:
+                copied = sum(weight for i, weight in weights.items() if tokens[row, i] == word)
+                p = 0.7 * p + 0.3 * copied / sum(weights.values())
+            assert found[row, t].item() == pytest.approx(math.log(p), abs=1e-10)
+
+
+def test_tuning_finds_the_best_of_the_grid_and_its_weight():
+    model = LSTM(CONFIG).eval()
+    stream = torch.tensor([2, 3, 2, 3, 4, 2, 4, 4, 2, 5, 5, 5] * 30)
+    texts = [Text(stream[:100], 0), Text(stream[100:], 0)]
+    grid = [NeuralCacheConfig(window=window, theta=theta) for window in (2, 9) for theta in (0, 0.5, 2)]
+    tuned = tuned_neural_cache(model, texts, grid=grid).config
+
+    def nats(config):
+        return sum(evaluate(NeuralCache(model, config), texts), Score()).nats
+
+    best = nats(tuned)
+    for candidate in grid:
+        for weight in torch.linspace(0.02, 0.98, 25).tolist():
+            assert nats(replace(candidate, weight=weight)) >= best - 1e-3
+
+
+def test_a_cache_cannot_be_tuned_on_a_word():
+    with pytest.raises(BuilderError, match="on 1 tokens; expected 2 or more"):
+        tuned_neural_cache(LSTM(CONFIG).eval(), [Text(torch.tensor([2]), 0)])
+
+
+def test_cache_of_theta_0_is_a_unigram_cache():
+    cache = NeuralCache(LSTM(CONFIG).eval(), NeuralCacheConfig(window=4, theta=0, weight=0.999))
+    tokens = torch.tensor([[2, 2, 3, 2, 2]])
+    with torch.no_grad():
+        scores, _ = cache(tokens, cache.initial_state(1))
+    assert scores[0, -1].exp().item() == pytest.approx(0.75, abs=0.001)
+
+
+def test_cache_leaves_the_first_word_to_the_model():
+    model = LSTM(CONFIG).eval()
+    cache, tokens = NeuralCache(model, NeuralCacheConfig()), torch.randint(V, (3, 1))
+    scores, _ = cache(tokens, cache.initial_state(3))
+    torch.testing.assert_close(scores, model(tokens, model.initial_state(3))[0])
+
+
+def test_monte_carlo_is_the_mean_of_probabilities():
+    model, tokens = LSTM(CONFIG).eval(), torch.randint(V, (2, 9))
+    mixed = MonteCarloDropout(model, 4, torch.Generator().manual_seed(1))
+    found, state = mixed(tokens, mixed.initial_state(2))
+    assert state.h_BLH.shape == (2, 4, 2, 5)
+    single = []
+    for sample in range(4):
+        masks = mixed.masks._replace(
+            types=mixed.masks.types[sample : sample + 1].expand(2, -1),  # type: ignore[index]
+            inputs=tuple(mask[:, sample : sample + 1] for mask in mixed.masks.inputs),  # type: ignore[index]
+            recurrent=tuple(mask[sample : sample + 1] for mask in mixed.masks.recurrent),  # type: ignore[index]
+            output=mixed.masks.output[:, sample : sample + 1],  # type: ignore[index]
+        )
+        single.append(model(tokens, model.initial_state(2), masks)[0].exp())
+    torch.testing.assert_close(found.exp(), torch.stack(single).mean(0))
+    assert not torch.allclose(single[0], single[1])
+
+
+def test_monte_carlo_of_no_dropout_is_the_model():
+    none = replace(
+        CONFIG, type_dropout=0, recurrent_dropout=0, input_dropout=0, layer_dropout=0, output_dropout=0
+    )
+    model, tokens = LSTM(none).eval(), torch.randint(V, (2, 9))
+    mixed = MonteCarloDropout(model, 3, torch.Generator())
+    torch.testing.assert_close(
+        mixed(tokens, mixed.initial_state(2))[0], model(tokens, model.initial_state(2))[0]
+    )
+
+
+def test_monte_carlo_over_the_pointer_repeats_with_its_seed():
+    model = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=5, window=3)).eval()
+    tokens, scores = torch.randint(V, (2, 9)), []
+    for seed in (1, 1, 2):
+        mixed = MonteCarloDropout(model, 2, torch.Generator().manual_seed(seed))
+        scores.append(mixed(tokens, mixed.initial_state(2))[0])
+    assert torch.equal(scores[0], scores[1])
+    assert not torch.equal(scores[0], scores[2])

@@ -1,0 +1,200 @@
+"""AWD-LSTM against a plain loop over its equations, dropped or not; what its penalty does to training."""
+
+import json
+from itertools import pairwise
+
+import pytest
+import torch
+
+from ps_models.configs import make_configs, make_model
+from ps_models.data.batching import random_ends, to_rows
+from ps_models.experiment import evaluate_checkpoint, train_model
+from ps_models.language_model import Penalised
+from ps_models.layers.dropout import dropout_mask
+from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.training.checkpoint import LAST, read_checkpoint
+from ps_models.training.distributed import ONE_PROCESS
+from ps_models.training.logs import EPOCHS, UPDATES
+from ps_models.training.loop import Pace, StoppedError
+from ps_models.training.optimizers import TrainingConfig
+from ps_models.training.update import Training
+from tests.ps_models.tiny import make_dataset, settings_of
+
+V, ROWS, TIME = 9, 2, 7
+CONFIG = AWDLSTMConfig(vocab_size=V, embedding_size=4, hidden_size=6, init=0.7)
+RATES = ("type_dropout", "input_dropout", "layer_dropout", "output_dropout", "weight_dropout")
+QUIET = tuple(f"{rate}=0" for rate in RATES)
+AWD = ("embedding_size=6", "random_strides=yes", "loss=token")
+
+
+def by_equations(model, tokens):
+    """Nats, and the penalty; masks are drawn in the model's order."""
+    config, training = model.config, model.training
+
+    def draw(rate, *shape):
+        mask = dropout_mask(rate, shape, model.embedding.weight) if training else None
+        return torch.ones(shape).double() if mask is None else mask
+
+    types = draw(config.type_dropout, V, 1)
+    read = torch.cat([torch.ones(ROWS, 1, dtype=torch.int64), tokens[:, :-1]], dim=1)
+    xs = [types[words] * model.embedding.weight[words] for words in read.T]
+    for number, layer in enumerate(model.layers):
+        rate = config.layer_dropout if number else config.input_dropout
+        mask = draw(rate, 1, ROWS, xs[0].shape[1])[0]
+        recurrent = layer.weight_hh * draw(config.weight_dropout, *layer.weight_hh.shape)
+        h = c = torch.zeros(ROWS, layer.weight_hh.shape[1]).double()
+        hs = []
+        for x in xs:
+            i, f, g, o = ((x * mask) @ layer.weight_ih.T + h @ recurrent.T + layer.bias).chunk(4, dim=1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            hs.append(h)
+        xs = hs
+    mask = draw(config.output_dropout, 1, ROWS, xs[0].shape[1])[0]
+    nats = []
+    for t, h in enumerate(xs):
+        logits = (h * mask) @ model.embedding.weight.T + model.softmax.bias
+        nats.append(-logits.log_softmax(1).gather(1, tokens[:, t : t + 1]))
+    activation = torch.stack([(h * mask) ** 2 for h in xs]).mean()
+    slowness = torch.stack([(b - a) ** 2 for a, b in pairwise(xs)]).mean()
+    return torch.cat(nats, dim=1), 2 * activation + slowness
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_it_is_the_equations_and_so_are_its_gradients(training):
+    torch.manual_seed(3)
+    model = AWDLSTM(CONFIG).double().train(training)
+    torch.nn.init.normal_(model.get_parameter("softmax.bias"))
+    tokens = torch.randint(V, (ROWS, TIME))
+    found = []
+    for run in (
+        lambda: model.loss_and_penalty(tokens, model.initial_state(ROWS))[:2],
+        lambda: by_equations(model, tokens),
+    ):
+        torch.manual_seed(4)
+        nats, penalty = run()
+        grads = torch.autograd.grad(nats.mean() + penalty, list(model.parameters()))
+        found.append([nats, penalty, *grads])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
+
+
+def test_it_trains_after_an_evaluation():
+    """The published code cannot: assigning the dropped weights fails after eval()."""
+    torch.manual_seed(5)
+    model, tokens = AWDLSTM(CONFIG), torch.randint(V, (ROWS, TIME))
+    names = [name for name, _ in model.named_parameters()]
+    recurrent = [model.get_parameter(name) for name in names if name.endswith("weight_hh")]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(2):
+        before = [weight.detach().clone() for weight in recurrent]
+        optimizer.zero_grad()
+        model.train().loss(tokens, model.initial_state(ROWS))[0].mean().backward()
+        optimizer.step()
+        for weight, old in zip(recurrent, before, strict=True):
+            assert 0.2 < torch.ne(weight, old).double().mean().item() < 0.8  # half of them were dropped
+        one, other = (model.eval()(tokens, model.initial_state(ROWS))[0] for _ in range(2))
+        assert torch.equal(one, other)
+        assert [name for name, _ in model.named_parameters()] == names
+
+
+def test_dropped_word_types_are_the_same_in_all_rows():
+    torch.manual_seed(6)
+    config = AWDLSTMConfig(vocab_size=40, embedding_size=4, hidden_size=6, type_dropout=0.5, input_dropout=0)
+    model = AWDLSTM(config)
+    seen = []
+    model.layers[0].register_forward_pre_hook(lambda module, args: seen.append(args[0]))
+    tokens = torch.arange(40).repeat(3, 1)
+    model.loss(tokens, model.initial_state(3))
+    kept = (seen[0] != 0).any(dim=-1).T
+    assert torch.equal(kept, kept[:1].expand(3, -1))
+    assert 0.2 < kept.double().mean().item() < 0.8
+
+
+@pytest.mark.parametrize(
+    ("preset", "vocabulary", "millions"), [("ptb", 10_000, 24.21), ("wikitext-2", 33_278, 33.55)]
+)
+def test_sizes_are_the_papers(preset, vocabulary, millions):
+    """24 M and 33 M in its tables; torch's LSTM, which it used, has each bias twice: 10,800 more."""
+    config, _ = make_configs("awd-lstm", preset, [], vocab_size=vocabulary)
+    with torch.device("meta"):
+        model = make_model("awd-lstm", config)
+    e, h = 400, 1150
+    layers = 4 * (h * (e + h + 1) + h * (h + h + 1) + e * (h + e + 1))
+    assert sum(parameter.numel() for parameter in model.parameters()) == vocabulary * (e + 1) + layers
+    assert (vocabulary * (e + 1) + layers) / 1e6 == pytest.approx(millions, abs=0.01)
+
+
+def test_only_models_with_a_penalty_are_asked_for_it():
+    assert isinstance(AWDLSTM(CONFIG), Penalised)
+    assert not isinstance(LSTM(LSTMConfig(vocab_size=V, hidden_size=4)), Penalised)
+
+
+@pytest.mark.parametrize("loss", ["token", "row"])
+def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss):
+    """`row` is the sum over time of a mean over rows: the penalty of a token is taken as often."""
+    torch.manual_seed(7)
+    model = AWDLSTM(CONFIG).eval()
+    config = TrainingConfig(batch_size=ROWS, stride=TIME, bptt=1, loss=loss, clip=0, learning_rate=0)
+    run = Training(
+        model,
+        to_rows(torch.randint(V, (ROWS * TIME,)), ROWS),
+        config,
+        device=torch.device("cpu"),
+        processes=ONE_PROCESS,
+    )
+    ((chunk, targets),) = run.chunks()
+    run.update(chunk, targets)
+    nats, penalty, _ = model.loss_and_penalty(chunk.tokens, model.initial_state(ROWS))
+    expected = torch.autograd.grad(
+        (nats.mean() + penalty) * (1 if loss == "token" else TIME), list(model.parameters())
+    )
+    for parameter, grad in zip(model.parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, grad)
+
+
+def test_the_loss_that_is_told_is_of_the_nats_alone_whatever_the_lengths(tmp_path):
+    dataset = make_dataset(tmp_path)
+    settings = (*settings_of("awd-lstm", *AWD, *QUIET), "activation=50", "learning_rate=0", "batch_size=1")
+    train_model(
+        "awd-lstm", dataset, tmp_path / "out", settings=[*settings, "epochs=1", "bptt=1"], device="cpu"
+    )
+    scored = evaluate_checkpoint(tmp_path / "out", dataset, split="train", device="cpu").score
+    row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
+    assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
+    updates = len((tmp_path / "out" / UPDATES).read_text().splitlines())
+    assert updates == len(random_ends(scored.tokens, 6, seed=1, epoch=0))
+
+
+@pytest.mark.parametrize("stop", [7, 45, 80])
+def test_a_stopped_run_of_random_lengths_goes_on_to_the_same_result(tmp_path, stop):
+    """Before and after weights are averaged."""
+    dataset = make_dataset(tmp_path)
+    more = ("optimizer=asgd", "averaging_interval=0", "learning_rate=8", "epochs=4", "patience=0")
+    settings = settings_of("awd-lstm", *AWD, *more)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train_model("awd-lstm", dataset, whole, settings=settings, device="cpu")
+    with pytest.raises(StoppedError):
+        train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
+    train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", resume=True)
+    losses = [
+        [json.loads(line)["loss"] for line in (folder / UPDATES).read_text().splitlines()]
+        for folder in (whole, parts)
+    ]
+    assert losses[0] == losses[1]
+    assert len(losses[0]) > stop
+    saved = read_checkpoint(whole / LAST, training=True).training or {}
+    assert 45 < saved["optimizer"]["param_groups"][0]["t0"] < 80  # when averaging began
+    assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
+    assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
+
+
+def test_scores_are_of_single_precision_under_bf16():
+    model, tokens = AWDLSTM(CONFIG), torch.randint(V, (ROWS, TIME))
+    exact, _ = model.eval()(tokens, model.initial_state(ROWS))
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, state = model(tokens, model.initial_state(ROWS))
+        _, penalty, _ = model.train().loss_and_penalty(tokens, model.initial_state(ROWS))
+    assert scores.dtype == state.h[0].dtype == penalty.dtype == torch.float32
+    torch.testing.assert_close(scores, exact, rtol=0, atol=0.05)

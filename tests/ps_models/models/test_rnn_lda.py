@@ -1,0 +1,174 @@
+"""RNN-LDA against its equations; topics against their updates written out, and against planted ones."""
+
+import math
+import random
+from collections import Counter
+
+import pytest
+import torch
+
+from ps_models.configs import make_configs, make_model
+from ps_models.experiment import load_model, train_model
+from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
+from ps_models.models.topics import LDAConfig, topics_of_words
+from ps_models.training.checkpoint import read_checkpoint
+from tests.ps_models.tiny import make_dataset
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+
+ANIMALS, METALS = ("cat", "dog", "hen", "cow"), ("iron", "gold", "zinc", "lead")
+VOCABULARY = Vocabulary((UNK, EOS, "the", *ANIMALS, *METALS))
+
+
+def tiny_model(**fields):
+    torch.manual_seed(4)
+    model = RNNLDA(RNNLDAConfig(vocab_size=11, hidden_size=5, topics=3, init=0.9, **fields))
+    model.log_topics_VK.copy_(torch.randn(11, 3).log_softmax(dim=-1))
+    return model.double().eval()
+
+
+def planted_text(seed=3, articles=60):
+    """Articles of two lines each, about animals or about metals, with "the" in both."""
+    generator = random.Random(seed)
+    words = []
+    for article in range(articles):
+        theme = (ANIMALS, METALS)[article % 2]
+        for _ in range(2):
+            words += [generator.choice(("the", *theme, *theme)) for _ in range(12)] + [EOS]
+    return torch.tensor(VOCABULARY.encode(words))
+
+
+def test_is_the_equations():
+    model = tiny_model(topic_decay=0.7)
+    tokens = torch.randint(11, (1, 9))
+    scores, _ = model(tokens, model.initial_state(1))
+    topics_of = model.log_topics_VK.exp()
+    h, read = torch.zeros(5, dtype=torch.float64), [1]
+    for y, score in zip(tokens[0].tolist(), scores[0], strict=True):
+        f = torch.ones(3, dtype=torch.float64)
+        for back, word in enumerate(reversed(read)):
+            f = f * topics_of[word] ** (0.3 * 0.7**back)
+        f = f / f.sum()
+        x = model.embedding.weight[read[-1]]
+        recurrent = model.recurrent.weight @ h + model.recurrent.bias
+        h = torch.sigmoid(x + recurrent + model.topics.weight @ f)
+        logits = model.softmax.weight[:, :5] @ h + model.softmax.weight[:, 5:] @ f
+        assert model.softmax.bias is not None
+        torch.testing.assert_close(score, (logits + model.softmax.bias).log_softmax(0)[y])
+        read.append(y)
+
+
+def test_topics_go_on_from_a_state_and_matter():
+    model = tiny_model()
+    tokens = torch.randint(11, (2, 12))
+    whole, end = model(tokens, model.initial_state(2))
+    first, state = model(tokens[:, :7], model.initial_state(2))
+    second, after = model(tokens[:, 7:], state)
+    torch.testing.assert_close(torch.cat([first, second], dim=1), whole)
+    torch.testing.assert_close(after.topics_BK, end.topics_BK)
+    other, _ = model(tokens[:, 7:], state._replace(topics_BK=state.topics_BK.flip(1)))
+    assert (other - second).abs().max() > 1e-3
+
+
+def lda_written_out(stream, vocab_size, config):
+    """The same updates, a word at a time, from the same start."""
+    documents: list[Counter[int]] = [Counter()]
+    line = 0
+    for word in stream.tolist():
+        if line == config.lines:
+            documents.append(Counter())
+            line = 0
+        documents[-1][word] += 1
+        line += word == 1
+    generator = torch.Generator().manual_seed(config.seed)
+    counts = torch.bincount(stream, minlength=vocab_size).double()
+    start = 0.5 + torch.rand(config.topics, vocab_size, generator=generator).double()
+    made = counts / config.topics * start
+    gammas = [torch.full((config.topics,), config.alpha + d.total() / config.topics) for d in documents]
+    for _ in range(config.passes):
+        parameters = config.eta + made
+        words = (parameters.digamma() - parameters.sum(1, keepdim=True).digamma()).exp()
+        made = torch.zeros_like(made)
+        for place, document in enumerate(documents):
+            gamma = gammas[place].double()
+            shares = (gamma.digamma() - gamma.sum().digamma()).exp()
+            gammas[place] = torch.full((config.topics,), config.alpha).double()
+            for word, count in document.items():
+                phi = shares * words[:, word]
+                phi = count * phi / phi.sum()
+                gammas[place] += phi
+                made[:, word] += phi
+    return made.t()
+
+
+def test_topics_are_those_of_the_updates_written_out(monkeypatch):
+    stream, config = planted_text(articles=7), LDAConfig(topics=3, lines=3, passes=6)
+    expected = lda_written_out(stream, len(VOCABULARY), config)
+    for block in (2**23, 30):  # all documents at once, or a few
+        monkeypatch.setattr("ps_models.models.topics.BLOCK", block)
+        found = topics_of_words(stream, len(VOCABULARY), eos=1, config=config)
+        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def prepared(seed=1, **fields):
+    model = RNNLDA(
+        RNNLDAConfig(vocab_size=11, hidden_size=4, topics=2, document_lines=2, lda_passes=30, **fields)
+    )
+    model.prepare(planted_text(), VOCABULARY, seed)
+    return model.log_topics_VK.exp()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_planted_topics_are_found(seed):
+    topics = prepared(seed)
+    animals, metals = (topics[VOCABULARY.encode(words)] for words in (ANIMALS, METALS))
+    about = int(animals.sum(dim=0).argmax())
+    assert animals[:, about].min() > 0.95
+    assert metals[:, 1 - about].min() > 0.95
+    assert 0.3 < topics[VOCABULARY.ids["the"], 0] < 0.7
+    torch.testing.assert_close(topics[VOCABULARY.ids[UNK]], torch.tensor([0.5, 0.5]))  # never seen
+
+
+def test_the_same_seed_gives_the_same_topics():
+    assert torch.equal(prepared(5), prepared(5))
+    assert not torch.equal(prepared(5), prepared(6))
+
+
+def test_a_smoothing_of_more_counts_makes_topics_more_alike():
+    assert prepared(smoothing=100.0).std() < prepared(smoothing=0.1).std()
+
+
+@pytest.mark.parametrize("decay", [-0.1, 1.0])
+def test_a_decay_that_cannot_be_is_told(decay):
+    with pytest.raises(ValueError, match="topic_decay"):
+        tiny_model(topic_decay=decay)
+
+
+def test_parameters_are_as_many_as_quoted():
+    config, training = make_configs("rnn-lda", "mikolov", [], vocab_size=10_000)
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in make_model("rnn-lda", config).parameters())
+    # Merity et al. (2016), Table 2, estimate 7 M; it has H x (2V + H + K) + K V weights, and biases
+    assert count == 300 * (2 * 10_000 + 300 + 40) + 40 * 10_000 + 300 + 10_000
+    assert f"{count / 1e6:.0f}M" == "7M"
+    assert (training.batch_size, training.stride, training.lookback) == (1, 10, 4)
+
+
+def test_a_checkpoint_keeps_the_topics(tmp_path):
+    settings = ["hidden_size=8", "topics=3", "lda_passes=3", "batch_size=4", "stride=6", "bptt=4", "epochs=1"]
+    train_model("rnn-lda", make_dataset(tmp_path), tmp_path / "out", settings=settings, device="cpu")
+    model, _ = load_model(tmp_path / "out")
+    assert isinstance(model, RNNLDA)
+    assert model.log_topics_VK.abs().max() > 0
+    torch.testing.assert_close(model.log_topics_VK.logsumexp(dim=1), torch.zeros(len(model.log_topics_VK)))
+    assert "log_topics_VK" in read_checkpoint(tmp_path / "out").weights
+
+
+def test_log_probabilities_are_wide_under_autocast():
+    model = tiny_model().float()
+    tokens = torch.randint(11, (2, 12))
+    exact, _ = model(tokens, model.initial_state(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, state = model(tokens, model.initial_state(2))
+    assert scores.dtype == state.h_BH.dtype == state.topics_BK.dtype == torch.float32
+    assert (scores - exact).abs().max() < 0.1
+    assert math.isfinite(float(model.loss(tokens, state)[0].detach().sum()))

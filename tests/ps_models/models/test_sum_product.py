@@ -1,0 +1,146 @@
+"""The sum-product network against its equations, node by node; gradients, and weights that stay above 0."""
+
+import math
+
+import pytest
+import torch
+
+from ps_models.configs import make_configs, make_model
+from ps_models.experiment import train_model
+from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
+from ps_models.training.checkpoint import read_checkpoint
+from tests.ps_models.tiny import make_dataset
+
+V = 7
+
+
+def tiny_model(**fields):
+    torch.manual_seed(6)
+    config = {"vocab_size": V, "context": 3, "hidden_size": 4, "powers": 5, **fields}
+    model = SumProductNetwork(SumProductConfig(**config)).double()
+    with torch.no_grad():
+        for parameter in model.parameters():  # some are below 0, as after an update
+            parameter.add_(torch.randn_like(parameter) * 0.3 * parameter)
+            parameter.view(-1)[::5] *= -1
+    return model
+
+
+def units(config):
+    """What the weights are multiples of: of the mixing, and of the coefficients."""
+    if not config.scaled:
+        return 1.0, [1.0] * (config.powers + 1)
+    series = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
+    return 1 / (config.context * config.hidden_size), series.tolist()
+
+
+def log_prob(model, context, word):
+    """The network's own quotient, each node written out."""
+    config, (unit, powers) = model.config, units(model.config)
+    h = torch.cat([model.similarity.weight[x].clamp(min=0) for x in context])
+    sums = []
+    for v in range(V):
+        m = (model.mixing[v].clamp(min=0) * unit * h).sum()
+        c = model.coefficients[v].clamp(min=0)
+        s = (c[0] * powers[0]).clamp(min=config.least_bias)
+        for k in range(1, config.powers + 1):
+            s = s + c[k] * powers[k] * m**k
+        sums.append(s)
+    return torch.log(sums[word] / torch.stack(sums).sum())
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_is_the_equations_and_their_gradients(scaled, monkeypatch):
+    monkeypatch.setattr("ps_models.layers.products.NEAR", 5 * V)  # five rows in one go
+    model, steps = tiny_model(scaled=scaled).eval(), 16
+    tokens = torch.randint(V, (2, steps))
+    nats, _ = model.loss(tokens, model.initial_state(2))
+    weights = torch.rand(2, steps, dtype=torch.float64)
+    found = torch.autograd.grad((nats * weights).sum(), list(model.parameters()))
+    texts = [[1, 1, 1, *row] for row in tokens.tolist()]
+    expected = torch.stack(
+        [torch.stack([log_prob(model, text[t : t + 3], text[t + 3]) for t in range(steps)]) for text in texts]
+    )
+    torch.testing.assert_close(-nats, expected, rtol=1e-10, atol=1e-10)
+    slow = torch.autograd.grad(-(expected * weights).sum(), list(model.parameters()))
+    for one, other in zip(found, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_only_so_many_words_matter():
+    model = tiny_model().eval()
+    tokens = torch.randint(V, (1, 9))
+    other = torch.cat([(tokens[:, :5] + 1) % V, tokens[:, 5:]], dim=1)
+    (first, _), (second, _) = (model(text, model.initial_state(1)) for text in (tokens, other))
+    torch.testing.assert_close(first[:, 8:], second[:, 8:])
+    assert not torch.allclose(first[:, 7:8], second[:, 7:8])
+
+
+def test_training_sets_negative_weights_to_zero_and_lets_them_come_back():
+    model = tiny_model().train()
+    tokens = torch.randint(V, (2, 9))
+    before, _ = model.eval().loss(tokens, model.initial_state(2))
+    nats, _ = model.train().loss(tokens, model.initial_state(2))
+    torch.testing.assert_close(nats, before)  # they counted as 0 already
+    assert all(parameter.min() == 0 for parameter in model.parameters())
+    assert model.coefficients[:, 0].min() == model.config.least_bias
+    nats.mean().backward()
+    assert model.mixing.grad is not None
+    assert (model.mixing.grad[model.mixing == 0] != 0).any()
+
+
+def test_first_values_are_the_exponential_series():
+    model = SumProductNetwork(SumProductConfig(vocab_size=V, hidden_size=4)).double().eval()
+    words = model.initial_state(1).words_BC
+    sums = model.mixing @ model.similarity.weight[words[0]].flatten()
+    torch.testing.assert_close(model.mixing.sum(dim=1), torch.ones(V, dtype=torch.float64))
+    assert 0 < sums.min() <= sums.max() < 2
+    state = model.initial_state(1)
+    torch.testing.assert_close(model.next_log_probs(state)[0], sums.log_softmax(dim=0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 30.0, 1e4, 1e8])
+def test_any_size_of_weights_is_sound_in_float32(size):
+    model = tiny_model(powers=10).float().train()
+    with torch.no_grad():
+        model.mixing *= size
+        model.coefficients[0] = 0  # a word that would have no probability
+    tokens = torch.randint(V, (2, 9))
+    nats, _ = model.loss(tokens, model.initial_state(2))
+    assert nats.isfinite().all()
+    nats.mean().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    total = model.next_log_probs(model.initial_state(2)).exp().sum(dim=-1)
+    torch.testing.assert_close(total, torch.ones(2))
+
+
+def test_log_probabilities_are_wide_under_autocast():
+    model = tiny_model().float().eval()
+    tokens = torch.randint(V, (2, 9))
+    exact, _ = model(tokens, model.initial_state(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, _ = model(tokens, model.initial_state(2))
+    assert scores.dtype == torch.float32
+    assert (scores - exact).abs().max() < 0.1
+
+
+def test_parameters_are_as_many_as_quoted():
+    config, training = make_configs("sum-product-network", "cheng", [], vocab_size=10_000)
+    with torch.device("meta"):
+        made = make_model("sum-product-network", config)
+    count = sum(parameter.numel() for parameter in made.parameters())
+    assert count == 10_000 * (100 + 400 + 11) == 5_110_000  # Merity et al. (2016), Table 2, estimate 5 M
+    assert (training.batch_size, training.stride, training.learning_rate) == (100, 1, 0.05)
+
+
+@pytest.mark.parametrize("field", ["context", "hidden_size", "powers", "least_bias"])
+def test_sizes_that_cannot_be_are_told(field):
+    with pytest.raises(ValueError, match=field):
+        tiny_model(**{field: 0})
+
+
+def test_it_learns(tmp_path):
+    settings = ["hidden_size=8", "scaled=yes", "batch_size=4", "stride=10", "bptt=1", "loss=token"]
+    more = ["optimizer=adamw", "learning_rate=0.01", "epochs=2", "patience=0"]
+    data = make_dataset(tmp_path)
+    done = train_model("sum-product-network", data, tmp_path / "out", settings=settings + more, device="cpu")
+    assert done.losses[1] < done.losses[0] < math.log(len(read_checkpoint(tmp_path / "out").vocabulary)) - 0.3

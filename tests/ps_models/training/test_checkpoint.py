@@ -1,0 +1,166 @@
+"""A checkpoint is whole or refused, with what was found and what to do."""
+
+import os
+import random
+import resource
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from ps_models.training.checkpoint import (
+    BEST,
+    LAST,
+    Checkpoint,
+    check_vocabulary,
+    checkpoint_file,
+    load_weights,
+    read_checkpoint,
+    save_checkpoint,
+    weights_of,
+)
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
+
+WORDS = Vocabulary(("<unk>", "<eos>", "the", "naïve", "\u2028"))
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 3)
+        self.output = nn.Linear(3, 5)
+        self.output.weight = self.embedding.weight
+        self.register_buffer("steps", torch.tensor(7))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    checkpoint = Checkpoint(
+        model="lstm",
+        config={"vocab_size": 5, "cutoffs": []},
+        weights=weights_of(Tied()),
+        vocabulary=WORDS,
+        facts={"data": "tiny"},
+        training={"position": {"update": 3}, "rng": torch.get_rng_state()},
+    )
+    return save_checkpoint(tmp_path / LAST, checkpoint), tmp_path / LAST
+
+
+def test_what_is_written_is_read(saved):
+    written, path = saved
+    read = read_checkpoint(path, training=True)
+    assert read.weights.keys() == written.weights.keys() == {"embedding.weight", "output.bias", "steps"}
+    assert all(torch.equal(read.weights[name], written.weights[name]) for name in read.weights)
+    assert (read.vocabulary, read.config, read.facts) == (written.vocabulary, written.config, written.facts)
+    assert read.training is not None
+    assert read.training["position"] == {"update": 3}
+    assert read.digest == written.digest
+    model = Tied()
+    load_weights(model, read.weights)
+    assert torch.equal(model.output.weight, written.weights["embedding.weight"])
+    assert read_checkpoint(path).training is None
+    assert list(path.parent.iterdir()) == [path]  # nothing is left aside
+
+
+def test_weights_can_be_read_by_safetensors_alone(saved):
+    from safetensors.torch import load_file
+
+    assert "model.embedding.weight" in load_file(saved[1])
+
+
+def test_a_cut_or_changed_file_is_refused(saved):
+    _, path = saved
+    whole = path.read_bytes()
+    for length in (0, 5, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(BuilderError, match="not a whole checkpoint"):
+            read_checkpoint(path)
+    generator = random.Random(1)
+    for _ in range(60):
+        position = generator.randrange(len(whole))
+        path.write_bytes(
+            whole[:position] + bytes([whole[position] ^ 1 << generator.randrange(8)]) + whole[position + 1 :]
+        )
+        with pytest.raises(BuilderError, match=r"not a (whole )?checkpoint"):
+            read_checkpoint(path, training=True)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    save_file({"weight": torch.zeros(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(BuilderError, match="not a checkpoint of ps-models"):
+        read_checkpoint(tmp_path / "other.safetensors")
+    torch.save({"weight": torch.zeros(2)}, tmp_path / "pickle.pt")
+    with pytest.raises(BuilderError, match="not a whole checkpoint"):
+        read_checkpoint(tmp_path / "pickle.pt")
+    with pytest.raises(BuilderError, match="no checkpoint; expected a file or a folder"):
+        read_checkpoint(tmp_path)
+
+
+class Evil:
+    def __reduce__(self):
+        return (os.mkdir, ("evil",))
+
+
+def test_no_code_is_run(saved, monkeypatch, tmp_path):
+    written, path = saved
+    monkeypatch.chdir(tmp_path)
+    save_checkpoint(path, replace(written, training={"evil": Evil()}))
+    with pytest.raises(BuilderError, match="not a whole checkpoint"):
+        read_checkpoint(path, training=True)
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"config": {"vocab_size": 6}}, "5 words, but its model is for 6"),
+        ({"config": {}}, "vocab_size"),
+        ({"config": []}, "found a list where it has names and values"),
+        ({"facts": [1]}, "found a list where it has names and values"),
+        ({"training": [1]}, "found a list where it has names and values"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):
+    written, path = saved
+    save_checkpoint(path, replace(written, **changed))
+    with pytest.raises(BuilderError, match=f"not a whole checkpoint .*{message}"):
+        read_checkpoint(path, training=True)
+
+
+def test_the_best_one_of_a_folder_is_taken_and_cannot_be_gone_on_from(saved):
+    written, path = saved
+    save_checkpoint(path.parent / BEST, replace(written, training=None))
+    assert checkpoint_file(path.parent).name == BEST
+    with pytest.raises(BuilderError, match=r"holds weights only .* use last"):
+        read_checkpoint(path.parent, training=True)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(saved):
+    written, path = saved
+    before = path.read_bytes()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(BuilderError, match="cannot be written"):
+            save_checkpoint(path, written)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_another_vocabulary_is_refused(saved):
+    written, _ = saved
+    check_vocabulary(written, WORDS, "data")
+    with pytest.raises(BuilderError, match=r"data: its vocabulary \(5 words, .*use the dataset"):
+        check_vocabulary(written, Vocabulary(("<unk>", "<eos>", "naïve", "the", "\u2028")), "data")
+
+
+def test_weights_of_another_model_are_refused():
+    with pytest.raises(BuilderError, match=r"embedding.weight has shape \(4, 3\), expected \(5, 3\)"):
+        load_weights(Tied(), {**weights_of(Tied()), "embedding.weight": torch.zeros(4, 3)})

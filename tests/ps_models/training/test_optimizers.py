@@ -1,0 +1,135 @@
+"""The paper's schedule on hand-worked validation curves; averaging begins when NT-ASGD says so."""
+
+import pytest
+import torch
+from torch import nn
+
+from ps_models.training.optimizers import (
+    TrainingConfig,
+    averaged_weights,
+    finished,
+    learning_rate,
+    make_optimizer,
+    scaled_learning_rate,
+    set_learning_rate,
+    start_averaging,
+)
+from wikitext_builder.errors import BuilderError
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "losses", "expected"),
+    [
+        ("halve-when-worse", [], 1.0),
+        ("halve-when-worse", [5.0, 4.0, 4.0], 1.0),  # not worse
+        ("halve-when-worse", [5.0, 4.0, 4.5, 4.4], 0.5),  # better than the one before, though not the best
+        ("halve-when-worse", [5.0, 5.1, 5.2, 5.3], 0.125),
+        ("halve-when-worse", [5.0, NAN], 0.5),
+        ("divide-unless-best", [5.0, 4.0, 4.5, 4.4], 0.25),
+        ("decay-after", [5.0], 1.0),
+        ("decay-after", [5.0, 4.0], 0.5),
+        ("decay-after", [5.0, 4.0, 3.0], 0.25),
+        ("decay-unless-one-better", [5.0, 5.1], 1.0),  # Kim's code begins with the third
+        ("decay-unless-one-better", [5.0, 4.9, 4.8], 1.0),  # perplexity 134.3 → 121.5
+        ("decay-unless-one-better", [5.0, 4.5, 4.49], 0.5),  # 90.0 → 89.1
+        ("decay-unless-one-better", [5.0, 4.5, 4.49, 4.48, 4.4], 0.25),  # 88.2, then 81.5
+        ("constant", [5.0, 6.0], 1.0),
+    ],
+)
+def test_learning_rate_follows_validation(schedule, losses, expected):
+    config = TrainingConfig(schedule=schedule, decay=0.5, decay_after=2)
+    assert learning_rate(config, losses) == expected
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([], False),
+        ([5.0, 5.1, 5.2], False),
+        ([5.0, 5.1, 5.2, 5.3], True),  # three epochs without improvement
+        ([5.0, 5.1, 4.9, 5.2, 5.3], False),
+        ([NAN, NAN, NAN, NAN], True),
+        ([1 / n for n in range(1, 65)], True),  # 64 epochs
+    ],
+)
+def test_training_ends_as_in_the_paper(losses, expected):
+    assert finished(TrainingConfig(), losses) is expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"optimizer": "adagrad"}, "sgd, adamw, asgd"),
+        ({"stride": 0}, "1 or more"),
+        ({"precision": "fp8"}, "bf16"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_is_expected(setting, message):
+    with pytest.raises(BuilderError, match=message):
+        TrainingConfig(**setting)
+
+
+def test_averaging_begins_when_validation_gets_worse_and_averages_from_then_on():
+    model = nn.Linear(2, 1, bias=False)
+    config = TrainingConfig(optimizer="asgd", averaging_interval=0, learning_rate=0.1)
+    optimizer = make_optimizer(model, config)
+    visited = []
+
+    def step() -> None:
+        optimizer.zero_grad()
+        (model.weight * torch.randn(1, 2)).sum().backward()
+        optimizer.step()
+        visited.append(model.weight.detach().clone())
+
+    for _ in range(3):
+        step()
+    assert not start_averaging(optimizer, [5.0, 4.0], config)
+    assert averaged_weights(optimizer) == {}
+    assert start_averaging(optimizer, [5.0, 4.0, 4.5], config)
+    for _ in range(4):
+        step()
+    assert not start_averaging(optimizer, [5.0, 4.0, 4.5, 4.6], config)  # it goes on, and does not begin anew
+    (average,) = averaged_weights(optimizer).values()
+    torch.testing.assert_close(average, torch.stack(visited[3:]).mean(dim=0))
+
+
+@pytest.mark.parametrize(
+    ("losses", "interval", "expected"),
+    [
+        ([5.0, 4.0, 4.5], 0, True),
+        ([5.0, 4.0, 4.5], 1, False),  # better than the only epoch before the last one
+        ([5.0, 4.0, 4.5, 4.4], 1, True),
+        ([5.0, 4.0, 3.9, 3.8, 3.7, 3.6, 4.9], 5, False),
+        ([5.0, 4.0, 3.9, 3.8, 3.7, 3.6, 5.1], 5, True),  # t = 6 > n, worse than the best of logs[0 : t - n]
+        ([5.0, 6.0, 7.0, 8.0, 9.0, 9.9], 5, False),  # t = n
+    ],
+)
+def test_averaging_is_triggered_as_in_algorithm_1_of_its_paper(losses, interval, expected):
+    model = nn.Linear(2, 1)
+    config = TrainingConfig(optimizer="asgd", averaging_interval=interval)
+    optimizer = make_optimizer(model, config)
+    model(torch.ones(2)).sum().backward()
+    optimizer.step()
+    assert start_averaging(optimizer, losses, config) is expected
+
+
+@pytest.mark.parametrize("name", ["sgd", "asgd"])
+def test_a_scaled_learning_rate_holds_for_one_step(name):
+    """Also where the optimizer keeps a rate of its own from step to step, as torch's ASGD does."""
+    weight = nn.Parameter(torch.zeros(1))
+    model = nn.ParameterList([weight])
+    optimizer = make_optimizer(model, TrainingConfig(optimizer=name, learning_rate=2.0))
+    steps = []
+    for factor in (1.0, 0.25, 1.5, 1.0):
+        before = weight.item()
+        weight.grad = torch.ones(1)
+        with scaled_learning_rate(optimizer, factor):
+            optimizer.step()
+        steps.append(before - weight.item())
+    assert steps == [2.0, 0.5, 3.0, 2.0]
+    set_learning_rate(optimizer, 8.0)
+    before = weight.item()
+    optimizer.step()
+    assert before - weight.item() == 8.0

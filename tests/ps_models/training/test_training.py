@@ -1,0 +1,267 @@
+"""Training: resumed runs equal undisturbed ones, also after a kill; several processes equal one."""
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from ps_models.experiment import evaluate_checkpoint, train_model
+from ps_models.training.checkpoint import BEST, LAST, read_checkpoint
+from ps_models.training.logs import EPOCHS, UPDATES, RunLog
+from ps_models.training.loop import Pace, StoppedError
+from tests.conftest import ROOT
+from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
+from wikitext_builder.errors import BuilderError
+
+MODELS = ("lstm", "pointer-sentinel-lstm")
+
+
+def losses(folder: Path) -> list[tuple[int, float]]:
+    lines = (folder / UPDATES).read_text().splitlines()
+    return [(record["update"], record["loss"]) for record in map(json.loads, lines)]
+
+
+@pytest.fixture
+def tiny_dataset(tmp_path):
+    return make_dataset(tmp_path)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("stop", [1, 13, 25, 39])
+def test_a_stopped_run_goes_on_to_the_same_result(tiny_dataset, tmp_path, model, stop):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01")
+    train_model(model, tiny_dataset, whole, settings=settings, device="cpu")
+    with pytest.raises(StoppedError, match="--resume"):
+        train_model(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
+    train_model(model, tiny_dataset, parts, settings=settings, device="cpu", resume=True)
+    assert losses(whole) == losses(parts)
+    assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
+    assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
+    without_seconds = [
+        [line.rsplit(",", 1)[0] for line in (f / EPOCHS).read_text().splitlines()] for f in (whole, parts)
+    ]
+    assert without_seconds[0] == without_seconds[1]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("stride", "bptt"), [(1, 4), (3, 9), (7, 1), (10, 10), (5000, 2)])
+def test_without_learning_an_epoch_is_an_evaluation_of_train_whatever_the_stride(
+    tiny_dataset, tmp_path, model, stride, bptt
+):
+    settings = (*settings_of(model, *QUIET), "batch_size=1", "learning_rate=0", "epochs=1")
+    chunks = (f"stride={stride}", f"bptt={bptt}", "loss=token")
+    train_model(model, tiny_dataset, tmp_path / "out", settings=(*settings, *chunks), device="cpu")
+    scored = evaluate_checkpoint(tmp_path / "out", tiny_dataset, split="train", device="cpu").score
+    row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
+    assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
+    assert len(losses(tmp_path / "out")) == -(-scored.tokens // stride)
+
+
+COMMAND = [sys.executable, "-W", "ignore", "-m", "ps_models.cli", "--threads", "1", "train"]
+
+
+def command(model: str, dataset: Path, out: Path, settings: tuple[str, ...], *more: str) -> list[str]:
+    options = [part for setting in settings for part in ("--set", setting)]
+    return [*COMMAND, model, str(dataset), "--out", str(out), "--device", "cpu", *options, *more]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_result(tiny_dataset, tmp_path):
+    model = "pointer-sentinel-lstm"
+    settings = settings_of(model, "epochs=6", "optimizer=asgd", "averaging_interval=1")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    subprocess.run(command(model, tiny_dataset, whole, settings), check=True, capture_output=True)
+    for updates in (20, 110):
+        arguments = command(model, tiny_dataset, killed, settings, "--resume", "--save-minutes", "0")
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not (killed / UPDATES).exists() or len((killed / UPDATES).read_text().splitlines()) < updates:
+            assert process.poll() is None, "it ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+    subprocess.run(
+        command(model, tiny_dataset, killed, settings, "--resume"), check=True, capture_output=True
+    )
+    assert losses(killed) == losses(whole)
+    assert read_checkpoint(killed).digest == read_checkpoint(whole).digest
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tiny_dataset, tmp_path):
+    settings = settings_of("lstm", "epochs=64", "patience=0")
+    arguments = command("lstm", tiny_dataset, tmp_path / "out", settings)
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "out" / UPDATES).exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "all is saved" in errors
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    assert read_checkpoint(tmp_path / "out" / LAST, training=True).training is not None
+
+
+TORCHRUN = """
+import sys, torch
+from pathlib import Path
+from ps_models.experiment import train_model
+from ps_models.training.distributed import torchrun_processes
+torch.set_num_threads(1)
+with torchrun_processes() as processes:
+    train_model(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), settings=sys.argv[4:], device="cpu",
+                processes=processes)
+"""
+
+
+AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropout=0", *QUIET[:-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "more"), [("pointer-sentinel-lstm", QUIET), ("awd-lstm", AWD)])
+def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
+    settings = settings_of(model, *more, "loss=token")
+    train_model(model, tiny_dataset, tmp_path / "one", settings=settings, device="cpu")
+    script = tmp_path / "script.py"
+    script.write_text(TORCHRUN)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    # By address: torchrun's --standalone asks for this machine's name, and not every machine knows its own.
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    address = ("--master-addr", "127.0.0.1", "--master-port", str(port))
+    done = subprocess.run(
+        [*launcher, *address, str(script), model, str(tiny_dataset), str(tmp_path / "two"), *settings],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
+    assert [update for update, _ in one] == [update for update, _ in two]
+    torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
+    weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
+    torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    arguments = command("lstm", tiny_dataset, tmp_path / "out", SETTINGS, "--tensorboard")
+    subprocess.run(arguments, check=True, capture_output=True)
+    events = accumulator.EventAccumulator(str(tmp_path / "out" / "tensorboard"))
+    events.Reload()
+    found = [(event.step, event.value) for event in events.Scalars("update/loss")]
+    assert found == [(update, pytest.approx(loss, rel=1e-6)) for update, loss in losses(tmp_path / "out")]
+    assert [event.step for event in events.Scalars("epoch/valid_perplexity")] == [1, 2]
+
+
+def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path):
+    settings = settings_of("lstm", *QUIET, "epochs=6", "optimizer=adamw", "learning_rate=0.02")
+    position = train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+    assert position.best_perplexity < 20  # of about 50 words
+    found = evaluate_checkpoint(tmp_path / "out", tiny_dataset, split="valid", device="cpu")
+    assert found.score.perplexity == pytest.approx(position.best_perplexity, rel=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+def test_each_precision_trains(tiny_dataset, tmp_path, precision):
+    settings = settings_of("pointer-sentinel-lstm", f"precision={precision}", "epochs=1")
+    train_model("pointer-sentinel-lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+    dtypes = {tensor.dtype for tensor in read_checkpoint(tmp_path / "out").weights.values()}
+    assert dtypes == {torch.float32}
+    torch.set_float32_matmul_precision("highest")
+
+
+def test_a_run_with_other_settings_or_words_is_not_gone_on_with(tiny_dataset, tmp_path):
+    out = tmp_path / "out"
+    train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    with pytest.raises(BuilderError, match="holds a run already"):
+        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    with pytest.raises(BuilderError, match=r"clip 1\.0 → 2\.0"):
+        train_model("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu", resume=True)
+    with pytest.raises(BuilderError, match=r"hidden_size 8 → 9"):
+        train_model(
+            "lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu", resume=True
+        )
+    train = tiny_dataset / "wiki.train.tokens"
+    text = train.read_text()
+    train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
+    with pytest.raises(BuilderError, match=r"sha256 of train .*use the same data"):
+        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+    train.write_text(text)
+    with train.open("a") as file:
+        file.write(" one more \n")
+    with pytest.raises(BuilderError, match="vocabulary"):
+        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+
+
+def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
+    (tmp_path / "out").mkdir()
+    log = RunLog(tmp_path / "out")
+    with pytest.raises(BuilderError, match="another process"):
+        train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    log.close()
+    train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+
+
+def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
+    log = RunLog(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        for write in (log.update, log.epoch):
+            with pytest.raises(BuilderError, match=r"(jsonl|csv): cannot be written .*--resume"):
+                write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
+        with pytest.raises(BuilderError, match="cannot be written"):  # what was left to write
+            log.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    train_model("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", resume=True)
+    assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
+
+
+def test_more_epochs_go_on_from_a_finished_run(tiny_dataset, tmp_path):
+    train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    position = train_model(
+        "lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu", resume=True
+    )
+    assert position.epoch == 3
+
+
+def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
+    for most, done in ((20, 20), (5, 21)):
+        pace = Pace(max_updates=most)
+        with pytest.raises(StoppedError, match=f"after update {done};"):
+            train_model(
+                "lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace, resume=True
+            )
+
+
+def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
+    one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
+    settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
+    with pytest.raises(BuilderError, match=r"epoch 2: the loss of valid is no number; train again"):
+        train_model("lstm", tiny_dataset, tmp_path, settings=settings, device="cpu")
+    best = read_checkpoint(tmp_path / BEST)
+    assert best.facts["epoch"] == 1
+    assert all(weight.isfinite().all() for weight in best.weights.values())
+
+
+def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
+    settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
+    with pytest.raises(BuilderError, match="lower learning_rate or clip"):
+        train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")

@@ -1,0 +1,97 @@
+"""What a dataset says of itself stays readable whatever titles, calls and names are in it."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wikitext_builder.article import Article
+from wikitext_builder.building import card
+from wikitext_builder.dataset.files import SplitCounts
+from wikitext_builder.dataset.recipes import Recipe
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.store import Rejected
+
+COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
+HOSTILE = [
+    "a\tb",
+    "a\nb",
+    "a\r\nb",
+    "a\u2028b",
+    "a\x0bb",
+    "a | b",
+    "*a*",
+    "`a`",
+    "<b>",
+    "{x}",
+    '"',
+    "- a: [b]",
+]
+
+
+def article(title: str) -> Article:
+    return Article(title=title, page_id=1, revision_id=2, timestamp="2016-01-01T00:00:00Z", lines=())
+
+
+@given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"])))))
+def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
+    text = card.attribution_head() + "".join(card.attribution_line(article(t), "train", "en") for t in titles)
+    rows = text.splitlines()
+    assert len(rows) == len(titles) + 1
+    assert {row.count("\t") for row in rows} == {5}
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("{{cite\n| a = b\n}}", "Cite"),
+        ("{{ a_b\tc |x}}", "A b c"),
+        ("{{#invoke:Math|max}}", "#invoke:"),
+        ("{{}}", ""),
+        ("{{{{a}}|b}}", "{{a"),
+    ],
+)
+def test_template_names(call: str, name: str) -> None:
+    assert card.template_name(call) == name
+
+
+def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None:
+    card.write_left_out(tmp_path, Counter({"Two": 2, "A\tb\nc": 2, "One": 9}))
+    assert (tmp_path / card.LEFT_OUT).read_text("utf-8") == "calls\ttemplate\n9\tOne\n2\tA b c\n2\tTwo\n"
+    rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]
+    card.write_rejected(tmp_path, rejected)
+    lines = (tmp_path / card.REJECTED).read_text("utf-8").split("\n")[:-1]
+    assert sorted(json.loads(line)["title"] for line in lines) == sorted(HOSTILE)
+
+
+@pytest.mark.parametrize("name", ["wikitext-2", "on", "1e3", "2016.04", "null", "~x", "wikitext_103-v2"])
+def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, name: str) -> None:
+    recipe = Recipe(name=name, train_articles=None, language="no", seed="{seed} # *: {name}")
+    card.write_card(tmp_path, recipe, {"train": COUNTS, "valid": COUNTS, "test": COUNTS}, 200)
+    text = (tmp_path / "README.md").read_text("utf-8")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["pretty_name"] == name
+    assert head["language"] == ["no"]
+    assert [config["config_name"] for config in head["configs"]] == [f"{name}-v1", f"{name}-raw-v1"]
+    assert head["configs"][0]["data_files"][1] == {
+        "split": "validation",
+        "path": "parquet/tokens/valid-*.parquet",
+    }
+    assert "`{seed} # *: {name}`" in text
+    assert "| Tokens, with one `<eos>` a line | 1,000 | 1,000 | 1,000 |" in text
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a: b", "a\nb", "-x", "a b", "ä", "a" * 101])
+def test_a_name_that_could_be_no_file_s_is_refused(name: str) -> None:
+    with pytest.raises(BuilderError, match="letters, digits"):
+        Recipe(name=name, train_articles=None)
+
+
+@pytest.mark.parametrize("seed", ["a\nb", "`", "a\u2028b", "\x00"])
+def test_a_seed_that_would_break_the_card_is_refused(seed: str) -> None:
+    with pytest.raises(BuilderError, match="seed"):
+        Recipe(name="a", train_articles=None, seed=seed)

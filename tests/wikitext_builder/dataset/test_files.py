@@ -1,0 +1,172 @@
+"""The dataset's files: what is written is read back, and the official files are of the format."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import data
+from wikitext_builder.dataset.files import (
+    FileEntry,
+    Manifest,
+    SplitCounts,
+    encode,
+    entry_of,
+    file_line,
+    read_articles,
+    read_lines,
+    read_manifest,
+    read_tokens,
+    write_manifest,
+)
+from wikitext_builder.dataset.recipes import RECIPES
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
+
+token = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6).filter(
+    lambda t: "=" not in t
+)
+line = st.lists(token, min_size=1, max_size=5).map(" ".join)
+heading = st.builds(
+    lambda text, level: ("", f"{'= ' * level}{text}{' =' * level}", ""), line, st.integers(2, 5)
+)
+body = st.lists(line.map(lambda text: (text,)) | heading, max_size=6)
+article = st.builds(
+    lambda title, parts: ("", f"= {title} =", "", *(one for part in parts for one in part), ""), line, body
+)
+
+
+def write(path: Path, articles: list[tuple[str, ...]]) -> Path:
+    text = "".join(file_line(one) for lines in articles for one in lines)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+@given(st.lists(article, min_size=1, max_size=4))
+def test_articles_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, articles) -> None:
+    assert list(read_articles(write(tmp_path_factory.mktemp("a") / "wiki.test.tokens", articles))) == articles
+
+
+@given(st.lists(st.just("") | line))
+def test_lines_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    path = write(tmp_path_factory.mktemp("a") / "wiki.test.tokens", [tuple(lines)])
+    assert list(read_lines(path)) == lines
+
+
+@pytest.mark.parametrize(
+    ("split", "articles", "tokens"),
+    [("train", 600, 2_088_628), ("valid", 60, 217_646), ("test", 60, 245_569)],
+)
+def test_the_official_files_are_of_the_format(
+    wikitext_2: Path, split: str, articles: int, tokens: int
+) -> None:
+    path = wikitext_2 / f"wiki.{split}.tokens"
+    found = list(read_articles(path))
+    assert len(found) == articles  # a pattern on titles alone finds 62 in test: two paragraphs look like one
+    assert "".join(file_line(one) for lines in found for one in lines) == path.read_text(encoding="utf-8")
+    assert sum(1 for _ in read_tokens(path)) == tokens
+
+
+def test_encoding_gives_unk_to_unknown_words(tmp_path: Path) -> None:
+    path = write(tmp_path / "wiki.test.tokens", [("", "= A =", "", "A b A", "")])
+    vocabulary = Vocabulary(("<unk>", "<eos>", "=", "A"))
+    assert list(encode(path, vocabulary)) == [1, 2, 3, 2, 1, 1, 3, 0, 3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no space at the start \n", " no space at the end\n", "\n", "  two \n", " no newline", " windows \r\n"],
+)
+def test_a_line_of_another_format_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "wiki.test.tokens"
+    path.write_text(" \n = A = \n \n" + text, encoding="utf-8", newline="\n")
+    with pytest.raises(BuilderError, match="line 4"):
+        list(read_articles(path))
+
+
+def test_a_file_that_does_not_begin_with_an_article_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "wiki.test.tokens", [("A text", "with no title", "at all", "")])
+    with pytest.raises(BuilderError, match="begins with"):
+        list(read_articles(path))
+
+
+counts = st.builds(
+    SplitCounts,
+    articles=st.integers(0),
+    lines=st.integers(0),
+    tokens=st.integers(0),
+    unknown=st.integers(0),
+    types=st.integers(0),
+)
+manifests = st.builds(
+    Manifest,
+    recipe=st.sampled_from(list(RECIPES.values())),
+    source=st.text("0123456789abcdef"),
+    versions=st.dictionaries(st.text("abc-"), st.text("0123.")),
+    vocabulary=st.integers(0),
+    splits=st.fixed_dictionaries({"train": counts, "valid": counts, "test": counts}),
+    files=st.dictionaries(
+        st.text("abc", min_size=1),
+        st.builds(FileEntry, sha256=st.text("0123456789abcdef"), bytes=st.integers(0)),
+    ),
+)
+
+
+@given(manifests)
+def test_a_manifest_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, manifest: Manifest
+) -> None:
+    directory = tmp_path_factory.mktemp("a")
+    write_manifest(directory, manifest)
+    assert read_manifest(directory) == manifest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        "null",
+        '{"format": 2}',
+        "{" * 100_000,
+        '{"format": 1, "splits": {}, "files": {}}',
+        '"\\ud800"',
+    ],
+)
+def test_a_damaged_manifest_is_an_error_that_says_what_to_do(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(BuilderError, match="Build the dataset again"):
+        read_manifest(tmp_path)
+
+
+def test_a_manifest_may_not_name_files_outside(tmp_path: Path) -> None:
+    write_manifest(
+        tmp_path,
+        Manifest(
+            recipe=RECIPES["demo"],
+            source="",
+            versions={},
+            vocabulary=0,
+            splits={
+                name: SplitCounts(articles=0, lines=0, tokens=0, unknown=0, types=0)
+                for name in ("train", "valid", "test")
+            },
+            files={"../x": FileEntry(sha256="", bytes=0)},
+        ),
+    )
+    with pytest.raises(BuilderError, match="leads out"):
+        read_manifest(tmp_path)
+
+
+def test_an_entry_is_the_sha256_that_other_programs_compute(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert entry_of(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)
+
+
+def test_the_data_folder_has_a_real_raw_file_of_the_format() -> None:
+    path = data("wikitext-2-raw") / "wiki.valid.raw"
+    assert len(list(read_articles(path))) == 60

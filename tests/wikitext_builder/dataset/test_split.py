@@ -1,0 +1,64 @@
+"""The split: whatever else is there, an article stays where it is."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wikitext_builder.dataset.split import Split, choose, rank
+
+page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
+
+
+def of(pages: set[int], *, train: int | None = None) -> Split:
+    return choose(pages, train=train, valid=5, test=5, seed="wikitext")
+
+
+@given(page_ids)
+def test_every_page_is_in_one_part(pages: set[int]) -> None:
+    split = of(pages)
+    everything = [*split.train, *split.valid, *split.test]
+    assert sorted(everything) == sorted(pages)
+    assert len(split.valid) == min(5, len(pages))
+
+
+@given(page_ids, st.randoms())
+def test_the_order_of_pages_does_not_matter(pages: set[int], random) -> None:
+    shuffled = list(pages)
+    random.shuffle(shuffled)
+    assert choose(shuffled, train=None, valid=5, test=5, seed="wikitext") == of(pages)
+
+
+@given(st.sets(st.integers(1, 10**9), min_size=100, max_size=300), page_ids)
+def test_added_pages_move_no_article_into_valid_or_test(pages: set[int], added: set[int]) -> None:
+    before, after = of(pages).roles(), of(pages | added).roles()
+    moved = {page: (before[page], after[page]) for page in pages if before[page] != after[page]}
+    assert all(to == "train" for _, to in moved.values())
+    newcomers = [page for page in added - pages if after[page] != "train"]
+    assert len(moved) <= len(newcomers)
+
+
+@given(st.sets(st.integers(1, 10**9), min_size=100, max_size=300))
+def test_the_small_dataset_is_the_beginning_of_the_large_one(pages: set[int]) -> None:
+    small, large = of(pages, train=20), of(pages)
+    assert (small.valid, small.test) == (large.valid, large.test)
+    assert small.train == large.train[:20]
+
+
+@given(page_ids)
+def test_articles_stand_in_the_order_of_their_ranks(pages: set[int]) -> None:
+    train = of(pages).train
+    assert list(train) == sorted(train, key=lambda page: rank(page, "wikitext"))
+
+
+def test_given_parts_are_taken_as_given() -> None:
+    split = choose(
+        range(1, 50), train=None, valid=5, test=5, seed="wikitext", given_valid=[3], given_test=[1, 2]
+    )
+    assert split.valid == (3,)
+    assert sorted(split.test) == [1, 2]
+    assert len(split.train) == 46
+
+
+def test_ranks_are_the_same_on_every_machine() -> None:
+    # computed with sha256sum: printf wikitext:1 | sha256sum | cut -c1-16
+    assert rank(1, "wikitext") == 0x059616D80F93A3CD
+    assert rank(1, "another") != rank(1, "wikitext")

@@ -1,0 +1,173 @@
+"""Statistics of the official files against Table 1 of the paper, and of small files made for the purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import DATA
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.stats import (
+    PUBLISHED,
+    corpus_statistics,
+    count,
+    find_splits,
+    render_table,
+    to_records,
+)
+from wikitext_builder.errors import BuilderError
+
+
+def official(folder: str, name: str) -> pd.DataFrame:
+    if not (DATA / folder).is_dir():
+        pytest.skip(f"{DATA / folder} is not there")
+    return corpus_statistics(name, find_splits(DATA / folder)).set_index("split")
+
+
+def test_wikitext_2_is_the_papers_table() -> None:
+    table = official("wikitext-2", "WikiText-2")
+    splits = ["train", "valid", "test"]
+    assert list(table.index) == [*splits, "all"]
+    assert list(table.articles) == [600, 60, 60, 720]
+    assert list(table.tokens[splits]) == [2_088_628, 217_646, 245_569]
+    assert list(table.tokens[splits]) == list(table.paper_tokens[splits])
+    assert set(table.vocabulary) == set(table.paper_vocabulary) == {33_278}
+    assert f"{table.oov_rate['train']:.1%}" == f"{table.paper_oov_rate['train']:.1%}" == "2.6%"
+    assert set(table.note) == {""}
+
+
+def test_false_titles_of_the_test_file_are_no_articles() -> None:
+    path = DATA / "wikitext-2" / "wiki.test.tokens"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    titles = [
+        line
+        for line in lines
+        if line.startswith(" = ") and not line.startswith(" = = ") and line.endswith(" = ")
+    ]
+    assert len(titles) == 62
+    assert count(path).articles == 60
+
+
+def test_penn_treebank_is_the_papers_table_but_for_one_eos() -> None:
+    table = official("ptb", "Penn Treebank")
+    splits = ["train", "valid", "test"]
+    assert list(table.tokens[splits]) == [929_589, 73_760, 82_430]
+    assert list(table.paper_tokens[splits] - table.tokens[splits]) == [1, 1, 1]
+    assert all("<eos>" in note for note in table.note[splits])
+    assert table.articles.isna().all()
+    assert set(table.vocabulary) == {10_000}
+    assert f"{table.oov_rate['train']:.1%}" == "4.8%"
+    # The denominator: tokens with <eos>. The words alone would give the rate that the paper does not have.
+    assert f"{table.unknown['train'] / (table.tokens['train'] - table.lines['train']):.1%}" == "5.1%"
+
+
+def test_penn_treebank_split_at_its_newlines_has_the_papers_tokens() -> None:
+    for split, path in find_splits(DATA / "ptb").items() if (DATA / "ptb").is_dir() else ():
+        pieces = path.read_text(encoding="utf-8").split("\n")
+        assert sum(len(piece.split()) + 1 for piece in pieces) == PUBLISHED["Penn Treebank"].tokens[split]
+
+
+def test_wikitext_103_without_train_shows_what_is_there() -> None:
+    table = official("wikitext-103", "WikiText-103")
+    assert list(table.index) == ["valid", "test", "all"]
+    assert list(table.articles) == [60, 60, 120]
+    assert list(table.tokens) == [217_646, 245_569, 463_215]
+    assert table.vocabulary.isna().all()
+
+
+ARTICLES = " \n = One = \n \n a b <unk> \n \n = = Part = = \n \n = k = \n \n = Two = \n \n b c \n \n"
+
+
+def test_counts_of_a_small_file(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.train.tokens"
+    path.write_text(ARTICLES, encoding="utf-8")
+    statistics = count(path)
+    assert statistics.articles == 3  # a paragraph between blank lines cannot be told from a title
+    assert statistics.lines == 13
+    assert statistics.tokens == 13 + 19
+    assert statistics.counts["<eos>"] == 13
+    assert statistics.oov_rate == 1 / statistics.tokens
+    assert list(read_tokens(path)).count("<eos>") == 13
+
+
+@pytest.mark.parametrize(
+    ("text", "articles"),
+    [
+        (" \n = A = \n \n", 1),
+        (" \n = A = \n text \n", 0),  # a false title of the official files
+        (" \n text \n = A = \n \n", 0),
+        (" = A = \n \n", 0),  # an official file begins with a blank line
+        (" \n = = A = = \n \n", 0),
+        (" \n = A = \n \n = B = \n \n", 2),
+        ("", 0),
+    ],
+)
+def test_what_is_an_article(tmp_path: Path, text: str, articles: int) -> None:
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    assert count(tmp_path / "file").articles == articles
+
+
+def test_a_last_line_without_newline_is_a_line(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a b\nc", encoding="utf-8")
+    assert count(tmp_path / "train.txt").tokens == 5
+
+
+def test_empty_file_has_no_rate(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("", encoding="utf-8")
+    table = corpus_statistics("nothing", find_splits(tmp_path))
+    assert list(table.tokens) == [0, 0]
+    assert table.oov_rate.isna().all()
+    assert "-" in render_table(table)
+
+
+@pytest.mark.parametrize("layout", ["wiki.{}.tokens", "ptb.{}.txt", "{}.txt"])
+def test_find_splits(tmp_path: Path, layout: str) -> None:
+    for split in ("valid", "train"):
+        (tmp_path / layout.format(split)).write_text("a\n", encoding="utf-8")
+    assert find_splits(tmp_path) == {split: tmp_path / layout.format(split) for split in ("train", "valid")}
+
+
+def test_find_splits_says_what_it_expected(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match=r"wiki\.train\.tokens, ptb\.train\.txt, train\.txt"):
+        find_splits(tmp_path)
+    with pytest.raises(BuilderError, match="no file of tokens"):
+        find_splits(tmp_path / "missing")
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"a \xff\n")
+    with pytest.raises(BuilderError, match=r"train\.txt.*UTF-8"):
+        corpus_statistics("x", {"train": path})
+    with pytest.raises(BuilderError, match="missing"):
+        corpus_statistics("x", {"train": tmp_path / "missing"})
+
+
+def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a b <unk>\n" * 500, encoding="utf-8")
+    (tmp_path / "wiki.test.tokens").write_text(ARTICLES, encoding="utf-8")
+    tables = [
+        corpus_statistics("mine", {"train": tmp_path / "train.txt"}),
+        corpus_statistics("WikiText-2", {"test": tmp_path / "wiki.test.tokens"}),
+    ]
+    both = pd.concat(tables, ignore_index=True)
+    first, second = render_table(both).split("\n\n")
+    assert first.splitlines() == [
+        "mine         Train     All",
+        "--------------------------",
+        "Articles         -       -",
+        "Tokens       2,000   2,000",
+        "Vocab size       4",
+        "OoV rate    25.00%  25.00%",
+    ]
+    assert "245,569" in second  # the paper's figure, beside the file's
+    records = json.loads(json.dumps(to_records(both)))
+    assert [record["corpus"] for record in records] == ["mine", "mine", "WikiText-2", "WikiText-2"]
+    assert records[0]["tokens"] == 2000
+    assert records[0]["paper_tokens"] is None
+    assert records[2]["vocabulary"] is None

@@ -1,0 +1,184 @@
+"""Verify finds each kind of damage, also where the hashes were made to agree with it."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import data
+from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
+from wikitext_builder.building.build import build
+from wikitext_builder.dataset.files import MANIFEST, entry_of
+from wikitext_builder.dataset.verify import verify
+from wikitext_builder.errors import BuilderError
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset that is what it says."""
+    folder = tmp_path_factory.mktemp("verify")
+    build(plan_of(store_of(folder / "pages.store", PAGES), folder / "out"))
+    return folder / "out"
+
+
+@pytest.fixture
+def dataset(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    return Path(shutil.copytree(whole, tmp_path / "out"))
+
+
+def wrong(directory: Path) -> list[str]:
+    """The names of the checks that failed."""
+    return [check.name for check in verify(directory) if check.passed is False]
+
+
+def rewrite(directory: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the manifest."""
+    manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+    change(manifest)
+    (directory / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def forge(directory: Path, name: str, before: str, after: str, *, times: int = 1) -> None:
+    """Change a file's text and let the manifest's hash agree."""
+    path = directory / name
+    text = path.read_bytes().decode()
+    changed = re.sub(before, after, text, count=times, flags=re.MULTILINE)
+    assert changed != text
+    path.write_bytes(changed.encode())
+    entry = entry_of(path)
+    rewrite(directory, lambda m: m["files"][name].update(sha256=entry.sha256, bytes=entry.bytes))
+
+
+def files() -> list[str]:
+    kinds = [f"wiki.{split}.{kind}" for split in ("train", "valid", "test") for kind in ("raw", "tokens")]
+    shards = [
+        f"parquet/{kind}/{split}-00000-of-00001.parquet"
+        for kind in ("raw", "tokens")
+        for split in ("train", "valid", "test")
+    ]
+    described = ["README.md", "attribution.tsv", "left_out.tsv", "rejected.jsonl"]
+    return [*kinds, *shards, *described, "tiny-v1.zip", "tiny-raw-v1.zip"]
+
+
+def test_a_whole_dataset_passes_and_names_each_of_its_files(whole: Path) -> None:
+    checks = verify(whole)
+    assert [check for check in checks if check.passed is not True] == []
+    assert {f"{name} sha256" for name in files()} == {c.name for c in checks if c.name.endswith("sha256")}
+    present = {path.relative_to(whole).as_posix() for path in whole.rglob("*") if path.is_file()}
+    assert present == {*files(), MANIFEST}
+
+
+@pytest.mark.parametrize("name", files())
+def test_a_flipped_bit_and_a_removed_file_are_found(dataset: Path, name: str) -> None:
+    path = dataset / name
+    content = bytearray(path.read_bytes())
+    if content:
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        assert f"{name} sha256" in wrong(dataset)
+    path.unlink()
+    assert f"{name} sha256" in wrong(dataset)
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+@pytest.mark.parametrize("count", ["articles", "lines", "tokens", "unknown"])
+def test_a_changed_count_is_found(dataset: Path, split: str, count: str) -> None:
+    rewrite(dataset, lambda m: m["splits"][split].update({count: m["splits"][split][count] + 1}))
+    assert wrong(dataset) == [f"{split} counts"]
+
+
+def test_a_changed_number_of_types_is_found(dataset: Path) -> None:
+    rewrite(dataset, lambda m: m["splits"]["test"].update(types=5))
+    assert wrong(dataset) == ["wiki.test.raw types"]
+
+
+def test_a_changed_size_of_the_vocabulary_is_found(dataset: Path) -> None:
+    rewrite(dataset, lambda m: m.update(vocabulary=m["vocabulary"] + 1))
+    assert wrong(dataset) == ["vocabulary"]
+
+
+FORGERIES: dict[str, tuple[str, str, str, set[str]]] = {
+    "a rare word in train": (
+        "wiki.train.tokens", r"(?<= )river ", "zyx ",
+        {"wiki.train.raw against wiki.train.tokens", "vocabulary"},
+    ),
+    "a rare word in test": (
+        "wiki.test.tokens", r"(?<= )river ", "zyx ",
+        {"wiki.test.raw against wiki.test.tokens", "test words"},
+    ),
+    "a frequent word that is <unk>": (
+        "wiki.valid.tokens", r"(?<= )river ", "<unk> ",
+        {"valid counts", "wiki.valid.raw against wiki.valid.tokens"},
+    ),
+    "a line with two spaces": ("wiki.valid.tokens", r"(?<=\w) (?=\w)", "  ", {"wiki.valid.tokens grammar"}),
+    "a line without its spaces": ("wiki.test.tokens", r"^ (?=\w)", "", {"wiki.test.tokens grammar"}),
+    "a line end of another system": ("wiki.test.tokens", r" \n", " \r\n", {"wiki.test.tokens grammar"}),
+    "a file without a title": ("wiki.valid.tokens", r"\A \n = [^\n]*\n", "", {"wiki.valid.tokens grammar"}),
+    "a file that breaks off": (
+        "wiki.test.tokens", r"(?: [^\n]*\n){4}\Z", "",
+        {"test counts", "wiki.test.raw against wiki.test.tokens"},
+    ),
+    "another word in raw": (
+        "wiki.test.raw", r"(?<= )river ", "zyx ", {"wiki.test.raw against wiki.test.tokens"},
+    ),
+    "a line less in raw": (
+        "wiki.valid.raw", r" [^\n]*\n\Z", "", {"wiki.valid.raw against wiki.valid.tokens"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FORGERIES)
+def test_a_forgery_with_the_right_hash_is_found(dataset: Path, case: str) -> None:
+    name, before, after, expected = FORGERIES[case]
+    forge(dataset, name, before, after)
+    assert set(wrong(dataset)) >= expected
+    assert f"{name} sha256" not in wrong(dataset)
+
+
+def test_a_frequent_word_that_is_unk_everywhere_is_found(dataset: Path) -> None:
+    for split in ("train", "valid", "test"):
+        forge(dataset, f"wiki.{split}.tokens", r"(?<= )river ", "<unk> ", times=0)
+    assert "vocabulary rule" in wrong(dataset)
+
+
+def test_a_manifest_that_is_gone_or_broken_is_told(dataset: Path) -> None:
+    (dataset / MANIFEST).write_text('{"format": 1')
+    with pytest.raises(BuilderError, match="manifest"):
+        verify(dataset)
+    (dataset / MANIFEST).unlink()
+    checks = {check.name: check for check in verify(dataset)}
+    assert checks["hashes"].passed is None
+    assert all(check.passed is not False for check in checks.values())
+
+
+def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(BuilderError, match=r"no wiki\.train\.tokens"):
+            verify(path)
+
+
+@pytest.mark.parametrize("name", ["wikitext-2", "wikitext-103"])
+def test_the_official_files_pass(name: str) -> None:
+    assert wrong(data(name)) == []
+
+
+def test_a_changed_official_file_does_not_pass(tmp_path: Path) -> None:
+    official = data("wikitext-2")
+    for split in ("train", "valid", "test"):
+        shutil.copy(official / f"wiki.{split}.tokens", tmp_path)
+    path = tmp_path / "wiki.valid.tokens"
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes().replace(b" the ", b" thhe ", 1))
+    assert wrong(tmp_path) == ["valid words"]
+
+
+def test_a_part_that_is_not_there_is_told(dataset: Path) -> None:
+    for name in ("wiki.test.tokens", MANIFEST):
+        (dataset / name).unlink()
+    (found,) = [check for check in verify(dataset) if check.name == "wiki.test.tokens grammar"]
+    assert (found.passed, found.found) == (None, "the file is not here")

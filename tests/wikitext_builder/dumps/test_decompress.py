@@ -1,0 +1,258 @@
+"""Decompression: the same bytes whatever the format, in bounded pieces."""
+
+import bz2
+import gzip
+import hashlib
+import io
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.dumps import COMPRESSIONS
+from wikitext_builder.dumps import decompress
+from wikitext_builder.dumps.decompress import (
+    EXPANSION_LIMIT,
+    PART_LIMIT,
+    PIECE,
+    READ,
+    UNPACKED_LIMIT,
+    Source,
+    decompressed,
+    sha256_of_file,
+)
+from wikitext_builder.errors import BuilderError
+
+
+def unpacked(data: bytes) -> bytes:
+    return b"".join(decompressed(Source(io.BytesIO(data))))
+
+
+SEVERAL = {
+    "bzip2": lambda parts: b"".join(map(bz2.compress, parts)),
+    "gzip": lambda parts: b"".join(map(gzip.compress, parts)),
+    "zstandard": lambda parts: b"".join(map(zstandard.compress, parts)),
+    # https://datatracker.ietf.org/doc/html/rfc8878#name-skippable-frames
+    "skippable": lambda parts: b"\x50\x2a\x4d\x18\x03\0\0\0abc" + b"".join(map(zstandard.compress, parts)),
+}
+
+
+@pytest.mark.parametrize("several", SEVERAL.values(), ids=SEVERAL)
+@given(parts=st.lists(st.binary(max_size=300), min_size=1, max_size=5))
+def test_streams_after_each_other_are_one_content(several, parts: list[bytes]) -> None:
+    assert unpacked(several(parts)) == b"".join(parts)
+
+
+@pytest.mark.parametrize("compression", ["plain", "bzip2", "gzip", "zstandard"])
+def test_pieces_are_bounded_and_the_file_is_counted(compression: str) -> None:
+    content = random.Random(1).randbytes(500_000) + b"<" * 5_000_000
+    data = COMPRESSIONS[compression](content)
+    source = Source(io.BytesIO(data))
+    pieces = list(decompressed(source))
+    assert b"".join(pieces) == content
+    assert max(map(len, pieces)) <= PIECE
+    assert source.taken == len(data)
+    assert source.sha256 == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("compression", ["bzip2", "gzip"])
+def test_what_follows_a_stream_must_be_one(compression: str) -> None:
+    with pytest.raises(BuilderError, match="damaged"):
+        unpacked(COMPRESSIONS[compression](b"a") + b"junk")
+
+
+def test_a_frame_that_wants_gigabytes_of_window_is_refused() -> None:
+    # https://datatracker.ietf.org/doc/html/rfc8878#name-window-descriptor: exponent 31, mantissa 0
+    frame = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([21 << 3]) + b"\x01\x00\x00"
+    with pytest.raises(BuilderError, match="Zstandard data are damaged"):
+        unpacked(frame)
+
+
+def test_the_digest_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    assert sha256_of_file(path) == hashlib.sha256(b"abc").hexdigest()
+
+
+# --- streams of bzip2 side by side
+
+
+def outcome(pieces: Iterator[bytes]) -> tuple[bytes, str]:
+    """The bytes before an error, and the error."""
+    content = bytearray()
+    try:
+        for piece in pieces:
+            content += piece
+    except BuilderError as error:
+        return bytes(content), str(error)
+    return bytes(content), ""
+
+
+def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
+    """The plain way: one stream after the other, so many bytes of the file at a time; the oracle."""
+    left = source.read(step)
+    while left:
+        stream = bz2.BZ2Decompressor()
+        while not stream.eof:
+            try:
+                yield stream.decompress(left, decompress.PIECE)
+            except (OSError, ValueError) as error:
+                raise BuilderError("damaged") from error
+            left = b""
+            if stream.needs_input and not stream.eof and not (left := source.read(step)):
+                raise BuilderError("break off")
+        left = stream.unused_data or source.read(step)
+
+
+def check_against_the_plain_way(data: bytes) -> None:
+    """Equal, but for this: libbz2 gives the more of a damaged stream the smaller the steps it is fed in."""
+    least, error = outcome(simply(io.BytesIO(data), decompress.READ))
+    content, found = outcome(decompressed(Source(io.BytesIO(data)), threads=0))
+    assert (error in found, bool(error)) == (True, bool(found))
+    if content != least:
+        most, _ = outcome(simply(io.BytesIO(data), 1))
+        assert (bool(error), content.startswith(least), most.startswith(content)) == (True, True, True)
+    for threads in (1, 3):
+        assert outcome(decompressed(Source(io.BytesIO(data)), threads=threads)) == (content, found)
+
+
+START = b"BZh91AY&SY"
+CONTENTS = st.one_of(
+    st.binary(max_size=100),
+    st.integers(0, 300).map(lambda n: START * n),
+    st.integers(0, 9999).map(lambda seed: random.Random(seed).randbytes(seed % 1200)),
+)
+JUNK = st.binary(max_size=3) | st.sampled_from([START, START[:7], bz2.compress(b"a"), b"\0" * 300])
+
+
+@st.composite
+def files(draw: st.DrawFn) -> bytes:
+    """Streams, perhaps with something cut out, put in or altered anywhere, and broken off."""
+    contents = draw(st.lists(CONTENTS, min_size=1, max_size=6))
+    data = b"".join(map(bz2.compress, contents))
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(4, len(data)))
+        data = data[:at] + draw(JUNK) + data[at + draw(st.integers(0, 4)) :]
+    return data[: draw(st.integers(4, len(data)))] if draw(st.booleans()) else data
+
+
+@contextmanager
+def small_steps() -> Iterator[None]:
+    """All limits a 256th, so that short files have many parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("READ", "PIECE", "PART_LIMIT", "UNPACKED_LIMIT"):
+            patch.setattr(decompress, name, getattr(decompress, name) // 256)
+        patch.setattr(decompress, "PART_LIMIT", 2 * decompress.READ)  # the least that works
+        yield
+
+
+@given(data=files())
+def test_threads_give_what_the_plain_way_gives(data: bytes) -> None:
+    with small_steps():
+        check_against_the_plain_way(data)
+
+
+@small_steps()
+@pytest.mark.parametrize("length", [300, 503, 509, 512, 513, 1024, 5000])
+def test_what_looks_like_a_stream_inside_another_is_none(length: int) -> None:
+    inner = bz2.compress(b"inner")
+    outer = bz2.compress(random.Random(length).randbytes(length))
+    whole = inner + outer * 2 + inner
+    assert unpacked(whole) == b"inner" + random.Random(length).randbytes(length) * 2 + b"inner"
+    for at in (5, 100, 253, 256, len(outer) - 1):
+        check_against_the_plain_way(inner + outer[:at] + inner + outer[at:] + inner)
+        check_against_the_plain_way(inner + outer[:at] + START + outer[at:] + inner)
+        check_against_the_plain_way(inner + outer[:at] + inner * 3)
+        check_against_the_plain_way(whole[:-at])
+
+
+def test_streams_longer_than_a_part_are_read_whole() -> None:
+    content = random.Random(1).randbytes(PART_LIMIT + 200_000)
+    long, short = bz2.compress(content), bz2.compress(b"short")
+    assert len(long) > PART_LIMIT + 2 * READ
+    assert unpacked(short + long + short * 2) == b"short" + content + b"shortshort"
+
+
+@small_steps()
+def test_parts_begin_with_streams_wherever_they_stand_in_what_is_read() -> None:
+    tail = bz2.compress(b"tail")
+    for length in range(100, 300):
+        head = bz2.compress(random.Random(length).randbytes(length))
+        data = head + tail * 9
+        parts = list(decompress._parts(data[: decompress.READ], after(data, decompress.READ)))
+        assert b"".join(part.data for part in parts) == data
+        if len(head) <= decompress.READ:
+            assert [part.offset for part in parts] == [0, *range(len(head), len(data), len(tail))]
+            assert all(part.whole for part in parts)
+
+
+@small_steps()
+def test_only_what_looks_like_whole_streams_is_unpacked_ahead() -> None:
+    long, short = bz2.compress(random.Random(1).randbytes(1500)), bz2.compress(b"short")
+    data = short + long + short
+    parts = list(decompress._parts(data[: decompress.READ], after(data, decompress.READ)))
+    assert [part.data for part in parts if part.whole] == [short, short]
+    assert len(parts) > 4
+
+
+def after(data: bytes, position: int) -> Source:
+    file = io.BytesIO(data)
+    file.seek(position)
+    return Source(file)
+
+
+def test_streams_that_unpack_to_much_are_held_by_nobody() -> None:
+    large = bz2.compress(b"a" * (UNPACKED_LIMIT + 1))
+    content, error = outcome(decompressed(Source(io.BytesIO(large * 3 + bz2.compress(b"end"))), threads=2))
+    assert decompress._unpacked_whole(decompress._Part(offset=0, data=large)) is None
+    assert (len(content), content[-3:], error) == (3 * (UNPACKED_LIMIT + 1) + 3, b"end", "")
+    for threads in (0, 2):
+        content, error = outcome(decompressed(Source(io.BytesIO(large * 5)), threads=threads))
+        assert "unpack to more than" in error
+        assert EXPANSION_LIMIT - PIECE < len(content) <= EXPANSION_LIMIT
+
+
+class Breaking(io.BytesIO):
+    """A disk with a bad spot."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() >= 10 * READ:
+            raise OSError(5, "Input/output error")
+        return super().read(size)
+
+
+def before_the_bad_spot(pieces: Iterator[bytes]) -> bytes:
+    content = bytearray()
+    try:
+        for piece in pieces:
+            content += piece
+    except OSError as error:
+        assert error.errno == 5  # noqa: PT017
+        return bytes(content)
+    raise AssertionError("the bad spot was not met")
+
+
+def test_what_stands_before_a_bad_spot_of_the_disk_comes_before_its_error() -> None:
+    data = b"".join(bz2.compress(random.Random(n).randbytes(250_000), 1) for n in range(4))
+    expected = before_the_bad_spot(simply(Breaking(data), READ))
+    assert len(expected) > 500_000
+    for threads in (0, 1, 4):
+        assert before_the_bad_spot(decompressed(Source(Breaking(data)), threads=threads)) == expected
+
+
+def test_who_stops_in_the_middle_leaves_no_thread() -> None:
+    data = b"".join(bz2.compress(random.Random(n).randbytes(100_000)) for n in range(40))
+    source = Source(io.BytesIO(data))
+    pieces = decompressed(source, threads=3)
+    next(pieces)
+    assert any(thread.name.startswith("bzip2") for thread in threading.enumerate())
+    assert source.taken < len(data) / 2  # and little is read ahead
+    pieces.close()
+    assert not any(thread.name.startswith("bzip2") for thread in threading.enumerate())

@@ -1,0 +1,250 @@
+"""Imports: the right pages are kept, each once, whatever happens on the way."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import DATA, ROOT
+from tests.dumps import COMPRESSIONS, END, export_xml, numbered_page, page_xml, revision_xml
+from wikitext_builder.article import Page
+from wikitext_builder.dumps.importing import ArticleTest, ImportReport, Keep, import_dump
+from wikitext_builder.dumps.reader import DumpedPage
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.store import Rejected, Revision, Store
+from wikitext_builder.wiki.languages import LANGUAGES
+
+SHARED_PAGES = DATA / "pages"
+CASES = json.loads((ROOT / "tests" / "cases" / "marks.json").read_text())
+ENGLISH = LANGUAGES["en"]
+
+
+def page(number: int, wikitext: str = "{{good article}} text", title: str = "") -> Page:
+    return numbered_page(number, wikitext, title)
+
+
+def written(folder: Path, *pages: str, name: str = "dump.xml") -> Path:
+    path = folder / name
+    path.write_bytes(export_xml(pages))
+    return path
+
+
+def imported(store: Path, path: Path, *, keep: Keep = "marked", as_of: str = "") -> ImportReport:
+    with Store.create(store) as opened:
+        return import_dump(opened, path, language=ENGLISH, keep=keep, as_of=as_of)
+
+
+def content(store: Path) -> tuple[list[Revision], list[Rejected]]:
+    with Store.open(store) as opened:
+        return opened.all_revisions("en"), opened.rejected("en")
+
+
+# --- which pages
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["label"] for case in CASES])
+def test_kinds(case: dict[str, str]) -> None:
+    dumped = DumpedPage(
+        namespace=0, redirect=False, content=page(1, case["wikitext"], case.get("title", "A"))
+    )
+    assert ArticleTest(LANGUAGES[case["language"]]).kind(dumped, keep="marked") == case["kind"]
+
+
+@pytest.mark.parametrize("opener", ["<!--", "<nowiki>", "<nowiki ", "{{", "{{good ", "{{<!--", "<pre>", "[["])
+def test_openers_by_the_hundred_thousand_take_no_time(opener: str) -> None:
+    started = time.process_time()
+    ArticleTest(ENGLISH).is_marked(opener * 100_000 + "{{good article}}")
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_the_marked_ones_of_the_real_pages_are_kept(tmp_path: Path) -> None:
+    with (SHARED_PAGES / "SOURCES.tsv").open() as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    marked = Counter(row["title"] for row in rows if row["class"])
+    reports = [imported(tmp_path / "a", path) for path in sorted(SHARED_PAGES.glob("pages-*.xml.bz2"))]
+    revisions, rejected = content(tmp_path / "a")
+    assert Counter(revision.title for revision in revisions) == marked
+    assert rejected == []
+    assert [report.kept for report in reports] == [11, 72, 25]
+    assert reports[1].skipped == {"disambiguation": 49, "list": 4, "unmarked": 789}
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_all_articles_of_the_real_pages_are_kept_on_demand(tmp_path: Path) -> None:
+    path = SHARED_PAGES / "pages-2016-04.xml.bz2"
+    report = imported(tmp_path / "a", path, keep="all")
+    assert (report.pages, report.kept, report.skipped) == (62, 56, {"disambiguation": 4, "list": 2})
+
+
+def test_all_pages_are_accounted_for(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        page_xml(page(1)),
+        page_xml(page(2, "plain")),
+        page_xml(page(3, "#REDIRECT [[A]]"), redirect="A"),
+        page_xml(page(4, "{{disambiguation}}")),
+        page_xml(page(5, title="List of A")),
+        page_xml(page(6, title="Talk:A"), namespace=1),
+        page_xml(page(7), revision_xml(page(7), model="css")),
+        page_xml(page(8), revision_xml(page(8), text='<text deleted="deleted" />')),
+        page_xml(page(9), revision_xml(page(9), model="css"), namespace=8),
+    )
+    report = imported(tmp_path / "a", path)
+    assert (report.pages, report.kept, report.already_there) == (9, 1, 0)
+    kinds = {"disambiguation": 1, "list": 1, "not-an-article": 2, "redirect": 1, "unmarked": 1}
+    assert report.skipped == kinds
+    assert report.rejected == {"hidden": 1, "not-wikitext": 1}
+    assert report.pages == report.kept + sum((*report.skipped.values(), *report.rejected.values()))
+    revisions, rejected = content(tmp_path / "a")
+    assert [revision.title for revision in revisions] == ["Page 1"]
+    assert [(one.title, one.page_id, one.revision_id, one.reason) for one in rejected] == [
+        ("Page 7", 7, 1007, "not-wikitext"),
+        ("Page 8", 8, 1008, "hidden"),
+    ]
+
+
+def test_of_a_date_before_a_page_was_made_nothing_is_noted(tmp_path: Path) -> None:
+    report = imported(tmp_path / "a", written(tmp_path, page_xml(page(1))), as_of="2015-01-01T00:00:00Z")
+    assert report.skipped == {"no-revision": 1}
+    assert content(tmp_path / "a") == ([], [])
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_dump_of_another_wikipedia_is_refused(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(COMPRESSIONS[compression](export_xml([page_xml(page(1))], language="de")))
+    with pytest.raises(BuilderError, match="--language de"):
+        imported(tmp_path / "a", path)
+    assert content(tmp_path / "a") == ([], [])
+
+
+# --- once
+
+
+def test_a_finished_import_is_known(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
+    first = imported(tmp_path / "a", path)
+    again = imported(tmp_path / "a", path)
+    assert not first.finished_before
+    assert again.finished_before
+    assert first.megabytes_per_second
+    assert again.megabytes_per_second is None
+    assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
+
+
+def test_another_content_or_another_choice_is_another_import(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
+    imported(tmp_path / "a", path)
+    everything = imported(tmp_path / "a", path, keep="all")
+    assert (everything.kept, everything.already_there, everything.finished_before) == (1, 1, False)
+    written(tmp_path, page_xml(page(1)), page_xml(page(3)))
+    grown = imported(tmp_path / "a", path)
+    assert (grown.kept, grown.already_there, grown.finished_before) == (1, 1, False)
+    assert len(content(tmp_path / "a")[0]) == 3
+
+
+def test_what_stands_before_a_break_is_kept_and_a_good_file_completes_it(tmp_path: Path) -> None:
+    path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 11)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 6 // 10])
+    with pytest.raises(BuilderError, match="5 pages were read before"):
+        imported(tmp_path / "a", path)
+    assert len(content(tmp_path / "a")[0]) == 5
+    path.write_bytes(whole)
+    report = imported(tmp_path / "a", path)
+    assert (report.kept, report.already_there) == (5, 5)
+
+
+def test_what_a_bad_download_damaged_a_good_one_mends(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2)))
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b" text<", b" test<", 1))
+    assert imported(tmp_path / "a", path).rejected == {"damaged": 1}
+    path.write_bytes(good)
+    assert imported(tmp_path / "a", path).kept == 1
+    revisions, rejected = content(tmp_path / "a")
+    assert [revision.title for revision in revisions] == ["Page 1", "Page 2"]
+    assert rejected == []
+
+
+def test_progress_and_time_are_told(tmp_path: Path) -> None:
+    path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 1201)))
+    heard: list[tuple[int, int | None]] = []
+    ticks = iter([10.0, 12.0])
+    with Store.create(tmp_path / "a") as store:
+        report = import_dump(
+            store,
+            path,
+            language=ENGLISH,
+            progress=lambda _stage, done, total, _note="": heard.append((done, total)),
+            clock=lambda: next(ticks),
+        )
+    size = path.stat().st_size
+    assert len(heard) == 3
+    assert heard[-1] == (size, size)
+    assert sorted(heard) == heard
+    assert report.seconds == 2.0
+    assert report.megabytes_per_second == size / 2e6
+
+
+# --- killed
+
+IMPORT_AND_DIE = """
+import os, signal, sys, threading
+from pathlib import Path
+from wikitext_builder.dumps.importing import import_dump
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.store.store import Store
+store, path, batches, seconds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+heard = []
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+def progress(*_):
+    heard.append(1)
+    if len(heard) == 1 and seconds:
+        threading.Timer(seconds, die).start()
+    if len(heard) == batches:
+        die()
+with Store.create(store) as opened:
+    import_dump(opened, path, language=LANGUAGES["en"], keep="all", progress=progress)
+"""
+
+
+@pytest.mark.parametrize(("batches", "seconds"), [(1, 0), (3, 0), (0, 0.003), (0, 0.02)])
+def test_killed_and_run_again_nothing_is_twice_or_lost(tmp_path: Path, batches: int, seconds: float) -> None:
+    pages = [page_xml(page(number, f"text {number} " * 50)) for number in range(1, 5001)]
+    pages[7::50] = [
+        page_xml(page(n), revision_xml(page(n), text='<text deleted="deleted" />'))
+        for n in range(8, 5001, 50)
+    ]
+    path = written(tmp_path, *pages)
+    imported(tmp_path / "undisturbed", path, keep="all")
+    killed = subprocess.run(
+        [sys.executable, "-c", IMPORT_AND_DIE, str(tmp_path / "a"), str(path), str(batches), str(seconds)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    before = len(content(tmp_path / "a")[0])
+    assert 0 < before < 4900
+    report = imported(tmp_path / "a", path, keep="all")
+    assert not report.finished_before
+    assert (report.kept, report.already_there) == (4900 - before, before)
+    assert content(tmp_path / "a") == content(tmp_path / "undisturbed")
+
+
+def test_a_dump_that_does_not_end_is_never_taken_for_finished(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)))
+    path.write_bytes(path.read_bytes().removesuffix(END))
+    for _ in range(2):
+        with pytest.raises(BuilderError, match="breaks off"):
+            imported(tmp_path / "a", path)

@@ -1,0 +1,56 @@
+"""Pages for the tests of extraction: made ones, and the shared real ones."""
+
+import bz2
+import json
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+
+from tests.conftest import ROOT, data
+from wikitext_builder.article import Article, Page
+from wikitext_builder.dumps.reader import read_pages
+from wikitext_builder.extraction.page import extract
+
+CASES = ROOT / "tests" / "cases" / "extract"
+
+
+def page(wikitext: str, title: str = "Tokyo") -> Page:
+    return Page(title=title, page_id=1, revision_id=1, timestamp="2016-04-16T17:15:34Z", wikitext=wikitext)
+
+
+def body(wikitext: str) -> list[str]:
+    """The lines between the title and the end."""
+    return list(extract(page(wikitext)).lines[3:-1])
+
+
+def text(wikitext: str) -> str:
+    return " ".join(line for line in body(wikitext) if line)
+
+
+def has_only_visible_characters(line: str) -> bool:
+    """Whether a line has no controls, formats, surrogates, private use, and no space but the plain one."""
+    forbidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    return not any(
+        unicodedata.category(char) in forbidden or (char.isspace() and char != " ") for char in line
+    )
+
+
+def cases(name: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads((CASES / f"{name}.json").read_text("utf-8"))["cases"]
+    return found
+
+
+@cache
+def real_articles(month: str) -> tuple[Article, ...]:
+    return tuple(extract(one) for one in real_pages(month))
+
+
+def real_pages(month: str) -> Iterator[Page]:
+    for dumped in read_pages(data(f"pages/pages-{month}.xml.bz2")):
+        assert isinstance(dumped.content, Page)
+        yield dumped.content
+
+
+def expansions() -> list[dict[str, str]]:
+    with bz2.open(data("template_expansions.jsonl.bz2"), "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]

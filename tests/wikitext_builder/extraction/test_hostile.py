@@ -1,0 +1,105 @@
+"""Wikitext made to harm: it is read or rejected, in time that grows with its length and with nothing else."""
+
+import random
+import time
+
+import pytest
+
+from tests.wikitext_builder.extraction.pages import has_only_visible_characters, page
+from wikitext_builder.article import heading_level
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.page import extract
+
+OPENERS = [
+    "{{a|", "{{", "{{{", "[[", "[[a|", "[http://a ", "{|\n", "<ref>", "<b>", "<!--", "<nowiki>",
+    "<math>", "<table>", "<poem>", "<div class=thumb>", '<span style="display:none">', "{{lang|fr|",
+    "{{#if:", "{{convert|", "[[File:a|", "<gallery>", "<a ", "[//", "''", "'''", "( ", "(\x02 ", "}}",
+    "]]", "|}\n", "</ref>", "</table>", "|", "=", "; a :", "&lt;", "<br>", "e\u0301", "{{x}}",
+]  # fmt: skip
+SECONDS = 10  # of processor time, on the slowest machine; the worst of these takes about a second
+
+
+def outcome(wikitext: str) -> str:
+    """What became of a page: `read`, or the reason why not."""
+    started = time.process_time()
+    try:
+        lines = extract(page(wikitext)).lines
+    except RejectedError as rejected:
+        result = rejected.reason
+    else:
+        assert_clean(lines)
+        result = "read"
+    assert time.process_time() - started < SECONDS
+    return result
+
+
+def assert_clean(lines):
+    for line in lines:
+        assert line == line.strip()
+        assert has_only_visible_characters(line)
+        assert line.encode("utf-8").decode("utf-8") == line
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("shape", ["{}", "{{{{a|{}}}}}", "{}}}}}]]"])
+def test_a_hundred_thousand_openers(opener, shape):
+    many = opener * 100_000 if shape == "{}" else shape.format(opener * 10_000)
+    assert outcome(many) in {"read", "malformed", "too-deep"}
+
+
+def test_unclosed_openers_are_rejected_by_number_and_not_by_time():
+    assert outcome("{{a|" * 1_000) == "read"
+    assert outcome("{{a|" * 1_001) == "malformed"
+
+
+def test_calls_may_nest_a_hundred_deep():
+    assert outcome("{{nowrap|" * 100 + "x" + "}}" * 100) == "read"
+    assert outcome("{{nowrap|" * 103 + "x" + "}}" * 103) == "too-deep"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_mixes_of_openers(seed):
+    generator = random.Random(seed)
+    wikitext = "".join(generator.choices([*OPENERS, "text ", "\n", "\n\n", "== a ==\n"], k=10_000))
+    outcome(wikitext)
+
+
+@pytest.mark.parametrize(
+    "wikitext",
+    [
+        "{{abbr|" * 50 + "x" * 2_000_000 + "}}" * 50,
+        "word " * 800_000,
+        " " * 4_000_000,
+        "(" * 4_000_000,
+        "'" * 4_000_000,
+        "; " + " " * 3_000_000 + ":",
+        "( " + "{{cn}}, " * 100_000 + ")",
+        "<div " + "class=" * 500_000 + ">",
+        "&amp;" * 800_000,
+        "\u202e" * 1_000_000,
+        "= a =\n" * 100_000,
+    ],
+    ids=lambda wikitext: wikitext[:12],
+)
+def test_long_monotony(wikitext):
+    assert outcome(wikitext) == "read"
+
+
+def test_ten_megabytes_in_one_line_are_too_large():
+    assert outcome("a " * 5_000_000) == "too-large"
+
+
+def test_controls_and_surrogates_leave_the_rest():
+    lines = extract(page("before \x00after \ud800 &#xD800; &#0; \x1b[31m \u202eright\u2066 end")).lines
+    assert lines[3].startswith("before after")
+    assert lines[3].endswith("right end")
+    assert_clean(lines)
+
+
+def test_markers_of_ours_cannot_be_written_by_others():
+    assert extract(page("a \x03" + "7\x04 \x01 \x02 b &#1; &#3;9&#4;")).lines[3] == "a 7 b 9"
+
+
+def test_headings_cannot_be_forged_by_a_paragraph():
+    lines = extract(page(": = Forged =\n\n<nowiki>== Forged ==</nowiki>\n\n&#61; Forged &#61;")).lines
+    assert [line for line in lines if heading_level(line)] == ["= Tokyo ="]

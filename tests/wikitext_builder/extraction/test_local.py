@@ -1,0 +1,45 @@
+"""Templates of the other Wikipedias."""
+
+import json
+import re
+
+import pytest
+
+from tests.wikitext_builder.extraction.pages import CASES, page
+from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.templates import template_name
+from wikitext_builder.wiki.languages import LANGUAGES
+
+ALL = json.loads((CASES / "local.json").read_text("utf-8"))["cases"]
+LONG = "9" * 400
+
+
+@pytest.mark.parametrize("case", ALL, ids=[f"{case['language']}-{index}" for index, case in enumerate(ALL)])
+def test_a_case_gives_its_lines(case):
+    lines = extract(page(case["wikitext"]), language=case["language"]).lines
+    assert [line for line in lines[3:] if line] == case["lines"]
+
+
+def test_every_language_but_english_has_a_table():
+    assert set(LOCAL) == set(LANGUAGES) - {"en"}
+
+
+@pytest.mark.parametrize("language", LOCAL)
+def test_no_macro_raises_and_each_name_is_as_the_reader_asks_for_it(language):
+    table = LOCAL[language]
+    for name, macro in table.macros.items():
+        assert template_name(name) == name
+        assert table.removed.fullmatch(name) is None or name in table.macros
+        for value in ("", "1", LONG, "²", "-1.5e3"):
+            call = Call(name=name, arguments={str(n): value for n in range(1, 7)}, page=page(""))
+            assert isinstance(macro(call), str | None)
+        assert isinstance(macro(Call(name=name, arguments={}, page=page(""))), str | None)
+
+
+@pytest.mark.parametrize("language", LOCAL)
+def test_calls_that_no_table_knows_are_left_out(language):
+    article = extract(page("a {{Zyzzyva|1}} b"), language=language)
+    assert article.left_out == ("{{Zyzzyva|1}}",)
+    assert not re.search("Zyzzyva", article.lines[3])

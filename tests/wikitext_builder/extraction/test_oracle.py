@@ -1,0 +1,104 @@
+"""What must not change the lines, and a second opinion: mwparserfromhell on text without templates."""
+
+import re
+import unicodedata
+
+import mwparserfromhell
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.wikitext_builder.extraction.pages import body, page, real_pages
+from tests.wikitext_builder.extraction.test_laws import WIKITEXT
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.preprocessor import never
+from wikitext_builder.extraction.templates import TemplateReader
+
+WORDS = st.lists(
+    st.text("abcdé ' ,.", min_size=1, max_size=30).map(lambda text: f"x{text}x"), min_size=2, max_size=5
+)
+# What a reader of the text does not see, between two paragraphs and after a word.
+BLOCKS = [
+    "<!-- a\n\n== b == -->",
+    "{{Infobox city|name=[[a]]|area={{convert|1|km2}}|map=[[File:a.png|x {{b|c}}]]}}",
+    "{{Navbox|list1=* [[a]]\n* {{b|c}}}}",
+    "{{Reflist|2|refs=<ref name=a>{{cite web|url=http://b|title=c}}</ref>}}",
+    "{|class=x\n|-\n|a||b {{convert|1|km}}\n{|\n|c\n|}\n|}",
+    "[[File:a.jpg|thumb|A caption with [[links]], {{convert|1|km}} and ''quotes''.]]",
+    "<gallery>\na.jpg|b\n</gallery>",
+    "{{Use dmy dates|date=May 2016}}",
+    "__NOTOC__",
+    "[[Category:A|b]]",
+]
+WITHIN = [
+    "<!-- a -->",
+    "<ref>b {{cite web|title=c}} [[d]]</ref>",
+    "<ref name=x />",
+    "{{sfn|A|2001|p=2}}",
+    "{{efn|a {{b}}}}",
+]
+# Lines that hold nothing but words, links and quotes.
+SPECIAL = re.compile(r"[{}<>&_\x00-\x1f]|\[\[[^\]]*:|\[\[[^\]]*\|\]\]|^[*#:;= |!]|\[http|//")
+
+
+@given(WORDS, st.sampled_from(BLOCKS), st.data())
+def test_blocks_that_are_no_text_change_nothing(paragraphs, block, data):
+    place = data.draw(st.integers(0, len(paragraphs)))
+    with_block = [*paragraphs[:place], block, *paragraphs[place:]]
+    assert body("\n\n".join(with_block)) == body("\n\n".join(paragraphs))
+
+
+@given(WORDS, st.sampled_from(WITHIN), st.data())
+def test_notes_within_a_line_change_nothing(paragraphs, note, data):
+    place = data.draw(st.integers(0, len(paragraphs) - 1))
+    changed = [*paragraphs[:place], paragraphs[place] + note, *paragraphs[place + 1 :]]
+    assert body("\n\n".join(changed)) == body("\n\n".join(paragraphs))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_blocks_change_nothing_in_real_pages(block):
+    for number, one in enumerate(real_pages("2016-04")):
+        if number % 12:
+            continue
+        cut = one.wikitext.find("\n==")  # before the first heading, which begins a line of its own
+        wikitext = f"{one.wikitext[:cut]}\n\n{block}\n{one.wikitext[cut:]}"
+        assert extract(page(wikitext)).lines == extract(page(one.wikitext)).lines
+
+
+def uncut(wikitext, monkeypatch):
+    """The lines where every call and link is worked out, though it gives no text."""
+    with monkeypatch.context() as patch:
+        patch.setattr(TemplateReader, "says_nothing", staticmethod(never))
+        return extract(page(wikitext)).lines
+
+
+@settings(max_examples=300, deadline=None)
+@given(WIKITEXT)
+def test_cut_and_uncut_ways_give_the_same_lines(wikitext):
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            expected = uncut(wikitext, patch)
+        except RejectedError:
+            return
+        assert extract(page(wikitext)).lines == expected
+
+
+@pytest.mark.parametrize(
+    "end", ["", "{{Infobox|a=[[b}}", "[[File:a|b {{c}}", "{{Infobox|{{convert|1|km}} [["]
+)
+def test_cut_and_uncut_ways_give_the_same_lines_of_real_pages(end, monkeypatch):
+    for number, one in enumerate(real_pages("2016-04")):
+        if number % 6 == 0:
+            wikitext = f"{end}\n{one.wikitext}" if end else one.wikitext
+            assert extract(page(wikitext)).lines == uncut(wikitext, monkeypatch)
+
+
+def test_text_without_templates_is_what_another_parser_makes_of_it():
+    lines = [line for one in real_pages("2016-04") for line in one.wikitext.split("\n")]
+    plain = [line for line in lines if len(line) > 80 and not SPECIAL.search(line)]
+    assert len(plain) > 500
+    for line in plain[::3]:
+        stripped = str(mwparserfromhell.parse(line).strip_code())
+        theirs = "".join(char for char in stripped if unicodedata.category(char) != "Cf")
+        assert " ".join(body(line)) == unicodedata.normalize("NFC", " ".join(theirs.split()))

@@ -1,0 +1,238 @@
+"""extract_rendered: the lines of HTML are those of its wikitext; hostile HTML costs no more than other."""
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import data
+from tests.wikitext_builder.extraction.pages import has_only_visible_characters
+from wikitext_builder.article import heading_level
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction import rendered
+from wikitext_builder.extraction.rendered import MAX_HTML_BYTES, extract_rendered, rendered_blocks
+
+REFERENCE = '<sup class="reference"><a href="#cite_note-1">[1]</a></sup>'
+
+MATH = '<span class="mwe-math-element"><math><mi>E</mi></math><img/></span>'
+DISPLAYED_MATH = '<div class="mwe-math-element"><div><math><mi>E</mi></math></div><img/></div>'
+TAGS = ("<p>", "</p>", "<ul>", "<li>", "</li>", "<h2>", "</h2>", "<i>", "</i>", "<div>", "</div>")
+
+
+def article(page_html, **options):
+    return extract_rendered(
+        page_html, title="Tokyo", page_id=1, revision_id=2, timestamp="2016-04-16T17:15:34Z", **options
+    )
+
+
+def body(page_html, **options):
+    return [line for line in article(page_html, **options).lines[3:] if line]
+
+
+@pytest.mark.parametrize(
+    ("page_html", "lines"),
+    [
+        ("<p>It is <b>big</b>\nand <i>old</i>.</p><p>More.</p>", ["It is big and old.", "More."]),
+        (f"<p>It is big{REFERENCE}.</p>", ["It is big."]),
+        (f"<p>It is big {REFERENCE}{REFERENCE}, and old.</p>", ["It is big, and old."]),
+        (f"<p>It (a, {REFERENCE}) is.</p>", ["It (a) is."]),
+        ("<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>", ["a", "b", "c"]),
+        ("<dl><dt>term</dt><dd>what it is</dd></dl>", ["term", "what it is"]),
+        ("<p>a<br/>b</p><blockquote><p>said</p></blockquote>", ["a", "b", "said"]),
+        ("<pre>one\ntwo</pre>", ["one", "two"]),
+        ("<p>H<sub>2</sub>O, 10<sup>3</sup>, 5&#160;km</p>", ["H2O, 103, 5 km"]),
+        ("<p>AT&amp;T, &amp;nbsp;</p>", ["AT&T, &nbsp;"]),
+        (f"<p>where {MATH} is</p>", ["where", "<formula>", "is"]),
+        (f"<p>where</p>{DISPLAYED_MATH}<p>is</p>", ["where", "<formula>", "is"]),
+        ('<p>where <strong class="error texerror">Failed</strong> is</p>', ["where", "<formula>", "is"]),
+        (f"<p>where</p>{DISPLAYED_MATH}is", ["where", "<formula>", "is"]),
+        ("<p>the <i>Globe</i>&#8205;\u200a'\u200bs man</p>", ["the Globe's man"]),
+        ('<p>by <a class="new" title="Vorlage:A (Seite nicht vorhanden)">Vorlage:A</a>, he</p>', ["by, he"]),
+        ('<p>a <a class="new" href="?title=File:B.jpg" title="File:B.jpg (none)">label</a></p>', ["a label"]),
+        ('<p>a <a class="new" href="?wpDestFile=B.jpg" title="File:B.jpg">File:B.jpg</a></p>', ["a"]),
+        ('<p>a (<span style="display: none">key</span>) b</p>', ["a b"]),
+        ('<p>a<span class="mw-empty-elt"></span> <img src="b"/> c</p>', ["a c"]),
+        ('<p>Oslo<sup class="noprint">[<i>citation needed</i>]</sup>.</p>', ["Oslo."]),
+        ('<p>He said <q>so</q>.</p>', ['He said "so".']),
+        ('<p>see <a class="external autonumber" href="//a">[1]</a>.</p>', ["see."]),
+        ('<p>by <a class="new" title="Template:A (page does not exist)">Template:A</a>, he</p>', ["by, he"]),
+        ('<p>12°N<span id="coordinates">Coordinates: 12°N</span> is</p>', ["12°N is"]),
+        ('<p>12°N<span class="geo-multi-punct"> / </span><i class="geo-nondefault">12</i></p>', ["12°N"]),
+        ('<p>([bɛʁ] (<i><a><img/></a><a title="a.ogg">listen</a></i>)) is</p>', ["([bɛʁ]) is"]),
+        ('<p>[[open and {{open</p>', ["open and open"]),
+        ("", []),
+        ("   ", []),
+    ],
+)  # fmt: skip
+def test_the_text_that_a_reader_sees(page_html, lines):
+    assert body(page_html) == lines
+
+
+@pytest.mark.parametrize(
+    "removed",
+    [
+        '<table class="infobox"><tr><td>x</td></tr></table>',
+        '<div class="hatnote">Main article: x</div>',
+        '<div role="note" class="hatnote navigation-not-searchable">x</div>',
+        '<div class="navbox"><div>x<div>x</div></div>x</div>',
+        '<div class="thumb tright"><div class="thumbinner">x</div></div>',
+        '<figure typeof="mw:File/Thumb"><a><img/></a><figcaption>x</figcaption></figure>',
+        '<ul class="gallery"><li>x</li></ul>',
+        '<div class="reflist"><ol class="references"><li>x</li></ol></div>',
+        '<div id="toc" class="toc"><h2>Contents</h2></div>',
+        "<style>x</style><script>x</script><noscript>x</noscript>",
+        "<!-- x -->",
+        '<p class="mw-empty-elt"></p>',
+        '<cite class="citation book">x</cite>',
+        '<div class="mw-highlight"><pre>x</pre></div>',
+        '<div style="display:none">x</div>',
+    ],
+)
+def test_what_is_no_running_text_goes(removed):
+    assert body(f"<p>a</p>{removed}<p>b</p>") == ["a", "b"]
+
+
+def test_sections_and_layout_are_those_of_the_wikitext_way():
+    page_html = (
+        '<p>Lead.</p><h2><span class="mw-headline">A</span><span class="mw-editsection">[edit]</span></h2>'
+        "<h3>B</h3><p>Text.</p><h2>Notes</h2><p>a</p><h3>Journals</h3><p>b</p>"
+    )
+    assert article(page_html).lines == (
+        "", "= Tokyo =", "", "Lead.", "", "== A ==", "", "", "=== B ===", "", "Text.",
+        "", "=== Journals ===", "", "b", "",
+    )  # fmt: skip
+    assert body(page_html, sections="clean") == ["Lead.", "== A ==", "=== B ===", "Text."]
+
+
+def test_headings_of_level_one_are_no_titles():
+    assert body("<h1>x</h1><p>a</p>") == ["== x ==", "a"]
+
+
+def test_other_languages_have_names_of_their_own():
+    assert body("<p>a</p><h2>Weblinks</h2><p>b</p>", language="de") == ["a"]
+
+
+def test_of_a_page_with_a_skin_only_the_article_counts():
+    page_html = (
+        "<html><head><title>x</title></head><body><p>Log in</p><div id='mw-content-text'>"
+        "<div class='mw-parser-output'><p>a<b>b</b></p></div><p>c</p></div><p>Privacy</p></body></html>"
+    )
+    assert body(page_html) == ["ab"]
+    assert body(page_html.replace("mw-parser-output", "")) == ["ab", "c"]
+
+
+def test_the_article_keeps_what_identifies_the_page():
+    found = article("<p>a</p>")
+    assert (found.title, found.page_id, found.revision_id) == ("Tokyo", 1, 2)
+    assert (found.timestamp, found.left_out) == ("2016-04-16T17:15:34Z", ())
+
+
+def test_what_is_not_known_is_an_error():
+    with pytest.raises(BuilderError, match="'tlh'"):
+        article("", language="tlh")
+    with pytest.raises(BuilderError, match="'neat'"):
+        article("", sections="neat")
+
+
+def test_too_large_and_too_deep_html_is_rejected():
+    with pytest.raises(RejectedError) as large:
+        article("a" * (MAX_HTML_BYTES + 1))
+    assert large.value.reason == "too-large"
+    with pytest.raises(RejectedError) as deep:
+        article("<div>" * 5_000 + "x")
+    assert deep.value.reason == "too-deep"
+
+
+FONTS = "".join(f"<font size={size}>" for size in range(900))
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<" * 500_000,
+        "&" * 500_000,
+        "<!--" * 100_000,
+        "<a " + 'b="' * 100_000,
+        "<p><table>" * 400 + "<td>" * 50_000,
+        FONTS + "<p>x" * 50_000,
+        "<b></i>" * 1_000_000,
+        "(<img>" * 50_000,
+        "<p>(" + "<img>," * 50_000 + ")</p>",
+        "<p>a" + (REFERENCE + " ") * 20_000 + ".</p>",
+    ],
+    ids=lambda text: text[:16],
+)
+def test_hostile_html_takes_seconds_at_most(hostile):
+    started = time.process_time()
+    with contextlib.suppress(RejectedError):
+        article(hostile)
+    assert time.process_time() - started < 10
+
+
+@given(st.text(max_size=200) | st.text("<>/&;\"'=pb[]{}|( \x02\x05", max_size=200))
+def test_any_text_gives_lines_without_invisible_characters(text):
+    for line in body(text):
+        assert has_only_visible_characters(line)
+        assert line == line.strip()
+
+
+@given(st.lists(st.sampled_from(["a", "b", *TAGS])))
+def test_every_word_outside_of_headings_comes_once_and_in_order(pieces):
+    found = rendered_blocks(" ".join(pieces))
+    words = [word for block in found for word in block.text.split()]
+    assert words == [piece for piece in pieces if not piece.startswith("<")]
+
+
+# --- real pages, read by eye on 2026-11-20
+
+REAL = {  # words and headings, bounds from what was measured
+    "Berlin__extraction-framework_4eae": (12_000, 48),
+    "Chess__wikimedia-page-library_4ea1": (10_500, 40),
+    "Dog__mediawiki-services-mobileapps_ce5c": (8_000, 30),
+    "Hermitian_matrix__decruft_6e66": (1_200, 10),
+    "MOSFET__mediawiki-services-mobileapps_703e": (12_500, 50),
+    "Mycenaean_Greek__wikimedia-page-library_a4cc": (1_600, 8),
+    "New_Zealand__decruft_3788": (8_200, 24),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_pages_of_both_parsers_give_their_text_and_no_furniture(name):
+    lines = article(data(f"html/{name}.html").read_text("utf-8")).lines
+    text = "\n".join(lines)
+    words, headings = REAL[name]
+    assert len(text.split()) >= words
+    assert sum(heading_level(line) > 0 for line in lines) >= headings
+    for furniture in (
+        "[edit",
+        "(listen",
+        "[1]",
+        "citation needed",
+        "Jump to",
+        "vte",
+        "ISBN ",
+        "Retrieved ",
+        "()",
+    ):
+        assert furniture not in text
+
+
+def test_pieces_in_which_the_parser_gets_a_page_do_not_matter(monkeypatch):
+    page_html = data("html/Mycenaean_Greek__wikimedia-page-library_a4cc.html").read_text("utf-8")
+    whole = article(page_html)
+    monkeypatch.setattr(rendered, "PIECE", 7)
+    assert article(page_html) == whole
+
+
+def test_the_beginning_of_a_real_page():
+    lines = article(data("html/Berlin__extraction-framework_4eae.html").read_text("utf-8")).lines
+    assert lines[3].startswith("Berlin (/bɜːrˈlɪn/ bur-LIN, German: [bɛʁˈliːn]) is the capital and largest")
+
+
+def test_a_megabyte_takes_a_fraction_of_a_second():
+    page_html = data("html/Berlin__extraction-framework_4eae.html").read_text("utf-8")
+    started = time.process_time()
+    article(page_html)
+    assert time.process_time() - started < 2  # 0.08 s were measured

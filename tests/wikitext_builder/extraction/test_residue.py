@@ -1,0 +1,32 @@
+"""No markup is left in the lines of all shared pages, but for what is in the articles' own text.
+
+The patterns are those of `fidelity`. The case file names each exception: the pattern, the article, how often,
+a few words, and why.
+"""
+
+from collections import Counter
+
+import pytest
+
+from tests.wikitext_builder.extraction.pages import cases, real_articles
+from wikitext_builder.fidelity.residue import RESIDUE, residue_of
+
+
+def found(month: str) -> Counter[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for article in real_articles(month):
+        for line in article.lines:
+            counts.update({(pattern, article.title): count for pattern, count in residue_of(line)})
+    return counts
+
+
+@pytest.mark.slow
+def test_markup_is_left_only_where_it_is_text():
+    counts = found("2016-04") + found("2016-12") + found("2018-06")
+    expected = Counter({(case["pattern"], case["title"]): int(case["count"]) for case in cases("residue")})
+    assert counts - expected == Counter(), "left in lines and in no case"
+    assert expected - counts == Counter(), "cases that stand in no line any more"
+
+
+def test_every_case_names_a_pattern():
+    assert {case["pattern"] for case in cases("residue")} <= set(RESIDUE)

@@ -1,0 +1,46 @@
+"""What needs no wiki of `fetch`; the rest is in tests/mediawiki."""
+
+from pathlib import Path
+
+from wikitext_builder.article import Page
+from wikitext_builder.fetching.pages import current_revisions
+from wikitext_builder.fetching.selection import Category, LockFile
+from wikitext_builder.store.lock import write_lock
+from wikitext_builder.store.store import Revision, Store, sha1_of
+
+
+def page(page_id: int, revision_id: int, timestamp: str) -> Page:
+    title = f"Title {page_id}"
+    return Page(
+        title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=f"{revision_id}"
+    )
+
+
+PAGES = [
+    page(1, 10, "2016-01-01T00:00:00Z"),
+    page(1, 11, "2016-06-01T00:00:00Z"),
+    page(1, 12, "2017-01-01T00:00:00Z"),
+    page(2, 20, "2016-12-01T00:00:00Z"),
+]
+
+
+def test_templates_are_expanded_in_the_revisions_that_a_build_takes(tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    locked = [
+        Revision(
+            title=one.title,
+            page_id=one.page_id,
+            revision_id=one.revision_id,
+            timestamp=one.timestamp,
+            sha1=sha1_of(one.wikitext),
+        )
+        for one in (PAGES[0], page(3, 30, "2016-01-01T00:00:00Z"))  # the last is not in the store
+    ]
+    with lock.open("w", encoding="utf-8", newline="\n") as file:
+        write_lock(locked, file, language="en")
+    good = Category(name="Good articles")
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", PAGES, source="test")
+        assert current_revisions(store, "en", [good]) == [12, 20]
+        assert current_revisions(store, "en", [good], "2016-08-31T23:59:59Z") == [11]
+        assert current_revisions(store, "en", [LockFile(path=lock)]) == [10, 12, 20]

@@ -1,0 +1,147 @@
+"""What `--select`, dates and files of titles mean."""
+
+from pathlib import Path
+
+import pytest
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.selection import (
+    Category,
+    ListPage,
+    LockFile,
+    Selection,
+    TitlesFile,
+    default_selections,
+    linked_titles,
+    parse_date,
+    parse_selection,
+    read_titles,
+)
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.responses import Site
+
+EN = LANGUAGES["en"]
+
+
+@pytest.mark.parametrize(
+    ("text", "selection"),
+    [
+        ("good", Category(name="Good articles")),
+        ("featured", Category(name="Featured articles")),
+        ("category:Good_articles", Category(name="Good articles")),
+        ("category:Category: Good articles", Category(name="Good articles")),
+        ("category:AT&T: a history", Category(name="AT&T: a history")),
+        ("list:Wikipedia:Featured articles", ListPage(title="Wikipedia:Featured articles")),
+        (
+            "list:Wikipedia:Featured articles@715",
+            ListPage(title="Wikipedia:Featured articles", revision_id=715),
+        ),
+        ("list:P@home", ListPage(title="P@home")),
+        ("titles:a b.txt", TitlesFile(path=Path("a b.txt"))),
+        ("lock:C:/titles.lock", LockFile(path=Path("C:/titles.lock"))),
+    ],
+)
+def test_selections(text: str, selection: Selection) -> None:
+    assert parse_selection(text, EN) == selection
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Good", "goood", "category", "category:", "list: ", "titles:", "lock:", "good:x", "file:a"]
+)
+def test_other_words_are_refused_with_those_that_are_known(text: str) -> None:
+    with pytest.raises(BuilderError, match="expected good, featured, category:NAME"):
+        parse_selection(text, EN)
+
+
+@pytest.mark.parametrize("text", ["category:A|B", "list:../x", "list:#top"])
+def test_names_that_no_page_can_have_are_refused(text: str) -> None:
+    with pytest.raises(BuilderError, match="no page can have this title"):
+        parse_selection(text, EN)
+
+
+def test_the_default_is_what_a_language_has() -> None:
+    assert default_selections(EN) == (Category(name="Good articles"), Category(name="Featured articles"))
+    for language in LANGUAGES.values():
+        if language.good_category is None:
+            with pytest.raises(BuilderError, match="no such category"):
+                parse_selection("good", language)
+        if language.good_category or language.featured_category:
+            assert default_selections(language)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2016-08-31", "2016-08-31T23:59:59Z"),
+        ("2016-02-29", "2016-02-29T23:59:59Z"),
+        ("2016-08-31T12:00:00", "2016-08-31T12:00:00Z"),
+        ("2016-08-31T12:00:00Z", "2016-08-31T12:00:00Z"),
+        ("2016-08-31T00:30:00+02:00", "2016-08-30T22:30:00Z"),
+        ("2016-08-31 12:00", "2016-08-31T12:00:00Z"),
+    ],
+)
+def test_dates(text: str, moment: str) -> None:
+    assert parse_date(text) == moment
+
+
+NO_DATES = [
+    "", "now", "2016", "2016-13-01", "2015-02-29", "31.08.2016", "2016-08-31T25:00:00", "٢٠١٦-08-31",
+    "0001-01-01T00:00:00+10:00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_DATES)
+def test_no_dates(text: str) -> None:
+    with pytest.raises(BuilderError, match="is no date"):
+        parse_date(text)
+
+
+def test_a_file_of_titles_and_the_lines_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "titles.txt"
+    lines = [
+        "AT&T",
+        "",
+        "# a comment",
+        "  New_York  ",
+        "AT&T\r",
+        "../x",
+        "A|B",
+        "100 %",
+        "A\u2028B",
+        "x" * 300,
+    ]
+    path.write_bytes(("\ufeff" + "\n".join(lines)).encode())
+    titles, rejected = read_titles(path)
+    assert titles == ["AT&T", "New York", "100 %", "A B"]
+    assert [(one.title[:9], one.reason) for one in rejected] == [
+        ("../x", "invalid-title"),
+        ("A|B", "invalid-title"),
+        ("x" * 9, "invalid-title"),
+    ]
+    assert rejected[1].detail == "titles.txt, line 7: no page can have this title, it contains '|'"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "titles.txt"
+    with pytest.raises(BuilderError, match=r"titles\.txt: No such file"):
+        read_titles(path)
+    path.write_bytes(b"AT&T\n\xff\n")
+    with pytest.raises(BuilderError, match="not UTF-8 at byte 5"):
+        read_titles(path)
+
+
+def test_links_in_a_list_page() -> None:
+    site = Site(
+        wiki="enwiki",
+        language="en",
+        namespaces={"wikipedia": 4, "wp": 4, "category": 14, "file": 6},
+        capital_first=True,
+        max_article_bytes=1,
+    )
+    wikitext = (
+        "* [[AT&amp;T]] ''[[C++|the language]]'' [[łódź#History|x]] {{FA|[[2001: A Space Odyssey]]}}"
+        "<!-- [[A]] --><nowiki>[[B]]</nowiki> [[WP:Pump]] [[:Category:C]] [[#D]] [[/E]]"
+        "[[File:F.jpg|thumb|[[ G_h ]]]]"
+        " [[I|J]] [[ßx]] [[<b>]] [[ ]] [[K\n]] [[" + "[[" * 50_000
+    )
+    assert linked_titles(wikitext, site) == ["2001: A Space Odyssey", "AT&T", "C++", "G h", "I", "ßx", "Łódź"]

@@ -1,0 +1,169 @@
+"""The build on a Dask cluster of real processes: the same bytes, whatever dies."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
+from wikitext_builder.building.build import build
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import Progress
+from wikitext_builder.runners.child import ChildDiedError, run_in_child
+from wikitext_builder.runners.dask import Cluster
+
+pytestmark = pytest.mark.slow
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def address_in(file: Path) -> str:
+    """What a scheduler writes of itself when it listens."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):  # not there or not whole yet
+            return str(json.loads(file.read_text())["address"])
+        time.sleep(0.05)
+    raise AssertionError("the scheduler did not start")
+
+
+class RealCluster:
+    """A scheduler and two workers, each a process that can be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        log, file = (folder / "dask.log").open("w"), folder / "scheduler.json"
+        here = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+        self.scheduler = self._start(log, "scheduler", *here)
+        self.address = address_in(file)
+        options = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(folder), "--no-nanny")
+        self.workers = [self._start(log, "worker", self.address, *options) for _ in range(2)]
+
+    def _start(self, log, *command: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", "dask", *command], stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[RealCluster]:
+    started = RealCluster(tmp_path)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("built")
+    store = store_of(folder / "pages.store", PAGES)
+    build(plan_of(store, folder / "out"))
+    return store, folder / "out"
+
+
+def at_first_shard(action) -> Progress:
+    """A progress that does something once, when the first shard is there."""
+    called: list[bool] = []
+
+    def progress(stage: str, done: int, total: int | None, note: str = "") -> None:
+        if not called:
+            called.append(True)
+            action()
+
+    return progress
+
+
+def test_a_cluster_gives_the_same_bytes(built, cluster: RealCluster, tmp_path: Path) -> None:
+    with Cluster(cluster.address) as runner:
+        build(plan_of(built[0], tmp_path / "out"), runner=runner)
+    assert digests(tmp_path / "out") == digests(built[1])
+
+
+def test_workers_without_the_stores_disk_give_the_same_bytes(built, cluster, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/bucket"  # through fsspec, as s3:// would be
+    with Cluster(cluster.address) as runner:
+        build(plan_of(built[0], tmp_path / "out", work_url=url), runner=runner)
+    assert digests(tmp_path / "out") == digests(built[1])
+    assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # cleared away
+
+
+def test_a_killed_dask_worker_does_no_harm(built, cluster: RealCluster, tmp_path: Path) -> None:
+    with Cluster(cluster.address) as runner:
+        build(plan_of(built[0], tmp_path / "out"), at_first_shard(cluster.workers[0].kill), runner=runner)
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert digests(tmp_path / "out") == digests(built[1])
+
+
+def test_a_scheduler_that_goes_away_says_so_and_the_next_build_goes_on(
+    built, cluster, tmp_path: Path
+) -> None:
+    plan = plan_of(built[0], tmp_path / "out")
+    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run the same command again"):
+        build(plan, at_first_shard(cluster.scheduler.kill), runner=runner)
+    assert not plan.out.exists()
+    assert build(plan).shards_found >= 1
+    assert digests(plan.out) == digests(built[1])
+
+
+def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wikitext_builder.runners.dask.SECONDS_TO_CONNECT", 1)
+    with pytest.raises(BuilderError, match="no Dask scheduler answers"):
+        Cluster(f"tcp://127.0.0.1:{free_port()}")
+
+
+# --- the child of a worker's thread
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def hang(number: int) -> int:
+    time.sleep(600)
+    return number
+
+
+def refuse(number: int) -> int:
+    raise BuilderError(f"no {number}")
+
+
+def test_a_child_answers_from_any_thread_and_is_used_again() -> None:
+    answers: list[int] = []
+    threads = [threading.Thread(target=lambda n=n: answers.append(run_in_child(double, n))) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [0, 2, 4, 6]
+    with pytest.raises(BuilderError, match="no 3"):
+        run_in_child(refuse, 3)
+
+
+def test_a_child_that_dies_or_hangs_is_told_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ChildDiedError):
+        run_in_child(die, 1)
+    monkeypatch.setattr("wikitext_builder.runners.child.SECONDS_A_TASK", 1.0)
+    started = time.monotonic()
+    with pytest.raises(ChildDiedError):
+        run_in_child(hang, 1)
+    assert time.monotonic() - started < 60  # not the ten minutes of its sleep
+    assert run_in_child(double, 4) == 8

@@ -1,0 +1,158 @@
+"""Tasks in processes: results are complete whatever dies, and what takes too long is cut off."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from mwparserfromhell.parser.tokenizer import Tokenizer
+
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.runners.processes import Processes, Serial, cores, time_limit
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def die(_number: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_the_first_time(path: Path) -> str:
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return path.name
+
+
+def refuse(number: int) -> int:
+    raise BuilderError(f"task {number} cannot be done")
+
+
+def test_only_the_cores_that_this_process_may_use_are_counted() -> None:
+    may_use = os.sched_getaffinity(0)
+    program = "from wikitext_builder.runners.processes import cores; print(cores())"
+    command = [sys.executable, "-c", program]
+    one = min(may_use)
+    found = subprocess.run(
+        command, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, {one}), check=True
+    )
+    assert found.stdout == b"1\n"
+    assert cores() == len(may_use)
+
+
+def test_each_task_gives_one_result(tmp_path: Path) -> None:
+    assert list(Serial().map(square, range(5))) == [0, 1, 4, 9, 16]
+    with Processes(2) as processes:
+        assert sorted(processes.map(square, range(50))) == [n * n for n in range(50)]
+        assert list(processes.map(square, [])) == []
+        assert list(processes.map(square, [3])) == [9], "the pool is there for the next stage"
+        # each of these kills its worker once, and what its fellows had begun is done again
+        paths = [tmp_path / name for name in "abc"]
+        assert sorted(processes.map(die_the_first_time, paths)) == ["a", "b", "c"]
+
+
+def test_workers_that_always_die_end_the_run_and_say_what_to_do() -> None:
+    with (
+        Processes(2) as processes,
+        pytest.raises(BuilderError, match=r"fewer --workers.*it goes on") as error,
+    ):
+        list(processes.map(die, [1, 2, 3]))
+    assert "3 of 3 tasks are missing" in str(error.value)
+
+
+@pytest.mark.parametrize("runner", [Serial(), Processes(1)])
+def test_an_error_of_a_task_is_the_run_s_error(runner: Serial | Processes) -> None:
+    with pytest.raises(BuilderError, match="task 7 cannot be done"):
+        list(runner.map(refuse, [7]))
+    if isinstance(runner, Processes):
+        runner.__exit__(None, None, None)
+
+
+def busy(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_what_takes_too_long_is_cut_off_and_nothing_of_it_stays() -> None:
+    before = signal.getsignal(signal.SIGPROF)
+    started = time.process_time()
+    with pytest.raises(RejectedError, match=r"too-slow: took longer than 0\.2 s"), time_limit(0.2):
+        busy(20)
+    assert time.process_time() - started < 2
+    with time_limit(0.2):
+        busy(0.01)
+    with pytest.raises(ZeroDivisionError), time_limit(0.2):
+        _ = 1 // 0
+    assert signal.getsignal(signal.SIGPROF) is before
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+    busy(0.4)  # no alarm is left
+
+
+# what is lost in a callback is told again
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_parser_written_in_python_is_cut_off() -> None:
+    started = time.process_time()  # and quadratic on this; its twin in C hears no signal
+    with pytest.raises(RejectedError, match="too-slow"), time_limit(0.5):
+        Tokenizer().tokenize("{{a|" * 8000)
+    assert time.process_time() - started < 5
+
+
+class Slow:
+    """Something whose end takes long and in which exceptions are lost, as Python has it."""
+
+    def __del__(self) -> None:
+        busy(0.6)
+
+
+def busy_after_losing_one() -> None:
+    Slow()
+    busy(20)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_limit_that_is_lost_in_a_finalizer_is_told_again() -> None:
+    started = time.process_time()
+    with pytest.raises(RejectedError, match="too-slow"), time_limit(0.2):
+        busy_after_losing_one()
+    assert time.process_time() - started < 5
+
+
+def many_limits() -> None:
+    for _ in range(60):
+        with time_limit(5):
+            busy(0.05)
+
+
+def test_a_limit_within_a_limit_leaves_the_outer_one_as_it_was() -> None:
+    with pytest.raises(RejectedError, match=r"longer than 0\.3 s"), time_limit(0.3):
+        many_limits()
+    with time_limit(5):
+        with pytest.raises(RejectedError, match=r"longer than 0\.1 s"), time_limit(0.1):
+            busy(1)
+        busy(0.2)
+
+
+def test_waiting_is_no_work() -> None:
+    with time_limit(0.1):
+        time.sleep(0.4)
+
+
+def test_a_thread_has_no_limit_but_runs() -> None:
+    found: list[int] = []
+
+    def limited() -> None:
+        with time_limit(0.05):
+            busy(0.2)
+            found.append(1)
+
+    thread = threading.Thread(target=limited)
+    thread.start()
+    thread.join()
+    assert found == [1]

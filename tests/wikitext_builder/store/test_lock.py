@@ -1,0 +1,100 @@
+"""Lock files: what is written is read, and nothing else is."""
+
+import random
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.lock import read_lock, write_lock
+from wikitext_builder.store.store import Revision
+from wikitext_builder.wiki.titles import title_fault
+
+SHA1 = "0123456789abcdef0123456789abcdef01234567"
+GOOD = (
+    "# wikitext-builder lock 1; language en; wiki enwiki\n"
+    "title\tpage_id\trevision_id\ttimestamp\tsha1\n"
+    f"AT&T\t17\t70\t2016-04-16T17:15:34Z\t{SHA1}\n"
+)
+NUMBERS = st.integers(1, 10**17)
+TITLES = st.text(min_size=1, max_size=60).filter(lambda title: not title_fault(title))
+TIMES = st.datetimes().map(lambda moment: moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20))
+REVISIONS = st.lists(
+    st.builds(
+        Revision,
+        title=TITLES,
+        page_id=NUMBERS,
+        revision_id=NUMBERS,
+        timestamp=TIMES,
+        sha1=st.text("0123456789abcdef", min_size=40, max_size=40),
+    ),
+    unique_by=lambda one: one.revision_id,
+)
+
+
+def written(revisions: list[Revision]) -> str:
+    file = StringIO()
+    assert write_lock(revisions, file, language="en", wiki="enwiki") == len(revisions)
+    return file.getvalue()
+
+
+@given(revisions=REVISIONS, seed=st.integers(0, 9))
+def test_what_is_written_is_read_in_one_order(
+    tmp_path_factory: pytest.TempPathFactory, revisions: list[Revision], seed: int
+) -> None:
+    path = tmp_path_factory.mktemp("lock") / "titles.lock"
+    text = written(revisions)
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_lock(path, language="en") == sorted(revisions, key=lambda r: (r.title, r.revision_id))
+    shuffled = random.Random(seed).sample(revisions, len(revisions))
+    assert written(shuffled) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("# wikitext-builder lock 1", "# wikitext-builder lock 2", "line 1: .*lock 1.*was expected"),
+        ("# wikitext-builder", "title", "line 1"),
+        ("language en", "language de", "Wikipedia 'de', not 'en'; say --language de"),
+        ("page_id\trevision_id", "revision_id\tpage_id", "line 2: the columns"),
+        ("AT&T\t17", "AT&T", "line 3: 4 columns where 5"),
+        ("AT&T\t17", "AT&T\t17\t", "line 3: 6 columns"),
+        ("AT&T", "A|T", "line 3: 'A\\|T' is no title"),
+        ("\t17\t", "\t017\t", "'017' is no page_id"),
+        ("\t17\t", "\t0\t", "'0' is no page_id"),
+        ("\t70\t", "\t-70\t", "'-70' is no revision_id"),
+        ("\t70\t", "\t٧٠\t", "is no revision_id"),
+        ("17:15:34Z", "17:15:34", "is no timestamp"),
+        (SHA1, SHA1.upper(), "is no sha1"),
+        (SHA1, SHA1[:-1], "is no sha1"),
+        (f"{SHA1}\n", SHA1, "line 3: the file breaks off"),
+        ("\nAT&T", "\n\nAT&T", "line 3: 1 columns"),
+    ],
+)
+def test_a_line_that_is_not_as_it_should_be_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "titles.lock"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1), encoding="utf-8", newline="")
+    with pytest.raises(BuilderError, match=words):
+        read_lock(path, language="en")
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "titles.lock"
+    with pytest.raises(BuilderError, match="a lock file was expected"):
+        read_lock(path, language="en")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BuilderError, match="a lock file was expected"):
+        read_lock(path, language="en")
+    path.write_text(GOOD + GOOD.splitlines(keepends=True)[-1], encoding="utf-8")
+    with pytest.raises(BuilderError, match="twice"):
+        read_lock(path, language="en")
+
+
+def test_a_title_that_would_break_the_lines_is_not_written() -> None:
+    odd = Revision(title="A\tB", page_id=1, revision_id=1, timestamp="2016-04-16T17:15:34Z", sha1=SHA1)
+    with pytest.raises(BuilderError, match="cannot be written"):
+        written([odd])

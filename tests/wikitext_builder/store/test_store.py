@@ -1,0 +1,268 @@
+"""The store: what goes in comes out, once, and nothing else does."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import WITHOUT_PRIVILEGES
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.store import Rejected, Store, Wanted, sha1_of
+
+
+def page(
+    number: int, *, wikitext: str = "text", title: str | None = None, page_id: int | None = None
+) -> Page:
+    return Page(
+        title=title or f"Title {number}",
+        page_id=page_id or number,
+        revision_id=number,
+        timestamp=f"2016-01-01T00:00:{number % 60:02}Z",
+        wikitext=wikitext,
+    )
+
+
+@given(wikitext=st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_page_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, wikitext: str) -> None:
+    with Store.create(tmp_path_factory.mktemp("store") / "a.store") as store:
+        store.add("en", [page(1, wikitext=wikitext)], source="test")
+        assert list(store.pages("en", [1])) == [page(1, wikitext=wikitext)]
+        assert store.revisions("en")[0].sha1 == sha1_of(wikitext)
+
+
+def test_nothing_is_kept_twice(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        assert store.add("en", [page(1), page(2)], source="test") == 2
+        assert store.add("en", [page(2), page(3)], source="test") == 1
+        assert [r.revision_id for r in store.revisions("en")] == [1, 2, 3]
+
+
+def test_the_newest_revision_of_a_page_is_taken_or_the_newest_as_of_a_date(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [page(1, page_id=7), page(3, page_id=7), page(2, page_id=7)], source="test")
+        assert [r.revision_id for r in store.revisions("en")] == [3]
+        assert [r.revision_id for r in store.revisions("en", as_of="2016-01-01T00:00:02Z")] == [2]
+        assert store.revisions("en", as_of="2015-01-01T00:00:00Z") == []
+        assert [r.revision_id for r in store.all_revisions("en")] == [1, 2, 3]
+
+
+def test_two_pages_of_one_title_count_as_the_newer(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [page(1, title="A"), page(2, title="A")], source="test")
+        assert [r.page_id for r in store.revisions("en")] == [2]
+
+
+def test_what_is_wanted_is_missing_until_it_is_settled(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        assert store.want("en", [Wanted(title="B"), Wanted(title="A"), Wanted(title="C")]) == 3
+        assert store.want("en", [Wanted(title="B")]) == 0
+        store.add("en", [page(1, title="A")], source="test", settled=[Wanted(title="A")])
+        gone = Rejected(title="C", reason="missing", detail="no such page")
+        store.add("en", [], source="test", settled=[Wanted(title="C")], rejected=[gone])
+        assert store.missing("en") == [Wanted(title="B")]
+        assert store.rejected("en") == [gone]
+
+
+def test_languages_are_apart(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [page(1)], source="test")
+        store.add("de", [page(1, wikitext="Wort")], source="test")
+        assert store.languages() == ["de", "en"]
+        assert [p.wikitext for p in store.pages("de", [1])] == ["Wort"]
+
+
+def test_expansions_and_progress_come_back(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add_expansions("en", 1, {"{{a}}": "x", "{{b}}": ""})
+        assert store.expansions("en", 1) == {"{{a}}": "x", "{{b}}": ""}
+        assert store.progress("category") is None
+        store.note_progress("category", "page|2", language="en", wanted=[Wanted(title="A")])
+        assert store.progress("category") == "page|2"
+        assert store.missing("en") == [Wanted(title="A")]
+
+
+def test_an_absent_revision_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store, pytest.raises(BuilderError, match="revision 9 of en"):
+        list(store.pages("en", [9]))
+
+
+def test_a_damaged_body_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    with Store.create(path) as store:
+        store.add("en", [page(1), page(2)], source="test")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE revisions SET body = substr(body, 1, 5) WHERE revision_id = 1")
+        connection.execute("UPDATE revisions SET sha1 = 'no' WHERE revision_id = 2")
+    with Store.open(path) as store:
+        for number in (1, 2):
+            with pytest.raises(BuilderError, match=f"revision {number} is damaged"):
+                list(store.pages("en", [number]))
+
+
+def foreign(path: Path, statement: str) -> Path:
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    return path
+
+
+def test_a_file_that_is_no_store_of_this_version_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text.store"
+    text.write_text("This is a text file, and no database.\n" * 100)
+    other = foreign(tmp_path / "other.store", "CREATE TABLE a (b)")
+    newer = tmp_path / "newer.store"
+    Store.create(newer).close()
+    foreign(newer, "PRAGMA user_version = 2")
+    for path, words in ((text, "no store"), (other, "no store"), (newer, "format 2")):
+        for way in (Store.create, Store.open):
+            with pytest.raises(BuilderError, match=words):
+                way(path)
+    with pytest.raises(BuilderError, match="no such store"):
+        Store.open(tmp_path / "absent.store")
+    with pytest.raises(BuilderError, match="folder"):
+        Store.create(tmp_path / "absent" / "a.store")
+
+
+def test_a_full_disk_says_so_and_keeps_what_was_committed(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    with Store.create(path) as store:
+        store.add("en", [page(1)], source="test")
+        store._connection.execute("PRAGMA max_page_count = 30")
+        with pytest.raises(BuilderError, match=r"full.*free some space"):
+            store.add("en", [page(n, wikitext=os.urandom(9000).hex()) for n in range(2, 40)], source="test")
+        assert [r.revision_id for r in store.revisions("en")] == [1]
+
+
+FILL = """
+import sys
+from wikitext_builder.store.store import Store
+from tests.wikitext_builder.store.test_store import page
+from pathlib import Path
+with Store.create(Path(sys.argv[1])) as store:
+    for n in range(1, 100000):
+        store.add("en", [page(2 * n), page(2 * n + 1)], source="test")
+        print(n, flush=True)
+"""
+
+
+def test_kill_minus_nine_loses_no_committed_page_and_leaves_no_half(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    child = subprocess.Popen([sys.executable, "-c", FILL, path], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for _ in range(20):
+        last = int(child.stdout.readline())
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    with Store.open(path) as store:
+        numbers = [r.revision_id for r in store.revisions("en")]
+    assert len(numbers) % 2 == 0
+    assert numbers == list(range(2, len(numbers) + 2))
+    assert len(numbers) >= 2 * last
+
+
+def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "readonly"
+    folder.mkdir()
+    path = folder / "a.store"
+    with Store.create(path) as store:
+        store.add("en", [page(1)], source="test")
+    path.chmod(0o444)
+    folder.chmod(0o555)
+    code = (
+        "import sys; from pathlib import Path; from wikitext_builder.store.store import Store;"
+        "store = Store.open(Path(sys.argv[1])); print(len(store.revisions('en')));"
+        "Store.create(Path(sys.argv[1])).want('en', [])"
+    )
+    command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", code, path]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.stdout == "1\n"
+    assert "BuilderError" in result.stderr
+    assert "cannot be written" in result.stderr
+
+
+def test_a_listing_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.note_listing("en category Good articles", ["B", "A"], "page|2")
+        store.note_listing("en category Good articles", ["B", "C"], "done")
+        store.note_listing("en category Featured articles", ["D"], "page|3")
+        assert store.listed("en category Good articles") == ["A", "B", "C"]
+        assert store.progress("en category Good articles") == "done"
+        assert store.missing("en") == [], "what is listed is not wanted yet"
+
+
+def test_redirects_come_back(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [page(1, title="AT&T")], source="test", redirects={"ATT": "AT&T", "At and t": "AT&T"})
+        assert store.redirects("en") == {"ATT": "AT&T", "At and t": "AT&T"}
+        assert store.redirects("de") == {}
+
+
+def test_calls_that_could_not_be_expanded_are_apart_from_those_that_expand_to_nothing(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        store.add_expansions("en", 1, {"{{a}}": ""}, {"{{b}}": "error", "{{c}}": "error"})
+        assert store.expansions("en", 1) == {"{{a}}": ""}
+        assert store.failed_expansions("en", 1) == {"{{b}}": "error", "{{c}}": "error"}
+        assert store.expansion_counts("en") == {"": 1, "error": 2}
+        store.add_expansions("en", 1, {"{{b}}": "x"})
+        assert store.failed_expansions("en", 1) == {"{{c}}": "error"}
+
+
+def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        wanted = [Wanted(title="A"), Wanted(title="A", as_of="2016-01-01T00:00:00Z")]
+        assert store.want("en", wanted) == store.wanted_count("en") == 2
+        young = Rejected(title="A", reason="not-yet-created", detail="of 2017")
+        store.add("en", [], source="test", settled=[wanted[1]], rejected=[young])
+        assert store.rejected("en") == [young]
+        store.add("en", [page(1, title="A")], source="test", settled=[wanted[0]])
+        assert store.rejected("en") == []
+
+
+def test_a_revision_that_is_kept_is_not_rejected_any_more(tmp_path: Path) -> None:
+    good = page(1, title="A")
+    bad = [
+        Rejected(title="A", revision_id=good.revision_id, reason="damaged", detail="a bad download"),
+        Rejected(title="A", revision_id=good.revision_id + 1, reason="hidden", detail="another revision"),
+        Rejected(title="B", reason="missing", detail="another page"),
+    ]
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", [], source="test", rejected=bad)
+        store.add("de", [good], source="test")
+        assert store.rejected("en") == bad
+        store.add("en", [good], source="test")
+        assert store.rejected("en") == bad[1:]
+
+
+MAKE = """
+import sys
+from pathlib import Path
+from wikitext_builder.store.store import Store, Wanted
+print(flush=True)
+sys.stdin.readline()
+Store.create(Path(sys.argv[1])).want("en", [Wanted(title=sys.argv[2])])
+"""
+
+
+def test_processes_that_make_one_store_at_once_make_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    pipe = subprocess.PIPE
+    children = [
+        subprocess.Popen([sys.executable, "-c", MAKE, path, str(n)], stdin=pipe, stdout=pipe, stderr=pipe)
+        for n in range(6)
+    ]
+    for child in children:
+        assert child.stdout is not None
+        child.stdout.readline()  # it is ready
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write(b"go\n")
+        child.stdin.flush()
+    assert [child.communicate()[1] for child in children] == [b""] * 6
+    with Store.open(path) as store:
+        assert store.wanted_count("en") == 6

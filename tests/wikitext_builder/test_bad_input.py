@@ -1,0 +1,571 @@
+"""What bad input gets, by the real command line: a clear error or a rejection with its reason."""
+
+import bz2
+import gzip
+import http.server
+import json
+import re
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from tests.command import COMMAND, done, environment, refused, run, small_files, start
+from tests.conftest import WITHOUT_PRIVILEGES
+from tests.dumps import export_xml, numbered_page, page_xml, revision_xml
+from tests.wikitext_builder.test_end_to_end import articles, verified
+from wikitext_builder.article import Page
+from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.store.store import Store
+
+MANY = 100_000
+FOUR_MIB = 2**22
+
+
+GOOD = [
+    numbered_page(n, f"'''Page {n}''' has words {n} times.\n\n== Part ==\nMore of them.")
+    for n in range(1, 11)
+]
+
+
+# --- articles: each case is a page's wikitext and the reason of its rejection, none where it is kept
+
+UNCLOSED = {
+    **dict.fromkeys(["{{a|", "{{{a|", "{{efn|", "{{#if:1|", "[[a|", "[[File:a|"], "malformed"),
+    **dict.fromkeys(["{{", "{{{", "[["], "no-text"),
+    **dict.fromkeys(["<ref>", "<ref name=a>", "<div>", "<math>", "<gallery>", "<nowiki>", "<!--"], "no-text"),
+    **dict.fromkeys(["''", "-{", "|", "]]", "}}", "</div>"], "no-text"),
+    **dict.fromkeys(["[http://a ", "\n* ", "\n;a:", "&#", "__", "<", "( ", "~~~~ ", "<span style='"], ""),
+    **dict.fromkeys(["\n== ", "{|\n|", "\n|-", "\n! "], ""),
+}  # fmt: skip
+NESTED = {
+    ("{{a|", "}}"): "too-deep",
+    ("{{nowrap|", "}}"): "too-deep",
+    ("{{#if:1|", "}}"): "too-deep",
+    ("[[", "]]"): "too-deep",
+    ("[[File:a|", "]]"): "too-deep",
+    ("<div>", "</div>"): "",
+    ("<ref>", "</ref>"): "",
+    ("{|\n|", "\n|}\n"): "",
+    ("{{a|[[b|", "]]}}"): "too-deep",
+}
+STRANGE = {
+    "a NUL within": ("One\x00two. Three.", ""),
+    "NULs only": ("\x00" * 1000, "no-text"),
+    "controls": ("One \x01\x02\x1b[31m\x7f\x85 two.", ""),
+    "bidi marks": ("One \u202e\u200f\u2066 two.", ""),
+    "bidi marks by the 100,000": ("One." + "\u202e" * MANY, ""),
+    "entities of what no text has": ("One &#0;&#xD800;&#x110000;&#xFFFE;&#99999999999999; two.", ""),
+    "entities of line ends": ("One&#10;= Two =&#13;three&#x2028;four&#x85;five.", ""),
+    "separators that are no line ends": ("One\u2028two\u2029three\x85four\x0bfive\x0csix.", ""),
+    "marks of our own": ("One @-@ two @,@ <unk> <eos> &lt;unk&gt; <formula> three.", ""),
+    "headings that look like titles": ("One.\n= Two =\n==Three==\n<nowiki>= Four =</nowiki>\n==Five==", ""),
+    "a line of equals signs": ("One.\n" + "=" * MANY + "\nTwo.", ""),
+    "a line of 4 MiB": ("word " * (FOUR_MIB // 5), ""),
+    "a word of 4 MiB": ("w" * FOUR_MIB, ""),
+    "a number of 1 MiB": ("1," * 2**19, ""),
+    "more than 4 MiB": ("word " * (FOUR_MIB // 5 + 1), "too-large"),
+    "10 MB in a line": ("word " * 2_000_000, "too-large"),
+    "nothing": ("", "no-text"),
+    "only headings": ("== One ==\n\n== Two ==\n", "no-text"),
+    "only a redirect in words": ("#REDIRECT", ""),
+    "a power of powers": ("One {{#expr:9^9^9^9}} two.", ""),
+    "a padding without end": ("One {{padleft:|99999999999|ab}} two.", ""),
+    "a date of the year 99999": ("One {{birth date|99999|13|45}} two.", ""),
+    "a call within a convert": ("One {{convert|{{{1|{{a|5}}}}}|km|{{b}}}} two.", ""),
+}  # fmt: skip
+
+
+def _bad_articles() -> dict[str, tuple[str, str]]:
+    cases = dict(STRANGE)
+    for opener, reason in UNCLOSED.items():
+        cases[f"unclosed {opener!r}"] = ("One. " * (reason == "") + opener * MANY, reason)
+    for (opener, closer), reason in NESTED.items():
+        text = f"One. {opener * 30_000} two {closer * 30_000} three."
+        cases[f"nested {opener!r}"] = (text, reason)
+    return cases
+
+
+BAD_ARTICLES = _bad_articles()
+
+
+@pytest.fixture(scope="module")
+def survivors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of ten good pages and all the bad ones."""
+    folder = tmp_path_factory.mktemp("bad")
+    bad = [numbered_page(100 + n, text) for n, (text, _) in enumerate(BAD_ARTICLES.values())]
+    with Store.create(folder / "pages.store") as store:
+        store.add("en", [*bad, *GOOD], source="test")
+    done("build", "demo", "--store", folder / "pages.store", "--out", folder / "out", "--workers", 2)
+    return folder / "out"
+
+
+@pytest.mark.parametrize("case", BAD_ARTICLES)
+def test_a_bad_article_is_kept_or_rejected_with_a_reason(survivors: Path, case: str) -> None:
+    number = 100 + list(BAD_ARTICLES).index(case)
+    rejected = [json.loads(line) for line in (survivors / "rejected.jsonl").read_text("utf-8").splitlines()]
+    reasons = {one["page_id"]: one["reason"] for one in rejected}
+    kept = articles(survivors)
+    assert reasons.get(number, "") == BAD_ARTICLES[case][1]
+    assert (f"Page {number}" in kept) == (number not in reasons)
+    # the time limit of ten seconds would have said `too-slow`
+
+
+def test_the_good_articles_among_bad_ones_are_as_they_would_be_alone(survivors: Path) -> None:
+    verified(survivors)
+    kept = articles(survivors)
+    for one in GOOD:
+        number = one.page_id
+        assert kept[one.title] == (
+            "", f"= {one.title} =", "", f"{one.title} has words {number} times .",
+            "", "= = Part = =", "", "More of them .", "",
+        )  # fmt: skip
+
+
+def test_what_is_kept_of_bad_articles_has_nothing_that_no_line_may_have(survivors: Path) -> None:
+    text = "".join(path.read_bytes().decode() for path in survivors.glob("wiki.*.raw"))
+    assert not re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\ufeff]", text)
+
+
+@pytest.mark.parametrize("call", ["{{convert|" + "9" * 400 + "|km}}", "{{height|m=" + "9" * 400 + "}}"])
+def test_a_number_beyond_floats_costs_its_call_only(tmp_path: Path, call: str) -> None:
+    with Store.create(tmp_path / "pages.store") as store:
+        store.add("en", [numbered_page(1, f"One {call} two.")], source="test")
+    lines = done("extract", "--store", tmp_path / "pages.store", "--title", "Page 1").splitlines()
+    assert lines[3].startswith("One ")
+
+
+@pytest.mark.slow
+def test_a_mebibyte_of_combining_marks_takes_no_minutes(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "pages.store") as store:
+        store.add("en", [numbered_page(1, "One a" + "\u0327\u0301" * 2**18 + " two.")], source="test")
+    done("extract", "--store", tmp_path / "pages.store", "--title", "Page 1", timeout=100)
+
+
+# --- titles
+
+
+TITLES = [
+    "AT&T",
+    "😀",
+    '"Heroes"',
+    "It's",
+    "C++",
+    "100 %",
+    "東京",
+    "%s (0)",
+    "-rf",
+    "= x =",
+    "a = b",
+    "= (album)",
+    "=",
+    "'''bold'''",
+    "- list: x",
+    "CON",
+    "A" * 255,
+    "~",
+    "$HOME",
+    "`id`",
+    "\\",
+    "*",
+    "a.",
+    ".git",
+    "..x",
+    "/etc/passwd",
+]
+IMPOSSIBLE = [  # https://www.mediawiki.org/wiki/Manual:Page_title
+    "../x", "..", "a/../../b", "C#", "{{a}}", "[[b]]", "<b>", "a|b", "\u202etxt", "a\tb", "a\nb", "A" * 3000,
+]  # fmt: skip
+NAMES = re.compile(
+    r"wiki\.(train|valid|test)\.(raw|tokens)|wikitext-demo(-raw)?-v1\.zip|(train|valid|test)-\d{5}-of-\d{5}\.parquet"
+    r"|README\.md|attribution\.tsv|rejected\.jsonl|left_out\.tsv|manifest\.json|out|parquet|raw|tokens"
+    r"|dump\.xml|pages\.store(-wal|-shm)?|titles\.lock"
+)
+
+
+def store_of_titles(folder: Path, titles: list[str]) -> None:
+    """Import a dump of pages with these titles and of some good ones."""
+    pages = [numbered_page(n, f"Text of page {n}, at length.", title) for n, title in enumerate(titles, 1)]
+    (folder / "dump.xml").write_bytes(export_xml([*map(page_xml, pages), *map(page_xml, good_pages())]))
+    done("import", "--all", folder / "dump.xml", "--store", folder / "pages.store")
+
+
+def dataset_of_titles(folder: Path, titles: list[str]) -> Path:
+    """The dataset made of them."""
+    store_of_titles(folder, titles)
+    done("build", "demo", "--store", folder / "pages.store", "--out", folder / "out", "--workers", 1)
+    return folder / "out"
+
+
+def harmless(folder: Path) -> None:
+    """The dataset is what it says, and no file but those of every dataset was made."""
+    verified(folder / "out")
+    assert [path for path in folder.rglob("*") if not NAMES.fullmatch(path.name)] == []
+    assert [path.name for path in folder.parent.iterdir() if path.name in ("x", "b")] == []
+    rows = (folder / "out" / "attribution.tsv").read_text("utf-8").split("\n")
+    assert {row.count("\t") for row in rows[:-1]} == {5}
+
+
+def test_no_title_harms_or_names_a_file(tmp_path: Path) -> None:
+    out = dataset_of_titles(tmp_path, TITLES)
+    harmless(tmp_path)
+    rejected = [json.loads(line) for line in (out / "rejected.jsonl").read_text("utf-8").splitlines()]
+    assert [(one["title"], one["reason"]) for one in rejected] == [("=", "no-title")]
+    lock = done("lock", "--store", tmp_path / "pages.store")
+    assert {line.count("\t") for line in lock.splitlines()[1:]} == {4}
+    assert {line.split("\t")[0] for line in lock.splitlines()[2:]} >= set(TITLES)
+
+
+def test_no_impossible_title_harms_or_names_a_file(tmp_path: Path) -> None:
+    dataset_of_titles(tmp_path, IMPOSSIBLE)
+    harmless(tmp_path)
+
+
+def test_an_impossible_title_of_a_dump_costs_nothing_of_the_rest(tmp_path: Path) -> None:
+    store_of_titles(tmp_path, IMPOSSIBLE)
+    assert "Good 1\t" in done("lock", "--store", tmp_path / "pages.store")
+
+
+def good_pages() -> list[Page]:
+    return [numbered_page(500 + one.page_id, one.wikitext, f"Good {one.page_id}") for one in GOOD]
+
+
+# --- dumps
+
+
+def _bomb(levels: int) -> bytes:
+    entities = "".join(
+        f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(levels)
+    )  # ten to the power of levels
+    return f'<!DOCTYPE mediawiki [<!ENTITY e0 "ha">{entities}]><mediawiki>&e{levels};</mediawiki>'.encode()
+
+
+SAMPLE = SAMPLE_DUMP.read_bytes()
+FLIPPED = bytearray(bz2.compress(SAMPLE))
+FLIPPED[len(FLIPPED) // 2] ^= 0xFF
+SURROGATE = export_xml([page_xml(GOOD[0], revision_xml(GOOD[0], text="<text>a&#xD800;b</text>"))])
+BAD_DUMPS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "cut bz2": ("break off", lambda: bz2.compress(SAMPLE)[:-1000]),
+    "cut gzip": ("break off", lambda: gzip.compress(SAMPLE)[:-1000]),
+    "cut zstd": ("breaks off", lambda: zstandard.compress(SAMPLE)[:-1000]),
+    "cut xml": ("breaks off", lambda: SAMPLE[:-1000]),
+    "damaged bz2": ("damaged|not the XML", lambda: bytes(FLIPPED)),
+    "not a dump": ("<html>|HTML", lambda: b"<!DOCTYPE html><html><body>404</body></html>"),
+    "json": ("not the XML", lambda: b'{"query": {}}'),
+    "empty": ("empty", lambda: b""),
+    "a bomb of entities": ("document type", lambda: _bomb(30)),
+    "a file of the system": (
+        "document type",
+        lambda: b'<!DOCTYPE m [<!ENTITY x SYSTEM "file:///etc/passwd">]><mediawiki>&x;</mediawiki>',
+    ),
+    "a bz2 without end": ("unpack to more", lambda: bz2.compress(b"<mediawiki>" + b" " * 100_000_000)),
+    "a gzip without end": ("unpack to more", lambda: gzip.compress(b"<mediawiki>" + b"\n" * 100_000_000)),
+    "a NUL": ("not the XML", lambda: SAMPLE.replace(b"Mount", b"Mo\x00nt", 1)),
+    "a lone surrogate": ("not the XML", lambda: SURROGATE),
+    "latin-1": ("not the XML", lambda: SAMPLE.replace(b"Mount", b"M\xe9nt")),
+    "deep elements": ("within each other", lambda: b"<mediawiki>" + b"<a>" * MANY),
+    "a store": ("not the XML|no MediaWiki", lambda: b"SQLite format 3\x00" + b"\x00" * 5000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_DUMPS)
+def test_a_bad_dump_is_refused_and_a_good_one_completes_it(tmp_path: Path, case: str) -> None:
+    words, content = BAD_DUMPS[case]
+    (tmp_path / "dump").write_bytes(content())
+    message = refused("import", tmp_path / "dump", "--store", tmp_path / "pages.store", "--all")
+    assert re.search(words, message)
+    assert str(tmp_path / "dump") in message
+
+
+def test_a_dump_that_is_no_file_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent", Path("/dev/null")):
+        assert str(path) in refused("import", path, "--store", tmp_path / "pages.store")
+
+
+# --- a server that is no MediaWiki, or one gone mad
+
+
+SITE = {
+    "query": {
+        "general": {"generator": "MediaWiki 1.43.0", "wikiid": "mad", "lang": "en", "case": "first-letter"},
+        "namespaces": {"0": {"id": 0, "name": ""}},
+        "namespacealiases": [],
+    }
+}
+IMPOSTORS: dict[str, tuple[int, dict[str, str], bytes]] = {
+    "a web page": (200, {}, b"<html><body>It works!</body></html>"),
+    "another JSON": (200, {}, b'{"hello": "world"}'),
+    "a list": (200, {}, b"[]"),
+    "a number": (200, {}, b"1" * 10_000),
+    "a deep list": (200, {}, b"[" * MANY),
+    "null": (200, {}, b'{"query": null}'),
+    "not found": (404, {}, b"Not Found"),
+    "elsewhere": (302, {"Location": "http://example.org/"}, b""),
+    "bytes": (200, {}, bytes(range(256))),
+    "another generator": (200, {}, json.dumps(SITE).replace("MediaWiki", "Confluence").encode()),
+    "another language": (200, {}, json.dumps(SITE).replace('"en"', '"de"').encode()),
+    "an error": (200, {}, b'{"errors": [{"code": "readapidenied", "text": "Log in first"}]}'),
+    "an error of another form": (200, {}, b'{"errors": "all of them"}'),
+}
+
+
+@pytest.fixture
+def server() -> Iterator[http.server.ThreadingHTTPServer]:
+    """A server that gives `answer(query)`: status, headers and body."""
+
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            size = int(self.headers.get("Content-Length") or 0)
+            query = self.path + self.rfile.read(size).decode()
+            status, headers, body = self.server.answer(query)  # type: ignore[attr-defined]
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as started:
+        thread = threading.Thread(target=started.serve_forever)
+        thread.start()
+        yield started
+        started.shutdown()
+        thread.join()
+
+
+def fetch_from(server: http.server.ThreadingHTTPServer, folder: Path, *titles: str) -> tuple[object, ...]:
+    (folder / "titles.txt").write_text("".join(f"{title}\n" for title in titles), encoding="utf-8")
+    api = f"http://127.0.0.1:{server.server_port}/w/api.php"
+    return (
+        "fetch",
+        "--api",
+        api,
+        "--store",
+        folder / "pages.store",
+        "--select",
+        f"titles:{folder / 'titles.txt'}",
+    )
+
+
+@pytest.mark.parametrize("case", IMPOSTORS)
+def test_what_is_no_wiki_is_told_at_once(
+    server: http.server.ThreadingHTTPServer, tmp_path: Path, case: str
+) -> None:
+    server.answer = lambda _query: IMPOSTORS[case]  # type: ignore[attr-defined]
+    assert "api.php" in refused(*fetch_from(server, tmp_path, "A"), timeout=100)
+
+
+BROKEN: list[tuple[dict[str, str], bytes]] = [
+    ({}, json.dumps(SITE).encode()[:-30]),
+    ({}, b""),
+    ({}, b'{"query":' * 50_000),
+    ({"Content-Encoding": "gzip"}, b"plainly not"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_answers_that_always_break_off_end_in_an_error(
+    server: http.server.ThreadingHTTPServer, tmp_path: Path
+) -> None:
+    server.answer = lambda query: (200, *BROKEN[int(query[1])])  # type: ignore[attr-defined]
+    processes = []
+    for number in range(len(BROKEN)):
+        (tmp_path / str(number)).mkdir()
+        given = [str(one) for one in fetch_from(server, tmp_path / str(number), "A")]
+        processes.append(start(*(one.replace("/w/api.php", f"/{number}/api.php") for one in given)))
+    for process in processes:
+        _, errors = process.communicate(timeout=500)
+        assert process.returncode == 1
+        assert "Traceback" not in errors
+        assert "no answer after 8 attempts" in errors
+        assert "run the same command later" in errors
+
+
+def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(
+    server: http.server.ThreadingHTTPServer, tmp_path: Path
+) -> None:
+    texts: dict[str, object] = {
+        "Good": "Some '''text''' of words.",
+        "Nul": "Some\x00text of words.",
+        "Surrogate": "Some \ud800 text.",
+        "Large": "word " * 900_000,
+        "Hidden": None,
+        "Wrong": 5,
+    }
+
+    def answer(query: str) -> tuple[int, dict[str, str], bytes]:
+        if "siteinfo" in query:
+            return 200, {}, json.dumps(SITE).encode()
+        pages = [
+            {"pageid": n, "ns": 0, "title": title, "revisions": [{
+                "revid": 100 + n, "timestamp": "2016-01-01T00:00:00Z",
+                "slots": {"main": {"contentmodel": "wikitext"} | ({} if text is None else {"content": text})},
+            }]}
+            for n, (title, text) in enumerate(texts.items(), 1)
+        ]  # fmt: skip
+        return 200, {}, json.dumps({"query": {"pages": pages}, "batchcomplete": True}).encode()
+
+    server.answer = answer  # type: ignore[attr-defined]
+    report = json.loads(done(*fetch_from(server, tmp_path, *texts), "--no-expand", "--json"))["fetch"]
+    assert report["rejected"] == {"no-text": 1, "not-unicode": 1, "too-large": 1}
+    assert done("extract", "--store", tmp_path / "pages.store", "--title", "Nul").split() == (
+        ["=", "Nul", "=", "Sometext", "of", "words."]
+    )
+
+
+# --- stores, disks and folders
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("store") / "pages.store"
+    done("import", SAMPLE_DUMP, "--store", path)
+    return path
+
+
+def test_what_is_no_store_of_this_version_is_refused(store: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.store"
+    other.write_bytes(store.read_bytes())
+    with sqlite3.connect(other) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    foreign = tmp_path / "foreign.store"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE bookmarks (url)")
+    (tmp_path / "text.store").write_text("no store at all, but a text\n" * 1000)
+    cut = tmp_path / "cut.store"
+    cut.write_bytes(store.read_bytes()[:20_000])
+    for path, words in (
+        (other, "format 99"),
+        (foreign, "no store of WikiText Builder"),
+        (tmp_path / "text.store", "it is no store"),
+        (cut, "damaged"),
+    ):
+        for command in (
+            ["import", SAMPLE_DUMP, "--store", path],
+            ["build", "demo", "--store", path, "--out", tmp_path / "out"],
+        ):
+            message = refused(*command)
+            assert str(path) in message
+            assert re.search(words, message)
+    assert refused("status", "--store", tmp_path / "absent").count("no such store") == 1
+
+
+def test_a_full_disk_is_told_and_the_same_command_goes_on(store: Path, tmp_path: Path) -> None:
+    command = ("import", SAMPLE_DUMP, "--store", tmp_path / "pages.store")
+    for limit in (0, 60_000):
+        message = refused(*command, preexec_fn=small_files(limit))
+        assert "pages.store" in message
+    done(*command)
+    assert done("lock", "--store", tmp_path / "pages.store") == done("lock", "--store", store)
+    building = ("build", "demo", "--store", store, "--out", tmp_path / "out", "--workers", 1)
+    for limit in (0, 60_000):
+        assert "run the same command again" in refused(*building, preexec_fn=small_files(limit))
+        assert not (tmp_path / "out").exists()
+    done(*building)
+    verified(tmp_path / "out")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full of Linux")
+@pytest.mark.parametrize("command", ["lock", "extract", "tokenize", "status", "help"])
+def test_a_full_disk_under_stdout_is_told(store: Path, command: str) -> None:
+    commands: dict[str, list[object]] = {
+        "lock": ["lock", "--store", store],
+        "extract": ["extract", "--store", store, "--title", "Octopus"],
+        "tokenize": ["tokenize"],
+        "status": ["status", "--store", store],
+        "help": ["--help"],
+    }
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [*COMMAND, *map(str, commands[command])],
+            input=b"A line.\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    assert result.returncode != 0
+    errors = result.stderr.decode()
+    assert "No space left" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_folder_that_cannot_be_written_is_told(store: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "pages.store").write_bytes(store.read_bytes())
+    closed.chmod(0o555)
+    (closed / "pages.store").chmod(0o444)
+    commands: list[list[object]] = [
+        ["import", SAMPLE_DUMP, "--store", closed / "new.store"],
+        ["import", SAMPLE_DUMP, "--store", closed / "pages.store", "--all"],
+        ["build", "demo", "--store", store, "--out", closed / "out", "--workers", 1],
+    ]
+    for command in commands:
+        message = refused(*command, before=WITHOUT_PRIVILEGES)
+        assert str(closed) in message
+    read = ("build", "demo", "--store", closed / "pages.store", "--out", tmp_path / "out", "--workers", 1)
+    done(*read, before=WITHOUT_PRIVILEGES)
+    verified(tmp_path / "out")
+
+
+def test_a_reader_that_goes_away_is_no_error(store: Path) -> None:
+    lines = f"{' '.join([*COMMAND[:2]])} '{COMMAND[2]}' tokenize | head -1"
+    result = subprocess.run(
+        ["/bin/sh", "-c", lines],
+        input=b"A line.\n" * 20_000,
+        capture_output=True,
+        env=environment(),
+        check=False,
+    )
+    assert (result.stdout, result.stderr) == (b" A line . \n", b"")
+
+
+# --- small files
+
+
+def test_files_of_another_encoding_or_form_are_refused(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"Octopus\nReykjav\xedk\n")
+    (tmp_path / "titles").write_text("Octopus\nNo such article\n")
+    lock = done("lock", "--store", store)
+    (tmp_path / "cut.lock").write_text(lock[:-20], encoding="utf-8")
+    (tmp_path / "altered.lock").write_text(
+        re.sub(r"[0-9a-f]{40}\n\Z", "0" * 40 + "\n", lock), encoding="utf-8"
+    )
+    build = ("build", "demo", "--store", store, "--out", tmp_path / "out")
+    assert "UTF-8" in refused("tokenize", tmp_path / "latin")
+    assert "absent" in refused("tokenize", tmp_path / "absent")
+    assert "UTF-8" in refused(*build, "--test-titles", tmp_path / "latin")
+    assert "No such article" in refused(*build, "--test-titles", tmp_path / "titles")
+    assert "breaks off" in refused(*build, "--lock", tmp_path / "cut.lock")
+    assert "1 of its 28 revisions" in refused(*build, "--lock", tmp_path / "altered.lock")
+    assert not (tmp_path / "out").exists()
+
+
+def test_tokenize_takes_any_line(tmp_path: Path) -> None:
+    lines = [
+        "a\x00b",
+        "x " * 500_000,
+        "",
+        " ",
+        "\u202e",
+        "e\u0301" * 1000,
+        "=" * 1000,
+        "= a =",
+        "\r",
+        "a\u2028b",
+    ]
+    (tmp_path / "lines").write_text("\n".join(lines), encoding="utf-8", newline="\n")
+    result = run("tokenize", tmp_path / "lines")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.count("\n") == len(lines)

@@ -1,0 +1,570 @@
+"""The commands, in this process on the bundled sample and as real processes with real faults."""
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.conftest import data, hear_control_c
+from tests.dumps import export_xml, numbered_page, page_xml
+from wikitext_builder import __version__
+from wikitext_builder.article import Page
+from wikitext_builder.cli import cli
+from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
+from wikitext_builder.store.store import Store
+
+PROGRAM = [sys.executable, "-c", "from wikitext_builder.cli import main; main()"]
+BAR = "━"  # what rich draws a bar with
+
+
+def call(*arguments: str | Path, expect: int = 0, **more: str) -> Result:
+    """A command in this process."""
+    result = CliRunner().invoke(cli, list(map(str, arguments)), **more)  # type: ignore[arg-type]
+    if not isinstance(result.exception, BuilderError):
+        assert result.exit_code == expect, result.output
+    return result
+
+
+def refused(*arguments: str | Path) -> str:
+    """What the error says that a command raises."""
+    error = call(*arguments).exception
+    assert isinstance(error, BuilderError)
+    return str(error)
+
+
+def run(
+    *arguments: str | Path, stdin: str = "", stdout: int = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A command as a process of its own."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        input=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+        timeout=280,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "pages.store"
+    call("import", SAMPLE, "--store", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def dataset(store: Path) -> Path:
+    path = store.with_name("wikitext-demo")
+    call("build", "demo", "--store", store, "--out", path, "--workers", "1")
+    return path
+
+
+# --- pages
+
+
+def test_import_says_what_became_of_each_page(tmp_path: Path) -> None:
+    path = tmp_path / "pages.store"
+    first = call("import", SAMPLE, "--store", path).stdout
+    assert "28 new, 0 there already" in first
+    assert "skipped   2 not-an-article, 1 disambiguation, 1 list, 1 redirect, 1 unmarked" in first
+    again = call("import", SAMPLE, "--store", path).stdout
+    assert "imported before, not read again" in again
+    assert "0 new, 28 there already" in again
+
+
+def test_import_of_all_and_as_json(tmp_path: Path) -> None:
+    result = call("import", SAMPLE, "--store", tmp_path / "a.store", "--all", "--json")
+    report = json.loads(result.stdout)
+    assert report["kept"] == 29
+    assert report["pages"] == report["kept"] + sum(report["skipped"].values())
+
+
+def test_import_of_a_date_before_all_pages_keeps_none(tmp_path: Path) -> None:
+    result = call("import", SAMPLE, "--store", tmp_path / "a.store", "--as-of", "2001-01-15", "--json")
+    assert json.loads(result.stdout)["kept"] == 0
+
+
+def test_import_refuses_another_language_and_a_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    assert "say --language en" in refused("import", SAMPLE, "--store", path, "--language", "de")
+    missing = call("import", tmp_path / "no.xml", "--store", tmp_path / "b.store", expect=2)
+    assert "does not exist" in missing.stderr
+    assert not (tmp_path / "b.store").exists()
+
+
+def test_status(store: Path, tmp_path: Path) -> None:
+    assert call("status", "--store", store).stdout.startswith("en: 28 pages, 28 revisions\n")
+    (row,) = json.loads(call("status", "--store", store, "--json").stdout)
+    assert (row["language"], row["pages"], row["missing"], row["rejected"]) == ("en", 28, 0, {})
+    with Store.create(tmp_path / "empty.store"):
+        pass
+    assert call("status", "--store", tmp_path / "empty.store").stdout.endswith("empty.store: empty\n")
+    assert "no such store" in refused("status", "--store", tmp_path / "nowhere")
+
+
+def test_lock_lists_every_page_and_builds_the_same(store: Path, dataset: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    lock.write_text(call("lock", "--store", store).stdout, encoding="utf-8")
+    assert len(lock.read_text(encoding="utf-8").splitlines()) == 2 + 28
+    out = tmp_path / "again"
+    call("build", "demo", "--store", store, "--out", out, "--lock", lock, "--workers", "1")
+    assert (out / "manifest.json").read_bytes() == (dataset / "manifest.json").read_bytes()
+
+
+def test_a_lock_of_a_date_and_of_nothing(store: Path, tmp_path: Path) -> None:
+    both = two_revisions(tmp_path)
+    for date, number in (("2016-06-30", "\t11\t"), ("2016-12-31", "\t12\t")):
+        (line,) = call("lock", "--store", both, "--as-of", date).stdout.splitlines()[2:]
+        assert number in line
+    assert "no pages of 'en' up to 2001-01-15" in refused("lock", "--store", both, "--as-of", "2001-01-15")
+    assert "no pages of 'de' to lock" in refused("lock", "--store", store, "--language", "de")
+
+
+def two_revisions(folder: Path) -> Path:
+    """A store with a page at two dates."""
+    store, text = folder / "two.store", "Tea is a drink."
+    pages = [
+        Page(title="Tea", page_id=1, revision_id=11, timestamp="2016-06-01T00:00:00Z", wikitext=text),
+        Page(title="Tea", page_id=1, revision_id=12, timestamp="2016-12-01T00:00:00Z", wikitext=text),
+    ]
+    with Store.create(store) as opened:
+        opened.add("en", pages, source="test")
+    return store
+
+
+def test_a_lock_of_revisions_that_are_not_there_is_refused(store: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    text = call("lock", "--store", store).stdout
+    lock.write_text(text.replace("\t50000", "\t60000"), encoding="utf-8")
+    said = refused("build", "demo", "--store", store, "--out", tmp_path / "no", "--lock", lock)
+    assert "28 of its 28 revisions are not in" in said
+    assert f"--select lock:{lock}" in said
+
+
+@pytest.mark.parametrize("title", ["Octopus", "Reykjavík", "Mount Fuji"])
+def test_extract_and_tokenize_give_the_lines_of_the_dataset(store: Path, dataset: Path, title: str) -> None:
+    plain = call("extract", "--store", store, "--title", title).stdout
+    assert plain.splitlines()[1] == f"= {title} ="
+    official = call("tokenize", input=plain).stdout
+    files = [dataset / f"wiki.{split}.raw" for split in ("train", "valid", "test")]
+    assert sum(file.read_text(encoding="utf-8").count(official) for file in files) == 1
+
+
+def test_extract_tells_what_is_left_out_apart_from_the_text(tmp_path: Path) -> None:
+    page = numbered_page(1, "It is {{known to nobody|5}} old.", "Chess")
+    with Store.create(tmp_path / "own.store") as opened:
+        opened.add("en", [page], source="test")
+    result = call("extract", "--store", tmp_path / "own.store", "--title", "Chess")
+    assert "left out: {{" in result.stderr
+    assert "left out" not in result.stdout
+
+
+def test_extract_of_clean_sections_is_no_longer_than_official(store: Path) -> None:
+    official, clean = (
+        call("extract", "--store", store, "--title", "Octopus", "--sections", mode).stdout
+        for mode in ("official", "clean")
+    )
+    assert 0 < len(clean) <= len(official)
+
+
+def test_extract_of_an_unknown_title_says_where_titles_are(store: Path) -> None:
+    assert "`wikitext-builder lock` lists" in refused("extract", "--store", store, "--title", "../octopus")
+
+
+def test_fetch_refuses_before_it_asks_or_writes(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    assert "--contact" in refused("fetch", "--store", path)
+    assert "neither a mail address nor" in refused("fetch", "--store", path, "--contact", "me")
+    nowhere = ("--api", "http://127.0.0.1:9/api.php")
+    assert "is no date" in refused("fetch", "--store", path, *nowhere, "--as-of", "yesterday")
+    assert "expected good, featured" in refused("fetch", "--store", path, *nowhere, "--select", "best")
+    assert "not https://" in refused("fetch", "--store", path, "--api", "http://example.org/api.php")
+    call("fetch", "--store", path, "--parallel", "4", expect=2)
+    assert not path.exists()
+
+
+# --- datasets
+
+
+def test_tokenize_reads_files_and_stdin(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("== Early life ==\n\nIt's 1,500 km.", encoding="utf-8")
+    expected = " = = Early life = = \n \n It 's 1 @,@ 500 km . \n"
+    assert call("tokenize", file).stdout == expected
+    assert call("tokenize", input=file.read_text(encoding="utf-8")).stdout == expected
+    assert call("tokenize", "--language", "fr", input="l'eau").stdout == " l' eau \n"
+
+
+def test_tokenize_gives_official_lines(tmp_path: Path) -> None:
+    from wikitext_builder.tokens.detokenizer import detokenize_line
+
+    lines = (data("wikitext-2-raw") / "wiki.valid.raw").read_text(encoding="utf-8").split("\n")[:-1]
+    plain = tmp_path / "plain.txt"
+    plain.write_text("".join(f"{detokenize_line(line[1:-1])}\n" for line in lines), encoding="utf-8")
+    assert call("tokenize", plain).stdout.split("\n")[:-1] == lines
+
+
+def test_tokenize_refuses_what_it_cannot_read(tmp_path: Path) -> None:
+    file = tmp_path / "latin.txt"
+    file.write_bytes("café\n".encode("latin-1"))
+    assert "expected text in UTF-8" in refused("tokenize", file)
+    assert "no Moses tokenizer for the language 'xx'" in refused("tokenize", "--language", "xx")
+    call("tokenize", tmp_path / "missing.txt", expect=2)
+
+
+def test_build_tells_counts_in_the_order_of_splits(store: Path, dataset: Path) -> None:
+    result = call("build", "demo", "--store", store, "--out", dataset)
+    first, *rest = result.stdout.splitlines()
+    assert first == f"{dataset}: is built already"
+    assert [line.split()[0] for line in rest] == ["train", "valid", "test", "vocabulary"]
+
+
+def test_build_as_json(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a"
+    result = call("build", "demo", "--store", store, "--out", out, "--workers", "1", "--json")
+    report = json.loads(result.stdout)
+    assert report["pages"] == 28
+    assert report["rejected"] == {}
+    assert all(isinstance(count, int) for count in report["left_out"].values())
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8")) == report["manifest"]
+
+
+def test_fields_of_the_recipe_can_be_given(store: Path, tmp_path: Path) -> None:
+    changes = ("--train-articles", "5", "--valid-articles", "2", "--test-articles", "1", "--min-count", "2")
+    more = ("--sections", "clean", "--seed", "x", "--workers", "1", "--json")
+    result = call("build", "demo", "--store", store, "--out", tmp_path / "a", *changes, *more)
+    manifest = json.loads(result.stdout)["manifest"]
+    assert {name: counts["articles"] for name, counts in manifest["splits"].items()} == {
+        "train": 5,
+        "valid": 2,
+        "test": 1,
+    }
+    recipe = manifest["recipe"]
+    assert (recipe["min_count"], recipe["sections"], recipe["seed"]) == (2, "clean", "x")
+
+
+def test_given_titles_make_up_valid_and_test(store: Path, tmp_path: Path) -> None:
+    valid, test = tmp_path / "valid.txt", tmp_path / "test.txt"
+    valid.write_text("# ours\nTea\n\nChess\n", encoding="utf-8")
+    test.write_text("Haiku\n", encoding="utf-8")
+    given = ("--valid-titles", valid, "--test-titles", test)
+    out = tmp_path / "a"
+    call("build", "demo", "--store", store, "--out", out, "--workers", "1", *given)
+    titles = {
+        split: {article[1] for article in read_articles(out / f"wiki.{split}.raw")}
+        for split in ("valid", "test")
+    }
+    assert titles == {"valid": {"= Tea =", "= Chess ="}, "test": {"= Haiku ="}}
+
+    test.write_text("Haiku\nTea\n", encoding="utf-8")
+    assert "1 titles are both in" in refused(
+        "build", "demo", "--store", store, "--out", tmp_path / "b", *given
+    )
+    test.write_text("Samovar\n", encoding="utf-8")
+    assert "such as 'Samovar'" in refused("build", "demo", "--store", store, "--out", tmp_path / "b", *given)
+
+
+def test_given_titles_are_all_that_is_asked_of_their_parts(store: Path, tmp_path: Path) -> None:
+    valid, out = tmp_path / "valid.txt", tmp_path / "a"
+    valid.write_text("Tea\nChess\n", encoding="utf-8")
+    arguments = ("build", "demo", "--store", store, "--workers", "1", "--valid-titles", valid)
+    assert "the store has too few" not in call(*arguments, "--out", out).stderr
+    valid.write_text("# none yet\n", encoding="utf-8")
+    assert "names no article" in refused(*arguments, "--out", tmp_path / "b")
+
+
+def test_given_articles_that_are_rejected_are_not_replaced(store: Path, tmp_path: Path) -> None:
+    page = numbered_page(1, "{{stub}}", "Nil")
+    own, valid = tmp_path / "own.store", tmp_path / "valid.txt"
+    own.write_bytes(store.read_bytes())
+    with Store.create(own) as opened:
+        opened.add("en", [page], source="test")
+    valid.write_text("Nil\n", encoding="utf-8")
+    options = ("--valid-titles", valid, "--workers", "1", "--json")
+    result = call("build", "demo", "--store", own, "--out", tmp_path / "a", *options)
+    report = json.loads(result.stdout)
+    assert report["rejected"] == {"no-text": 1}
+    assert {name: counts["articles"] for name, counts in report["manifest"]["splits"].items()} == {
+        "train": 25,
+        "valid": 0,
+        "test": 3,
+    }
+    assert "valid has 0 articles where 1 were given: rejected.jsonl says why" in result.stderr
+
+
+def test_older_revisions_are_counted(tmp_path: Path) -> None:
+    store = two_revisions(tmp_path)
+    said = call("status", "--store", store).stdout
+    assert said.startswith("en: 1 pages, 2 revisions (1 older ones of the same pages or titles)\n")
+    arguments = ("build", "demo", "--store", store, "--workers", "1")
+    assert "1 older revisions of the same pages" in call(*arguments, "--out", tmp_path / "a").stdout
+    assert "older revisions" not in call(*arguments, "--out", tmp_path / "b", "--as-of", "2016-06-30").stdout
+
+
+def test_an_interrupted_build_is_told_with_what_was_found(store: Path, tmp_path: Path) -> None:
+    from wikitext_builder.runners.processes import Serial
+
+    class Interrupted(Serial):
+        def map(self, function, tasks):
+            yield from super().map(function, tasks)
+            raise KeyboardInterrupt
+
+    from wikitext_builder.building.build import build
+    from wikitext_builder.building.plan import Plan
+    from wikitext_builder.dataset.recipes import RECIPES
+
+    with Store.open(store) as opened:
+        revisions = opened.revisions("en")
+    plan = Plan(recipe=RECIPES["demo"], store=store, out=tmp_path / "a", revisions=revisions)
+    with pytest.raises(KeyboardInterrupt):
+        build(plan, runner=Interrupted())
+    arguments = ("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
+    result = call(*arguments)
+    assert "an earlier build was interrupted" in result.stderr
+    assert "found      1 shards" in result.stdout
+
+
+def test_parts_that_are_too_small_are_told(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a"
+    result = call("build", "wikitext-2", "--store", store, "--out", out, "--workers", "1")
+    assert "train has 0 articles where wikitext-2 wants 600" in result.stderr
+    assert "valid has 28 articles where wikitext-2 wants 60" in result.stderr
+
+
+def test_build_refuses_what_cannot_be_built(store: Path, dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a"
+    assert "no pages of 'de'" in refused("build", "demo", "--store", store, "--out", out, "--language", "de")
+    dated = ("--as-of", "2001-01-15")
+    assert "are younger than 2001" in refused("build", "demo", "--store", store, "--out", out, *dated)
+    said = refused("build", "demo", "--store", store, "--out", dataset, "--seed", "x")
+    assert "another dataset (seed 'wikitext', not 'x')" in said
+    for name in (".", "..", "/"):
+        assert "is no name of a folder" in refused("build", "demo", "--store", store, "--out", name)
+    both = ("--as-of", "2016-01-01", "--lock", tmp_path / "a.lock")
+    assert "take one of the two" in refused("build", "demo", "--store", store, "--out", out, *both)
+    assert "no dataset of ours" in refused("build", "demo", "--store", store, "--out", tmp_path)
+    assert not out.exists()
+
+
+def test_a_language_without_tokenizer_is_refused_at_once(tmp_path: Path) -> None:
+    page = numbered_page(1, "茶は飲み物である。", "茶")
+    dump = tmp_path / "ja.xml"
+    dump.write_bytes(export_xml([page_xml(page)], language="ja"))
+    path = tmp_path / "ja.store"
+    call("import", dump, "--store", path, "--language", "ja", "--all")
+    said = refused("build", "demo", "--store", path, "--out", tmp_path / "a", "--language", "ja")
+    assert "no Moses tokenizer for the language 'ja'" in said
+
+
+def test_verify(dataset: Path, tmp_path: Path) -> None:
+    assert "ok          manifest" not in call("verify", dataset).stdout
+    assert {line.split()[0] for line in call("verify", dataset).stdout.splitlines()} == {"ok"}
+    (line,) = call("verify", dataset, "--quiet").stdout.splitlines()
+    assert line.endswith("checks passed, 0 could not be made")
+    checks = json.loads(call("verify", dataset, "--json").stdout)
+    assert all(check["passed"] for check in checks)
+    assert "no wiki.train.tokens" in refused("verify", tmp_path)
+
+
+def test_verify_of_a_changed_file_fails_and_names_it(dataset: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for path in (dataset, dataset / "parquet"):
+        assert path.is_dir()
+    subprocess.run(["cp", "-r", str(dataset), str(copy)], check=True)
+    with (copy / "wiki.test.tokens").open("a", encoding="utf-8") as file:
+        file.write(" one more \n")
+    result = call("verify", copy, "--quiet")
+    assert isinstance(result.exception, BuilderError)
+    assert "checks failed" in str(result.exception)
+    assert "WRONG       wiki.test.tokens sha256" in result.stdout
+
+
+def test_stats_as_table_and_json(dataset: Path, tmp_path: Path) -> None:
+    assert "Vocab size" in call("stats", dataset).stdout
+    rows = json.loads(call("stats", dataset, "--json").stdout)
+    manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
+    assert [row["split"] for row in rows] == ["train", "valid", "test", "all"]
+    assert [row["tokens"] for row in rows[:3]] == [
+        manifest["splits"][split]["tokens"] for split in ("train", "valid", "test")
+    ]
+    assert "no file of tokens" in refused("stats", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["zipf", "window"])
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_plots(dataset: Path, tmp_path: Path, kind: str, suffix: str, magic: bytes) -> None:
+    out = tmp_path / f"a.{suffix}"
+    assert call("plot", kind, dataset, "--out", out).stdout == f"{out}\n"
+    assert out.read_bytes().startswith(magic)
+
+
+def test_a_plot_of_another_kind_is_refused(dataset: Path, tmp_path: Path) -> None:
+    assert "expected .png or .svg" in refused("plot", "zipf", dataset, "--out", tmp_path / "a.pdf")
+
+
+# --- the program
+
+
+def test_help_of_every_command_is_quick_and_needs_nothing() -> None:
+    todo: list[tuple[str, ...]] = [()]
+    while todo:
+        path = todo.pop()
+        command: click.Command = cli
+        for name in path:
+            assert isinstance(command, click.Group)
+            command = command.commands[name]
+        assert call(*path, "-h").stdout.startswith("Usage: ")
+        if isinstance(command, click.Group):
+            todo += [(*path, name) for name in command.commands]
+    assert run("--version").stdout == f"wikitext-builder, version {__version__}\n"
+
+
+def test_an_error_is_one_paragraph_with_status_1(tmp_path: Path) -> None:
+    done = run("status", "--store", tmp_path / "nowhere")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("wikitext-builder: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("nothing",), ("build",), ("stats", "--jsn", "x"), ("plot",)])
+def test_a_command_line_that_cannot_be_read_has_status_2(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "Usage: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    with subprocess.Popen(
+        [*PROGRAM, "tokenize"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        writer = threading.Thread(target=feed, args=(process.stdin,))
+        writer.start()
+        assert process.stdout.readline() == b" a b c \n"
+        process.stdout.close()
+        assert process.wait(timeout=100) == 141
+        assert process.stderr.read() == b""
+        writer.join()
+
+
+def feed(pipe: IO[bytes]) -> None:
+    """Writes until nobody reads."""
+    with contextlib.suppress(BrokenPipeError), pipe:
+        for _ in range(200_000):
+            pipe.write(b"a b c\n")
+
+
+@pytest.mark.parametrize("arguments", [("lock", "--store"), ("status", "--json", "--store")])
+def test_a_full_disk_behind_stdout_is_told(store: Path, arguments: tuple[str, ...]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        done = run(*arguments, store, stdout=full)
+    finally:
+        os.close(full)
+    assert done.returncode == 1
+    assert done.stderr == "wikitext-builder: output: No space left on device\n"
+
+
+def test_control_c_ends_quietly_with_130() -> None:
+    with subprocess.Popen(
+        [*PROGRAM, "tokenize"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=hear_control_c,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"a line\n" * 5_000)
+        process.stdin.flush()
+        assert process.stdout is not None
+        assert process.stdout.read(8) == b" a line "  # it is at work
+        os.killpg(process.pid, signal.SIGINT)
+        process.stdin.close()
+        output = process.stderr
+        assert output is not None
+        assert process.wait(timeout=100) == 130
+        said = output.read().decode()
+    assert said.strip() == "wikitext-builder: stopped; fetch, import and build go on from here when run again"
+
+
+def test_output_is_utf_8_whatever_the_locale() -> None:
+    done = run("tokenize", stdin="Łódź – 杜甫\n", PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
+    assert (done.returncode, done.stdout, done.stderr) == (0, " Łódź – 杜甫 \n", "")
+
+
+def test_lines_where_no_terminal_listens(store: Path, tmp_path: Path) -> None:
+    done = run("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
+    assert done.returncode == 0
+    assert "extract: 28/28\n" in done.stderr
+    assert BAR not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_bar_on_a_terminal(store: Path, tmp_path: Path) -> None:
+    terminal, end = pty.openpty()
+    command = [
+        *PROGRAM,
+        "build",
+        "demo",
+        "--store",
+        str(store),
+        "--out",
+        str(tmp_path / "a"),
+        "--workers",
+        "1",
+    ]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, stdin=end, stdout=subprocess.PIPE, stderr=end, env=environment) as process:
+        os.close(end)
+        shown = read_terminal(terminal, process)
+        assert process.stdout is not None
+        assert process.stdout.read().startswith(f"{tmp_path / 'a'}: built\n".encode())
+    os.close(terminal)
+    assert process.returncode == 0
+    assert BAR in shown
+    assert "28/28" in shown
+    assert "extract: 28/28" not in shown
+
+
+def read_terminal(terminal: int, process: subprocess.Popen[bytes]) -> str:
+    """What a program shows on a terminal until it ends."""
+    shown = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([terminal], [], [], 0.1)
+        try:
+            piece = os.read(terminal, 65536) if ready else b""
+        except OSError:  # Linux says so when the other side has gone
+            break
+        shown += piece
+        if not piece and process.poll() is not None:
+            break
+    return shown.decode(errors="replace")

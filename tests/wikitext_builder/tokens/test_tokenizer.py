@@ -1,0 +1,376 @@
+"""The tokenizer against the official files, and against sacremoses with its two traps mended."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import random
+import re
+import time
+import unicodedata
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacremoses import MosesTokenizer
+
+from tests.conftest import DATA, ROOT
+from wikitext_builder.article import Article
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.tokens.detokenizer import detokenize_line
+from wikitext_builder.tokens.tokenizer import (
+    GENERATION,
+    LONGEST_KEY,
+    Tokenizer,
+    WordMemo,
+    tokenize,
+    tokenize_line,
+)
+
+CASES = json.loads((ROOT / "tests" / "cases" / "tokenizer.json").read_text(encoding="utf-8"))
+LANGUAGES = ("en", "fr", "it", "de", "es", "pl", "ru", "zh")
+
+
+def official_lines(name: str) -> list[str]:
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+# The oracle: sacremoses, a line at a time through all of its passes.
+
+
+class MendedMoses(MosesTokenizer):  # type: ignore[misc]  # sacremoses has no types
+    """sacremoses with Perl's character classes, and without the rule of July 2016 for a line-final comma.
+
+    Its tables lack Han, Kana and Hangul, and have viramas and nuktas that Perl's lack.
+    """
+
+    COMMA_SEPARATE_3 = re.compile(r"(?!)"), ""
+    PAD_NOT_ISALNUM = regex.compile(r"([^\p{Alphabetic}\p{Nd}\s\.'\`\,\-])"), r" \1 "
+    AGGRESSIVE_HYPHEN_SPLIT = (
+        regex.compile(r"([\p{Alphabetic}\p{Nd}])\-(?=[\p{Alphabetic}\p{Nd}])"),
+        r"\1 @-@ ",
+    )
+    COMMA_SEPARATE_1 = regex.compile(r"([^\p{N}])[,]"), r"\1 , "
+    COMMA_SEPARATE_2 = regex.compile(r"[,]([^\p{N}])"), r" , \1"
+    ENGLISH_SPECIFIC_APOSTROPHE = tuple(
+        (regex.compile(pattern.replace("alpha", r"\p{Alphabetic}").replace("number", r"\p{N}")), spaced)
+        for pattern, spaced in (
+            ("([^alpha])'([^alpha])", r"\1 ' \2"),
+            ("([^alphanumber])'([alpha])", r"\1 ' \2"),
+            ("([alpha])'([^alpha])", r"\1 ' \2"),
+            ("([alpha])'([alpha])", r"\1 '\2"),
+            ("([number])'([s])", r"\1 '\2"),
+        )
+    )
+    FR_IT_SPECIFIC_APOSTROPHE = tuple(
+        (regex.compile(pattern.replace("alpha", r"\p{Alphabetic}")), spaced)
+        for pattern, spaced in (
+            ("([^alpha])'([^alpha])", r"\1 ' \2"),
+            ("([^alpha])'([alpha])", r"\1 ' \2"),
+            ("([alpha])'([^alpha])", r"\1 ' \2"),
+            ("([alpha])'([alpha])", r"\1' \2"),
+        )
+    )
+
+    def __init__(self, language: str) -> None:
+        super().__init__(lang=language)
+        # For zh it makes its own classes, of Han and its tables.
+        self.PAD_NOT_ISALNUM = MendedMoses.PAD_NOT_ISALNUM
+        self.AGGRESSIVE_HYPHEN_SPLIT = MendedMoses.AGGRESSIVE_HYPHEN_SPLIT
+
+    def islower(self, text: str) -> bool:
+        return regex.fullmatch(r"\p{Lowercase}*", text) is not None
+
+    def isanyalpha(self, text: str) -> bool:
+        return regex.search(r"\p{Alphabetic}", text) is not None
+
+
+@cache
+def mended(language: str) -> MendedMoses:
+    return MendedMoses(language)
+
+
+def cleaned(line: str) -> str:
+    """What comes before Moses: no control and no invisible characters, plain spaces, NFC."""
+    seen = "\ufeff" + "".join(
+        map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD))
+    )
+    kept = [
+        " " if c.isspace() and c not in "\x1c\x1d\x1e\x1f" else c
+        for c in line
+        if not (c < " " and c not in "\t\n\v\f\r") and (unicodedata.category(c) != "Cf" or c in seen)
+    ]
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def slowly(line: str, language: str) -> str:
+    """The recipe word for word. MULTI is hidden from sacremoses, which would turn DOTMULTI into a dot."""
+    text = cleaned(line).replace("MULTI", "MULTЖ")
+    moses = mended(language).tokenize(text, aggressive_dash_splits=True, escape=False, return_str=True)
+    tokens = re.sub(" +", " ", moses).strip().replace("MULTЖ", "MULTI").replace("< formula >", "<formula>")
+    return " ".join(
+        re.sub("[,.]", r" @\g<0>@ ", token) if re.fullmatch(r"[0-9]+([,.][0-9]+)*[,.]?", token) else token
+        for token in tokens.split(" ")
+    )
+
+
+# The official files.
+
+
+def test_official_raw_lines_come_back_byte_for_byte() -> None:
+    lines = official_lines("wikitext-2-raw/wiki.valid.raw")
+    assert len(lines) == 3760
+    for line in lines:
+        tokens = tokenize_line(detokenize_line(line))
+        assert f" {tokens} " == line if tokens else line == " "
+
+
+def filled(tokens: list[str]) -> list[str]:
+    """The tokens with a word for each <unk>: one that its neighbours allow.
+
+    A digit beside the `@,@` of a number, a small letter after a dot that stayed on its word, else a name.
+    """
+    words = list(tokens)
+    for index, token in enumerate(tokens):
+        before, after = tokens[index - 1 : index], tokens[index + 1 : index + 2]
+        if token == "<unk>":
+            in_number = {"@,@", "@.@"} & {*before, *after}
+            after_dot = before and len(before[0]) > 1 and before[0].endswith(".")
+            words[index] = "7" if in_number else "kept" if after_dot else "Word"
+    return words
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("wikitext-103/wiki.test.tokens", 4358), ("wikitext-103/wiki.valid.tokens", 3760)],
+)
+def test_lines_of_token_files_come_back(name: str, count: int) -> None:
+    lines = official_lines(name)
+    assert len(lines) == count
+    for line in lines:
+        tokens = filled(line.split())  # these files have single spaces where the raw files have two
+        assert tokenize_line(detokenize_line(" ".join(tokens))).split() == tokens
+
+
+@pytest.mark.slow
+def test_lines_of_the_train_file_come_back() -> None:
+    lines = [line for line in official_lines("wikitext-2/wiki.train.tokens") if "<unk>" not in line]
+    assert len(lines) == 22384
+    for line in lines:
+        assert tokenize_line(detokenize_line(line)).split() == line.split()
+
+
+# The oracle.
+
+
+def page_lines(name: str) -> Iterator[str]:
+    """Lines of wikitext with the commonest markup off; what is left of it makes good noise."""
+    path = DATA / "pages" / name
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    with bz2.open(path) as file:
+        for _, element in ET.iterparse(file):
+            if element.tag.endswith("}text") and element.text:
+                text = re.sub(r"<ref[^>]*>[^<]*</ref>|<[^>]*>|'{2,}|\[\[(?:[^]|]*\|)?|]]", "", element.text)
+                yield from text.split("\n")
+                element.clear()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_sample_of_pages_equals_the_oracle(language: str) -> None:
+    lines = list(page_lines("pages-2016-04.xml.bz2"))
+    for line in random.Random(language).sample(lines, 300):
+        assert tokenize_line(line, language) == slowly(line, language)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("language", "step"), [("en", 1), *((code, 8) for code in LANGUAGES[1:])])
+def test_pages_equal_the_oracle(language: str, step: int) -> None:
+    lines = [*page_lines("pages-2016-04.xml.bz2"), *page_lines("pages-2018-06.xml.bz2")]
+    for line in lines[::step]:
+        assert tokenize_line(line, language) == slowly(line, language)
+
+
+PIECES = (
+    *"aZz09.',-`\"()<>@&/:½²ªʰⅧ٣。、’“—杜か한éßİЖж",
+    *(
+        "..",
+        "...",
+        "''",
+        "@-@",
+        "@.@",
+        "DOTMULTI",
+        "DOTDOTMULTI",
+        "MULTI",
+        "<formula>",
+        "formula",
+        "< formula >",
+    ),
+    *(
+        "No",
+        "no",
+        "Art",
+        "pp",
+        "St",
+        "Dr",
+        "U.S",
+        "p.m",
+        "1,500",
+        "3.14",
+        "'s",
+        "n't",
+        "l'",
+        "state-of-the-art",
+    ),
+    *(
+        "e\u0301",
+        "\u0301",
+        "\u0323",
+        "\u094d",
+        "क्या",
+        "\u200b",
+        "\u200d",
+        "\u00ad",
+        "\ufeff",
+        "\u00a0",
+        "\u3000",
+    ),
+    *("\t", "\x00", "\x03", "\x04", "\x1c", "\x7f", "\x85", "\u2028", "\u0600", "\ufe0f", "😀", "\U000e0041"),
+    *(" " * 12),
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@settings(max_examples=100, deadline=None)
+@given(line=st.one_of(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.text(max_size=30)))
+def test_made_lines_equal_the_oracle(language: str, line: str) -> None:
+    assert tokenize_line(line, language) == slowly(line, language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_short_lines_of_the_hard_characters_equal_the_oracle(language: str) -> None:
+    """All lines of up to four of the characters whose rules look beside themselves."""
+    lines = [""]
+    for _ in range(4):
+        lines += [line + c for line in lines for c in "a1.,' "]
+    for line in random.Random(language).sample(sorted(set(lines)), 1000):
+        assert tokenize_line(line, language) == slowly(line, language)
+
+
+# What differs from sacremoses and from Moses on purpose.
+
+
+def plain_sacremoses(line: str) -> str:
+    return str(
+        MosesTokenizer("en").tokenize(line, aggressive_dash_splits=True, escape=False, return_str=True)
+    )
+
+
+@pytest.mark.parametrize("difference", CASES["differences"], ids=lambda case: case["why"][:40])
+def test_differences_from_sacremoses_are_these(difference: dict[str, str]) -> None:
+    assert tokenize_line(difference["line"]) == difference["tokens"]
+    assert plain_sacremoses(difference["line"]) == difference["sacremoses"]
+    assert difference["tokens"] != difference["sacremoses"]
+
+
+@pytest.mark.parametrize("case", CASES["lines"], ids=lambda case: case["line"][:40])
+def test_cases(case: dict[str, Any]) -> None:
+    assert tokenize_line(case["line"], case.get("language", "en")) == case["tokens"]
+
+
+# Interface.
+
+
+def test_tokenize_keeps_all_but_the_lines() -> None:
+    article = Article(
+        title="Don't",
+        page_id=1,
+        revision_id=2,
+        timestamp="2016-01-01T00:00:00Z",
+        lines=("", "= Don't =", "", "It's."),
+    )
+    tokens = tokenize(article)
+    assert tokens.lines == ("", "= Don 't =", "", "It 's .")
+    assert (tokens.title, tokens.page_id, tokens.revision_id) == ("Don't", 1, 2)
+    assert tokenize(article, language="de").lines[1] == "= Don ' t ="
+
+
+def test_unknown_language_names_the_known_ones() -> None:
+    with pytest.raises(BuilderError, match=r"'tlh'.*\bde, el, en, es\b"):
+        tokenize_line("nuqneH", "tlh")
+
+
+def test_memo_is_bounded_and_right_after_it_forgot() -> None:
+    met: list[str] = []
+
+    def compute(word: str) -> str:
+        met.append(word)
+        return word.upper()
+
+    memo = WordMemo(compute)
+    for number in range(2 * GENERATION + 2):
+        assert memo[f"w{number}"] == f"W{number}"
+    assert len(memo) <= GENERATION
+    assert memo[f"w{2 * GENERATION}"] == f"W{2 * GENERATION}"
+    assert len(met) == 2 * GENERATION + 2  # the newest were remembered
+    assert memo["w0"] == "W0"
+    assert len(met) == 2 * GENERATION + 3  # the oldest were forgotten
+    long = "w" * (LONGEST_KEY + 1)
+    assert memo[long] == long.upper()
+    assert long not in memo
+
+
+def test_a_word_found_again_is_not_computed_again() -> None:
+    met: list[str] = []
+    memo = WordMemo(lambda word: met.append(word) or word)  # type: ignore[func-returns-value]
+    for _ in range(3):
+        memo["word"]
+        for number in range(GENERATION // 2):
+            memo[str(number)]
+    assert met.count("word") == 1
+
+
+def test_order_of_lines_does_not_matter() -> None:
+    lines = [
+        f"{a}{b} {c}" for a in ("x", "1", "'", "No") for b in (".", ",", "'") for c in ("y", "2", "Z", "'s")
+    ]
+    forth, back = Tokenizer("en"), Tokenizer("en")
+    assert [forth.tokenize_line(x) for x in lines] == [back.tokenize_line(x) for x in lines[::-1]][::-1]
+
+
+HOSTILE = {
+    "ten megabytes of words": "The word-list, it's 1,500. " * 400_000,
+    "one word of ten megabytes": "a" * 10_000_000,
+    "digits": "1" * 1_000_000 + "x",
+    "numbers in one": "11," * 300_000 + "x",
+    "dots": "." * 1_000_000,
+    "letters and dots": "a." * 500_000,
+    "quotes": '"' * 100_000,
+    "apostrophes": "'" * 100_000,
+    "apostrophes and spaces": "' " * 100_000,
+    "an apostrophe and spaces": "'" + "\t " * 500_000 + "x",
+    "combining marks": "a" + "\u0301\u0323" * 50_000,  # quadratic in unicodedata.normalize
+    "marks that decompose": "a" + "\u0f73" * 100_000,
+    "hyphens": "a-" * 100_000,
+    "marks of no width": "a\u200b" * 500_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_lines_take_linear_time(name: str) -> None:
+    started = time.perf_counter()
+    assert tokenize_line(HOSTILE[name])
+    assert time.perf_counter() - started < 10  # each takes below 1 s; quadratic time would be minutes
+
+
+def test_long_runs_of_marks_become_nfc() -> None:
+    line = "a" + "\u0301\u0323\u0344\u0f73" * 100 + "b\u0301"
+    assert tokenize_line(line) == slowly(line, "en")

@@ -1,0 +1,90 @@
+"""The table of languages: complete, canonical, without contradictions."""
+
+from dataclasses import fields
+
+import pytest
+
+from wikitext_builder.wiki.languages import LANGUAGES, Language, is_list_title
+
+ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
+TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
+NAMESPACES = ("file_namespaces", "category_namespaces", "template_namespaces")
+# What a Wikipedia does not have, or what cannot be told: see the comments in the table.
+MAY_BE_EMPTY = {
+    ("nl", "good_category"),
+    ("nl", "good_marks"),
+    ("pl", "list_title_prefixes"),
+    ("ru", "list_title_prefixes"),
+}
+
+
+def test_the_wikipedias() -> None:
+    assert list(LANGUAGES) == ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "zh"]
+    assert all(code == language.code for code, language in LANGUAGES.items())
+
+
+@pytest.mark.parametrize("language", ROWS)
+def test_a_row_is_complete(language: Language) -> None:
+    empty = {field.name for field in fields(language) if not getattr(language, field.name)}
+    if language.list_title_prefixes or language.list_title_suffixes:
+        empty -= {"list_title_prefixes", "list_title_suffixes"}
+    empty -= {"list_title_suffixes"}
+    assert {(language.code, name) for name in empty} <= MAY_BE_EMPTY
+
+
+@pytest.mark.parametrize("language", ROWS)
+def test_names_are_canonical_and_there_once(language: Language) -> None:
+    for field in fields(language):
+        value = getattr(language, field.name)
+        names = value if isinstance(value, tuple) else (value,) if value and field.name != "code" else ()
+        assert len(set(names)) == len(names), field.name
+        for name in names:
+            assert name, field.name
+            assert name[0] == name[0].upper(), name
+            assert "_" not in name
+            assert "  " not in name
+            assert not name.startswith(" ")
+            assert name == name.rstrip() or field.name == "list_title_prefixes", name
+            assert not set(name) & set("[]{}|#<>\n"), name
+
+
+@pytest.mark.parametrize("language", ROWS)
+def test_a_mark_means_one_thing(language: Language) -> None:
+    marks = [mark for name in TEMPLATES for mark in getattr(language, name)]
+    assert len(set(marks)) == len(marks)
+    assert language.good_category != language.featured_category
+    namespaces = [prefix for name in NAMESPACES for prefix in getattr(language, name)]
+    assert len(set(namespaces)) == len(namespaces)
+
+
+@pytest.mark.parametrize("language", ROWS)
+def test_english_names_hold_everywhere(language: Language) -> None:
+    assert {"File", "Image"} <= set(language.file_namespaces)  # MediaWiki falls back to English
+    assert "Category" in language.category_namespaces
+    assert "Template" in language.template_namespaces
+    assert "REDIRECT" in language.redirect_words
+
+
+def test_chinese_is_in_both_scripts() -> None:
+    chinese = LANGUAGES["zh"]
+    assert {"參考文獻", "参考文献", "外部連結", "外部链接"} <= set(chinese.removed_sections)
+    assert {"分類", "分类"} <= set(chinese.category_namespaces)
+    assert {"檔案", "文件"} <= set(chinese.file_namespaces)
+
+
+@pytest.mark.parametrize(
+    ("code", "title", "expected"),
+    [
+        ("en", "List of rivers", True),
+        ("en", "Lists of rivers", True),
+        ("en", "Schindler's List", False),
+        ("pl", "Lista Schindlera", False),
+        ("ru", "Список Шиндлера", False),
+        ("fr", "Liste d’attente", True),  # a prefix cannot know better
+        ("ja", "川の一覧", True),
+        ("ja", "一覧表の作り方", False),
+        ("nl", "Lijst van rivieren", True),
+    ],
+)
+def test_titles_of_lists(code: str, title: str, expected: bool) -> None:
+    assert is_list_title(LANGUAGES[code], title) is expected

@@ -1,0 +1,231 @@
+"""Groups: articles that stand beside each other in the dataset; their words counted, their lines written.
+
+Words are counted a group at a time and shared out over partitions by a hash of the word; each partition is
+then added up by itself: the counts are exact, and memory holds one group or one partition at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import zstandard
+
+from wikitext_builder.article import Article
+from wikitext_builder.building.card import attribution_line, template_name
+from wikitext_builder.building.shards import read_shard
+from wikitext_builder.dataset.files import SplitCounts, file_line
+from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.runners import blobs
+
+PAGES_A_GROUP = 512  # 16 shards, some 10 MB of text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Some consecutive articles of the dataset and the shards that hold them."""
+
+    shards: tuple[str, ...]
+    page_ids: tuple[int, ...]  # in the order in which they are written
+    splits: tuple[str, ...]  # train, valid or test, for each page
+    location: str  # of its results, to which each function adds a suffix of its own
+
+
+def articles_of(group: Group) -> Iterator[tuple[str, Article]]:
+    """The articles of a group in order, each with its split."""
+    wanted = set(group.page_ids)
+    records = (record for shard in group.shards for record in read_shard(shard))
+    articles = {
+        record.page_id: record
+        for record in records
+        if isinstance(record, Article) and record.page_id in wanted
+    }
+    for page_id, split in zip(group.page_ids, group.splits, strict=True):
+        yield split, articles[page_id]
+
+
+# --- counting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountTask:
+    """A group whose words are to be counted, in so many partitions."""
+
+    group: Group
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCounts:
+    """Where the counts of a group's train words are: a section of a file for each partition."""
+
+    location: str
+    ends: tuple[int, ...]  # of the sections, in bytes
+    types: dict[str, list[str]]  # of valid and test, which have few articles
+
+    def section(self, partition: int) -> Counter[str]:
+        """The counts of the words of one partition."""
+        start = self.ends[partition - 1] if partition else 0
+        return _unpack(blobs.read(self.location, start, self.ends[partition]))
+
+
+def count_words(task: CountTask) -> GroupCounts:
+    """Count the words of a group, unless that was done."""
+    location = f"{task.group.location}.counts"
+    if not blobs.exists(f"{location}.json"):
+        words, types = Counter[str](), {name: set[str]() for name in SPLITS if name != "train"}
+        for split, article in articles_of(task.group):
+            for line in article.lines:
+                (words if split == "train" else types[split]).update(line.split())
+        sections = [_pack(part) for part in _partition(words, task.partitions)]
+        ends = [sum(map(len, sections[: index + 1])) for index in range(len(sections))]
+        blobs.write(location, b"".join(sections))
+        found = {"ends": ends, "types": {name: sorted(names) for name, names in types.items()}}
+        blobs.write(f"{location}.json", json.dumps(found).encode())
+    found = json.loads(blobs.read(f"{location}.json"))
+    return GroupCounts(location=location, ends=tuple(found["ends"]), types=found["types"])
+
+
+def _partition(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
+    parts: list[dict[str, int]] = [{} for _ in range(partitions)]
+    for word, count in counts.items():
+        parts[zlib.crc32(word.encode()) % partitions][word] = count
+    return parts
+
+
+def _pack(counts: dict[str, int]) -> bytes:
+    lines = (f"{count} {word}\n" for word, count in sorted(counts.items()))
+    return zstandard.compress("".join(lines).encode(), level=3)
+
+
+def _unpack(data: bytes) -> Counter[str]:
+    lines = zstandard.decompress(data).decode().split("\n")[:-1]
+    return Counter({word: int(count) for count, word in (line.split(" ", 1) for line in lines)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddTask:
+    """A partition whose counts are to be added up."""
+
+    counts: tuple[GroupCounts, ...]
+    partition: int
+    min_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionTotal:
+    """What a partition comes to."""
+
+    frequent: dict[str, int]  # words that reach the least count
+    types: int  # all of its words
+
+
+def add_up(task: AddTask) -> PartitionTotal:
+    """Add up the counts of one partition over all groups."""
+    total: Counter[str] = Counter()
+    for counts in task.counts:
+        total.update(counts.section(task.partition))
+    frequent = {word: count for word, count in total.items() if count >= task.min_count}
+    return PartitionTotal(frequent=frequent, types=len(total))
+
+
+# --- writing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderTask:
+    """A group to be written with the words of a vocabulary."""
+
+    group: Group
+    vocabulary: str  # location of `pack_vocabulary`'s result
+    language: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """What was written of a group: a piece of each file, and what is in it."""
+
+    location: str  # of the group
+    pieces: dict[str, str]  # file name in the dataset: location
+    counts: dict[str, SplitCounts]  # without types, which only all groups together know
+    left_out: dict[str, int]  # template calls without a text, by name
+
+
+def render(task: RenderTask) -> Rendered:
+    """Write a group's pieces of the dataset's files, unless that was done."""
+    location = f"{task.group.location}.rendered.json"
+    if not blobs.exists(location):
+        blobs.write(location, json.dumps(asdict(_render(task)), ensure_ascii=False).encode())
+    found: dict[str, Any] = json.loads(blobs.read(location))
+    counts = {name: SplitCounts(**fields) for name, fields in found["counts"].items()}
+    return Rendered(
+        location=task.group.location, pieces=found["pieces"], counts=counts, left_out=found["left_out"]
+    )
+
+
+def _render(task: RenderTask) -> Rendered:
+    vocabulary = _vocabulary(task.vocabulary)
+    files: dict[str, list[str]] = {}
+    tallies = {name: Counter[str]() for name in SPLITS}
+    left_out: Counter[str] = Counter()
+    for split, article in articles_of(task.group):
+        known = [vocabulary.without_rare(line) for line in article.lines]
+        files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
+        files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
+        files.setdefault("attribution.tsv", []).append(attribution_line(article, split, task.language))
+        left_out.update(map(template_name, article.left_out))
+        words = [line.split() for line in known]
+        tallies[split].update(
+            articles=1,
+            lines=len(known),
+            tokens=len(known) + sum(map(len, words)),
+            unknown=sum(line.count(UNK) for line in words),
+        )
+    pieces = {}
+    for name, lines in files.items():
+        pieces[name] = f"{task.group.location}.{name}"
+        blobs.write(pieces[name], "".join(lines).encode())
+    return Rendered(
+        location=task.group.location,
+        pieces=pieces,
+        counts={name: _split_counts(tally) for name, tally in tallies.items()},
+        left_out=dict(left_out),
+    )
+
+
+def _split_counts(tally: Counter[str]) -> SplitCounts:
+    return SplitCounts(
+        articles=tally["articles"],
+        lines=tally["lines"],
+        tokens=tally["tokens"],
+        unknown=tally["unknown"],
+        types=0,
+    )
+
+
+def pack_vocabulary(vocabulary: Vocabulary, location: str) -> None:
+    """Put a vocabulary where `render` finds it."""
+    blobs.write(location, "\n".join(vocabulary.tokens).encode())
+
+
+@lru_cache(maxsize=1)  # a worker renders many groups with one vocabulary
+def _vocabulary(location: str) -> Vocabulary:
+    return Vocabulary(tuple(blobs.read(location).decode().split("\n")))
+
+
+def added(counts: Iterable[SplitCounts], types: int) -> SplitCounts:
+    """The counts of several pieces of one split, of which the number of types is known."""
+    counts = list(counts)
+    return SplitCounts(
+        articles=sum(one.articles for one in counts),
+        lines=sum(one.lines for one in counts),
+        tokens=sum(one.tokens for one in counts),
+        unknown=sum(one.unknown for one in counts),
+        types=types,
+    )

@@ -1,0 +1,153 @@
+"""Shards: pages of the store as tokenized articles, in one file each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from wikitext_builder.article import Article, Page, heading_level
+from wikitext_builder.dataset.files import TITLE
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.runners import blobs
+from wikitext_builder.runners.processes import time_limit
+from wikitext_builder.store.store import Rejected, Store
+from wikitext_builder.tokens.tokenizer import tokenize
+
+PAGES_A_SHARD = 32  # about 2 MB of wikitext: seconds of work, and little is lost when a worker dies
+# The last resort; extraction itself refuses by structure, which does not depend on a machine's speed.
+SECONDS_A_PAGE = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardTask:
+    """Which pages become which file, and how."""
+
+    store: str  # path of the store; or, where workers do not reach that, location of `pack_pages`' result
+    language: str
+    sections: str
+    revision_ids: tuple[int, ...]
+    location: str  # of the shard
+    source: str = "wikitext"  # or "rendered", see `Recipe`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Input:
+    """A page, and what else its lines can be made of."""
+
+    page: Page
+    expansions: dict[str, str]
+    html: str | None  # where the lines are to come from it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardResult:
+    """What became of a shard's pages."""
+
+    pages: int
+    rejected: tuple[Rejected, ...]
+    wikitext_bytes: int  # 0 where the shard was there already
+
+
+def make_shard(task: ShardTask) -> ShardResult:
+    """Extract and tokenize the pages of a task into its file, unless that is there already."""
+    size = 0
+    if not blobs.exists(task.location):
+        lines = []
+        for one in _inputs(task):
+            size += len(one.page.wikitext.encode())
+            record = asdict(_use(one, task))
+            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        blobs.write(task.location, zstandard.compress("".join(lines).encode(), level=3))
+    rejected = tuple(one for one in read_shard(task.location) if isinstance(one, Rejected))
+    return ShardResult(pages=len(task.revision_ids), rejected=rejected, wikitext_bytes=size)
+
+
+def _inputs(task: ShardTask) -> Iterator[_Input]:
+    if blobs.is_url(task.store):
+        for line in zstandard.decompress(blobs.read(task.store)).decode().splitlines():
+            fields = json.loads(line)
+            yield _Input(page=Page(**fields.pop("page")), **fields)
+        return
+    with Store.open(Path(task.store)) as store:
+        for page in store.pages(task.language, task.revision_ids):
+            html = store.rendered(task.language, page.revision_id) if task.source == "rendered" else None
+            expansions = store.expansions(task.language, page.revision_id)
+            yield _Input(page=page, expansions=expansions, html=html)
+
+
+def pack_pages(task: ShardTask, location: str) -> None:
+    """Copy the pages of a task out of the store to where workers without the store's disk reach them."""
+    if not blobs.exists(location):
+        lines = [json.dumps(asdict(one)) for one in _inputs(task)]
+        blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
+
+
+def _article(one: _Input, task: ShardTask) -> Article:
+    page = one.page
+    if one.html is None:
+        return extract(page, language=task.language, sections=task.sections, expansions=one.expansions)
+    return extract_rendered(
+        one.html,
+        title=page.title,
+        page_id=page.page_id,
+        revision_id=page.revision_id,
+        timestamp=page.timestamp,
+        language=task.language,
+        sections=task.sections,
+    )
+
+
+def _checked(article: Article) -> Article:
+    """The article, if it has a title and a text."""
+    if not TITLE.fullmatch(article.lines[1]):
+        raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
+    if not any(line and not heading_level(line) for line in article.lines):
+        raise RejectedError("no-text", "nothing but headings is left of it")
+    return article
+
+
+def _use(one: _Input, task: ShardTask) -> Article | Rejected:
+    """An article, or why there is none: a page that breaks our code must not break the build."""
+    page = one.page
+    try:
+        with time_limit(SECONDS_A_PAGE):
+            return _checked(tokenize(_article(one, task), language=task.language))
+    except RejectedError as error:
+        reason, detail = error.reason, error.detail
+    except BuilderError:  # of all pages alike
+        raise
+    except Exception as error:  # whatever it is, it is written out with the page's name
+        reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
+    return Rejected(
+        title=page.title, page_id=page.page_id, revision_id=page.revision_id, reason=reason, detail=detail
+    )
+
+
+def read_shard(location: str) -> Iterator[Article | Rejected]:
+    """What a shard holds, in order.
+
+    Raises:
+        BuilderError: The file is damaged.
+    """
+    try:
+        lines = zstandard.decompress(blobs.read(location)).decode().split("\n")[:-1]
+        yield from (_parse(json.loads(line)) for line in lines)
+    except (zstandard.ZstdError, ValueError, TypeError, KeyError) as error:
+        raise BuilderError(
+            f"{location}: damaged ({error}); remove it and run the same command again"
+        ) from error
+
+
+def _parse(record: dict[str, Any]) -> Article | Rejected:
+    if "reason" in record:
+        return Rejected(**record)
+    return Article(
+        **{**record, "lines": tuple(record["lines"]), "left_out": tuple(record["left_out"])},
+    )

@@ -1,0 +1,1 @@
+"""A finished dataset: its files, vocabulary, splits, recipes, statistics, plots and verification."""

@@ -1,0 +1,174 @@
+"""Whether a dataset is what it says: hashes, grammar, counts and the rule of its vocabulary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+
+from wikitext_builder.dataset.files import (
+    MANIFEST,
+    Manifest,
+    SplitCounts,
+    entry_of,
+    read_articles,
+    read_lines,
+    read_manifest,
+    read_tokens,
+)
+from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.errors import BuilderError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    passed: bool | None  # None: it could not be checked, and `found` says why
+    found: str
+
+
+def verify(directory: Path) -> list[Check]:
+    """Check a dataset, ours or the official one.
+
+    Raises:
+        BuilderError: There is no dataset, or its manifest cannot be read.
+    """
+    splits = {name: directory / f"wiki.{name}.tokens" for name in SPLITS}
+    present = {name: path for name, path in splits.items() if path.is_file()}
+    if not present:
+        raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
+    manifest = read_manifest(directory)
+    checks = [*_hashes(directory, manifest)]
+    counts: dict[str, Counter[str]] = {}
+    checks += [
+        Check(name=f"{path.name} grammar", passed=None, found="the file is not here")
+        for name, path in splits.items()
+        if name not in present
+    ]
+    for name, path in present.items():
+        grammar = _guarded(f"{path.name} grammar", partial(_grammar, path))
+        checks.append(grammar)
+        if grammar.passed:
+            counts[name] = Counter(read_tokens(path))
+            checks.extend(_counts(name, path, counts[name], manifest))
+            known = counts.get("train", Counter()).keys() - {UNK}
+            says = manifest.splits[name] if manifest else None
+            checks.extend(_raw(path, directory / f"wiki.{name}.raw", known, says))
+    checks.extend(_vocabulary(directory, counts, manifest))
+    return checks
+
+
+def _guarded(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name=name, passed=True, found=look())
+    except BuilderError as error:
+        return Check(name=name, passed=False, found=str(error))
+
+
+def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
+    if manifest is None:
+        yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
+        return
+    for name, expected in manifest.files.items():
+        path = directory / name
+        if not path.is_file():
+            yield Check(name=f"{name} sha256", passed=False, found="the file is missing; build it again")
+        elif (found := entry_of(path)) == expected:
+            yield Check(
+                name=f"{name} sha256", passed=True, found=f"{found.sha256[:12]}…, {found.bytes:,} bytes"
+            )
+        else:
+            found_text = f"{found.sha256} ({found.bytes:,} bytes)"
+            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); build it again"
+            yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
+
+
+def _grammar(path: Path) -> str:
+    articles = lines = 0
+    for article in read_articles(path):
+        articles += 1
+        lines += len(article)
+        for line in article:
+            if "  " in line or line != line.strip():
+                raise BuilderError(
+                    f"{path}: {line[:60]!r} in {article[1]!r} has more than one space in a row"
+                )
+    return f"{articles:,} articles, {lines:,} lines"
+
+
+def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | None) -> Iterator[Check]:
+    found = (sum(1 for _ in read_articles(path)), counts[EOS], counts.total(), counts[UNK])
+    text = "{:,} articles, {:,} lines, {:,} tokens with <eos>, {:,} <unk>"
+    if manifest is None:
+        yield Check(
+            name=f"{name} counts", passed=None, found=f"{text.format(*found)}; no manifest to compare"
+        )
+        return
+    says: SplitCounts = manifest.splits[name]
+    expected = (says.articles, says.lines, says.tokens, says.unknown)
+    but = "" if found == expected else f"; the manifest says {text.format(*expected)}"
+    yield Check(name=f"{name} counts", passed=found == expected, found=text.format(*found) + but)
+
+
+def _raw(tokens: Path, raw: Path, known: Set[str], says: SplitCounts | None) -> Iterator[Check]:
+    """The raw file must differ from that of tokens in rare words only, and have as many types as is said."""
+    if not raw.is_file():
+        yield Check(name=f"{raw.name} against {tokens.name}", passed=None, found=f"no {raw.name} here")
+        return
+    types: set[str] = set()
+    same = _guarded(f"{raw.name} against {tokens.name}", partial(_compare, tokens, raw, known, types))
+    yield same
+    if same.passed and says:
+        but = "" if len(types) == says.types else f"; the manifest says {says.types:,}"
+        yield Check(name=f"{raw.name} types", passed=not but, found=f"{len(types):,} types{but}")
+
+
+def _compare(tokens: Path, raw: Path, known: Set[str], types: set[str]) -> str:
+    replaced = 0
+    for number, (with_rare, without) in enumerate(zip_longest(read_lines(raw), read_lines(tokens)), start=1):
+        before, after = (with_rare or "").split(), (without or "").split()
+        types.update(before)
+        differences = [pair for pair in zip_longest(before, after) if pair[0] != pair[1]]
+        if any(word != UNK for _, word in differences) or (with_rare is None) != (without is None):
+            raise BuilderError(
+                f"{raw}, line {number}: {differences[:1]} differ, not as a rare word and {UNK} do"
+            )
+        if frequent := [word for word, _ in differences if word in known]:
+            raise BuilderError(
+                f"{tokens}, line {number}: {UNK} stands for {frequent[0]!r}, which is in train"
+            )
+        replaced += len(differences)
+    return f"{replaced:,} rare words replaced, all else equal"
+
+
+def _vocabulary(
+    directory: Path, counts: dict[str, Counter[str]], manifest: Manifest | None
+) -> Iterator[Check]:
+    if "train" not in counts:
+        yield Check(name="vocabulary", passed=None, found="no train file to take it from")
+        return
+    types, min_count = counts["train"], manifest.recipe.min_count if manifest else 3
+    rare = sorted(token for token, count in types.items() if count < min_count and token not in (UNK, EOS))
+    size = len(types.keys() | {UNK, EOS})
+    wrong = f"; {len(rare):,} types of train are rarer than {min_count}, such as {rare[:3]}" if rare else ""
+    if manifest and manifest.vocabulary != size:
+        wrong += f"; the manifest says {manifest.vocabulary:,}"
+    yield Check(name="vocabulary", passed=not wrong, found=f"{size:,} types{wrong}")
+    for name in (name for name in counts if name != "train"):
+        foreign = sorted(counts[name].keys() - types.keys() - {UNK, EOS})
+        text = f"{len(foreign):,} types that are not in train" + (
+            f", such as {foreign[:3]}" if foreign else ""
+        )
+        yield Check(name=f"{name} words", passed=not foreign, found=text)
+    raw = directory / "wiki.train.raw"
+    if raw.is_file():
+        expected = Vocabulary.of_counts(Counter(read_tokens(raw)), min_count=min_count)
+        lost = sorted(set(expected.tokens) - types.keys() - {UNK, EOS})
+        text = f"{len(lost):,} frequent words of {raw.name} are not in it" + (f": {lost[:3]}" if lost else "")
+        yield Check(name="vocabulary rule", passed=not lost, found=text)

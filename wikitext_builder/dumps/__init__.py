@@ -1,0 +1,1 @@
+"""From XML exports and dumps into the store."""

@@ -1,0 +1,1 @@
+"""Wikitext in, the lines that a reader sees out."""

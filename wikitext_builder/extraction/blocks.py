@@ -1,0 +1,93 @@
+"""Headings and paragraphs of wikitext that has no templates, links, tables and tags any more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wikitext_builder.extraction.links import external_links
+from wikitext_builder.extraction.markers import BREAK
+from wikitext_builder.extraction.quotes import without_quotes
+
+HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
+LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
+OWN_LINE = ("*", "#", ":", ";", " ", "----")
+FIRST_OF_OWN_LINE = frozenset("=*#:; -")
+TERM = re.compile(r" ?: | :")
+MAGIC_WORDS = re.compile(
+    r"__(?:NO|FORCE)?TOC__|__NO(?:GALLERY|EDITSECTION|INDEX|TITLECONVERT|TC|CONTENTCONVERT|CC|GLOBAL)__|"
+    r"__(?:NEWSECTIONLINK|NONEWSECTIONLINK|INDEX|STATICREDIRECT|HIDDENCAT|DISAMBIG|EXPECTUNUSEDCATEGORY|END|START)__"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A heading or a paragraph (level 0)."""
+
+    text: str
+    level: int = 0
+
+
+def blocks(text: str) -> list[Block]:
+    r"""The headings and paragraphs of a text, in order.
+
+    >>> [(block.level, block.text) for block in blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
+    [(0, 'a b'), (2, 'C'), (0, 'd'), (0, 'e'), (0, 'f')]
+    """
+    if "__" in text:
+        text = MAGIC_WORDS.sub("", text)
+    return list(_paragraphs(external_links(text).split("\n")))
+
+
+def _paragraphs(lines: list[str]) -> Iterator[Block]:
+    """Neighbouring lines of text are one paragraph; list items and indented lines are one each."""
+    pending: list[str] = []
+    for line in lines:
+        blank = not line or line.isspace()
+        if not blank and (line[0] not in FIRST_OF_OWN_LINE or _joins_others(line)):
+            pending.append(without_quotes(line))
+            continue
+        if pending:
+            yield from _broken(" ".join(pending))
+            pending = []
+        if not blank:
+            yield from _own_line_blocks(line)
+    yield from _broken(" ".join(pending))
+
+
+def _joins_others(line: str) -> bool:
+    if line.startswith("="):
+        return HEADING.fullmatch(line) is None
+    return not line.startswith(OWN_LINE)
+
+
+def _broken(line: str) -> Iterator[Block]:
+    for piece in line.split(BREAK):
+        if text := piece.strip().lstrip(": "):  # verses indented inside <poem>
+            yield Block(text=text)
+
+
+def _own_line_blocks(line: str) -> Iterator[Block]:
+    """The blocks of a line that joins no other: a heading, a list item, an indented line."""
+    if line.startswith("=") and (match := HEADING.fullmatch(line)):
+        yield _heading(match)
+    elif match := LIST_MARKS.match(line):
+        item = without_quotes(line[match.end() :])
+        terms = TERM.split(item.rstrip(": "), maxsplit=1) if ";" in match[0] else [item]
+        for term in terms:
+            yield from _broken(term)
+    elif line.startswith(" "):
+        yield from _broken(without_quotes(line))
+    elif line.startswith("----"):
+        yield from _broken(without_quotes(line.lstrip("-")))
+
+
+def _heading(match: re.Match[str]) -> Block:
+    """A heading at level 2 or deeper: level 1 is the title's alone.
+
+    The marks that one side has more than the other are text, as MediaWiki has it.
+    """
+    level = min(len(match[1]), len(match[3]))
+    text = match[1][level:] + match[2] + match[3][level:]
+    return Block(text=without_quotes(text).replace(BREAK, " ").strip(), level=max(level, 2))

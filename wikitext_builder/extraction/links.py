@@ -1,0 +1,115 @@
+"""The text of links: internal, of pictures and categories, between languages, external."""
+
+from __future__ import annotations
+
+import re
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.markers import GONE, SEAM
+from wikitext_builder.wiki.languages import LANGUAGES, Language
+
+PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh|geo|magnet|urn|xmpp):|//)"
+EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]*[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
+PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
+
+# Codes of the Wikipedias that a link without a leading colon leads to, in the margin of the page; those
+# with a hundred thousand articles or more and others that old articles link to, from the list of Wikipedias
+# as known in 2016.
+INTERLANGUAGE = frozenset(
+    listed(
+        """
+aa; ab; ace; af; ak; als; am; an; ang; ar; arc; arz; as; ast; av; ay; az; azb; ba; bar; bat-smg;
+bcl; be; be-tarask; be-x-old; bg; bh; bi; bjn; bm; bn; bo; bpy; br; bs; bug; bxr; ca; cbk-zam;
+cdo; ce; ceb; ch; cho; chr; chy; ckb; co; cr; crh; cs; csb; cu; cv; cy; da; de; diq; dsb; dv; dz;
+ee; el; eml; en; eo; es; et; eu; ext; fa; ff; fi; fiu-vro; fj; fo; fr; frp; frr; fur; fy; ga; gag;
+gan; gd; gl; glk; gn; gom; got; gu; gv; ha; hak; haw; he; hi; hif; ho; hr; hsb; ht; hu; hy; hz;
+ia; id; ie; ig; ii; ik; ilo; io; is; it; iu; ja; jbo; jv; ka; kaa; kab; kbd; kg; ki; kj; kk; kl;
+km; kn; ko; koi; kr; krc; ks; ksh; ku; kv; kw; ky; la; lad; lb; lbe; lez; lg; li; lij; lmo; ln;
+lo; lrc; lt; ltg; lv; mai; map-bms; mdf; mg; mh; mhr; mi; min; mk; ml; mn; mo; mr; mrj; ms; mt;
+mus; mwl; my; myv; mzn; na; nah; nap; nds; nds-nl; ne; new; ng; nl; nn; no; nov; nrm; nso; nv; ny;
+oc; olo; om; or; os; pa; pag; pam; pap; pcd; pdc; pfl; pi; pih; pl; pms; pnb; pnt; ps; pt; qu; rm;
+rmy; rn; ro; roa-rup; roa-tara; ru; rue; rw; sa; sah; sc; scn; sco; sd; se; sg; sh; si; simple;
+sk; sl; sm; sn; so; sq; sr; srn; ss; st; stq; su; sv; sw; szl; ta; te; tet; tg; th; ti; tk; tl;
+tn; to; tpi; tr; ts; tt; tum; tw; ty; tyv; udm; ug; uk; ur; uz; ve; vec; vep; vi; vls; vo; wa;
+war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yue; zu
+"""
+    )
+)
+
+
+class LinkReader:
+    """Reads internal links of one Wikipedia: called with the parts between the bars."""
+
+    def __init__(self, language: Language) -> None:
+        english = LANGUAGES["en"]  # the English names work on every Wikipedia
+        self.files = _prefixes(language.file_namespaces + english.file_namespaces)
+        self.categories = _prefixes(language.category_namespaces + english.category_namespaces)
+
+    def __call__(self, parts: list[str]) -> str:
+        """What a reader sees of a link in its sentence.
+
+        >>> read = LinkReader(LANGUAGES["en"])
+        >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
+        ('the city', 'Mercury', 'Category:Cities')
+        >>> read(["File:a.jpg", "thumb", "A caption"]) == GONE, read(["de:Tokio"]) == ""
+        (True, True)
+        """
+        if len(parts) == 1 and "|" in parts[0]:  # a bar that {{!}} gave
+            parts = parts[0].split("|")
+        target = parts[0].strip().replace("_", " ")
+        if not target or "\n" in parts[0] or target.startswith("["):
+            return self.not_a_link(parts)
+        if ":" in target:
+            prefix = target.partition(":")[0].strip().lower()
+            if prefix in self.files:
+                return GONE
+            if prefix in self.categories or prefix in INTERLANGUAGE:
+                return ""
+        if len(parts) == 1:
+            return parts[0].strip().lstrip(":").strip()  # underscores as the page has them
+        label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
+        if label.strip():
+            return seamed(label) if "'" in label else label
+        match = PIPE_TRICK.match(target)
+        return match[1] if match else target
+
+    def is_picture(self, target: str) -> bool:
+        """Whether a link with this target, before its first bar, is a picture with its caption."""
+        prefix, colon, _ = target.partition(":")
+        if not colon or "\n" in target:
+            return False
+        return prefix.strip().replace("_", " ").lower() in self.files
+
+    def not_a_link(self, parts: list[str]) -> str:
+        """Double brackets around what can be no title are text; an external link in them is one still."""
+        text = "|".join(parts)
+        if re.match(PROTOCOL, text.strip(), re.IGNORECASE):
+            return f"[{text}]"
+        return f"[[{text}]]"
+
+
+def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
+
+
+def seamed(label: str) -> str:
+    """A label whose apostrophes join no others outside of the link."""
+    before = SEAM if label.startswith("'") else ""
+    return f"{before}{label}{SEAM}" if label.endswith("'") else before + label
+
+
+def external_links(text: str) -> str:
+    r"""The text with each external link replaced by its label; one that has none shows only a number.
+
+    >>> external_links("see [http://example.org the map], [http://example.org] or http://example.org")
+    'see the map, \x02 or http://example.org'
+    """
+    if "//" not in text and ":" not in text:
+        return text
+    # The label runs to the next bracket of its line: where there is none left, nothing is tried.
+    return "\n".join(_links_of_line(line) if "[" in line else line for line in text.split("\n"))
+
+
+def _links_of_line(line: str) -> str:
+    last = line.rfind("]") + 1
+    return EXTERNAL.sub(lambda match: seamed(match[1].strip()) or GONE, line[:last]) + line[last:]

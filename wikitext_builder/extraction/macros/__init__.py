@@ -1,0 +1,49 @@
+"""The text that templates stand for: one file a family, one dict of all."""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.macros.abbreviations import ABBREVIATIONS
+from wikitext_builder.extraction.macros.ages import AGES
+from wikitext_builder.extraction.macros.call import Macro
+from wikitext_builder.extraction.macros.characters import CHARACTERS
+from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
+from wikitext_builder.extraction.macros.coordinates import COORDINATES
+from wikitext_builder.extraction.macros.dates import DATES
+from wikitext_builder.extraction.macros.flags import FLAGS
+from wikitext_builder.extraction.macros.languages import LANGUAGE_MACROS
+from wikitext_builder.extraction.macros.law import LAW
+from wikitext_builder.extraction.macros.lists import LISTS
+from wikitext_builder.extraction.macros.markets import MARKETS
+from wikitext_builder.extraction.macros.numbers import NUMBERS
+from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros.phonetics import PHONETICS
+from wikitext_builder.extraction.macros.places import PLACES
+from wikitext_builder.extraction.macros.science import SCIENCE
+from wikitext_builder.extraction.macros.ships import SHIPS
+from wikitext_builder.extraction.macros.sports import SPORTS
+from wikitext_builder.extraction.macros.transport import TRANSPORT
+from wikitext_builder.extraction.macros.wrappers import WRAPPERS
+
+__all__ = ["MACROS", "PARSER_FUNCTIONS"]
+
+MACROS: dict[str, Macro] = {
+    **ABBREVIATIONS,
+    **AGES,
+    **CHARACTERS,
+    **CONVERSIONS,
+    **COORDINATES,
+    **DATES,
+    **FLAGS,
+    **LANGUAGE_MACROS,
+    **LAW,
+    **LISTS,
+    **MARKETS,
+    **NUMBERS,
+    **PHONETICS,
+    **PLACES,
+    **SCIENCE,
+    **SHIPS,
+    **SPORTS,
+    **TRANSPORT,
+    **WRAPPERS,
+}

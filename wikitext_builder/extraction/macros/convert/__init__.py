@@ -1,0 +1,1 @@
+"""`{{convert}}`: units, rounding and styles."""

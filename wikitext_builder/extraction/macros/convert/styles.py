@@ -1,0 +1,91 @@
+"""How a conversion is to be shown: what the named arguments of `{{convert}}` ask for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.convert.measures import Measure
+from wikitext_builder.extraction.macros.convert.units import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How a conversion is to be shown."""
+
+    abbreviation: str  # in, out, on or off: whose unit is a symbol
+    explicit: str  # the abbreviation that was asked for, nothing if none was
+    adjective: bool
+    middle: str
+    display: str
+    flipped: bool
+    american: bool
+    precision: int | None
+    significant: int | None
+    multiple_of: int  # 5 or 25: round to a multiple
+    denominator: int  # of the fractions that the output is rounded to; 0 for decimals
+    custom: tuple[str, str]  # what stands before and after the output where display is x
+    spelled: str  # in, on, In, On: the values in words, those converted to with `on` only
+
+    def by_name(self, measure: Unit, side: str) -> bool:
+        """Whether a unit is written by its name."""
+        if measure.named:
+            return True
+        if not self.explicit and self.display in {"or", "br", "slash", "s", "/"} and not measure.symbolic:
+            return True
+        if not self.explicit and measure.symbolic:
+            return False
+        return self.abbreviation not in {"on", side}
+
+
+def style(call: Call, measure: Measure) -> Style | None:
+    """The style of one call; None for what this module does not do."""
+    abbreviation = {"unit": "on", "none": "off", "no": "off", "values": "off"}.get(
+        call.get("abbr"), call.get("abbr")
+    )
+    display, adjective = call.get("disp"), call.get("adj")
+    display = {
+        "out": "output only",
+        "output": "output only",
+        "number": "output number only",
+        "num": "output number only",
+        "sqbr-sp": "sqbr",
+    }.get(display, display)
+    if display in {"unit", "preunit"} or (call.get("frac") and not call.get("frac").isdecimal()):
+        return None  # rare, and another matter
+    abbreviation = abbreviation if abbreviation in {"on", "off", "in", "out"} else ""
+    if call.name in {"Cvt", "Convert abbreviated"} and not abbreviation:
+        abbreviation = "on"
+    flipped = "flip" in (display, call.get("order"), adjective)
+    precision = next(
+        (int(value) for value in measure.rest[:2] if re.fullmatch(r"[-−]?\d", value.replace("−", "-"))), None
+    )
+    middle = (
+        next((value for value in measure.rest[1:] if not re.fullmatch(r"[-−]?\d", value)), "")
+        if adjective == "mid"
+        else ""
+    )
+    significant = call.get("sigfig")
+    round_to = call.get("round")
+    return Style(
+        abbreviation=abbreviation or ("in" if flipped else "out"),
+        explicit=abbreviation,
+        adjective=adjective in {"on", "mid", "flip"} or (call.get("sing") in {"on", "yes"} and not adjective),
+        middle=middle if middle.startswith("-") or not middle else f" {middle}",
+        display=display,
+        flipped=flipped,
+        american=call.get("sp").lower() == "us",
+        precision=precision,
+        significant=int(significant) if significant.isdecimal() and 0 < int(significant) < 15 else None,
+        denominator=min(int(call.get("frac") or 0), 1_000) if len(call.get("frac")) < 5 else 0,
+        custom=_custom(call) if display == "x" else ("", ""),
+        spelled=call.get("spell") if call.get("spell").lower() in {"in", "on"} else "",
+        multiple_of=int(round_to) if round_to in {"5", "25"} else 5 if display == "5" else 0,
+    )
+
+
+def _custom(call: Call) -> tuple[str, str]:
+    """The last two numbered arguments with their spaces: `disp=x| (about |)`; one alone stands before."""
+    values = [call.arguments[str(number)] for number in range(1, len(call.positional()) + 1)]
+    return (values[-2], values[-1]) if len(values) > 4 else (values[-1], "")

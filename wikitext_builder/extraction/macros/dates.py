@@ -1,0 +1,328 @@
+"""Dates, ages and spans of time."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+
+MONTHS = listed(
+    """
+January; February; March; April; May; June; July; August; September; October; November; December
+"""
+)
+NUMBERED = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
+
+
+def month_number(value: str) -> int | None:
+    """The number of a month given as a number or a name.
+
+    >>> month_number("02"), month_number("Sept"), month_number("13")
+    (2, 9, None)
+    """
+    if value.isdecimal() and value.isascii():
+        return int(value) if len(value) <= 2 and 1 <= int(value) <= 12 else None
+    return NUMBERED.get(value[:3].lower()) if value.isalpha() and len(value) >= 3 else None
+
+
+def day_first(call: Call) -> bool:
+    """Whether the call asks for `1 May 2000` and not `May 1, 2000`."""
+    return call.get("df", "dayfirst") not in {"", "no", "n", "0"} and call.get("mf") in {"", "no", "n"}
+
+
+def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | None:
+    """A date in words; less where less is given; None where the month is none.
+
+    >>> written("1976", "12", "23", day_comes_first=True), written("1976", "12", "", day_comes_first=False)
+    ('23 December 1976', 'December 1976')
+    """
+    if not month:
+        return year
+    number = month_number(month)
+    if number is None or (day and not day.isdecimal()):
+        return None
+    name = MONTHS[number - 1]
+    if not day:
+        return f"{name} {year}"
+    return f"{int(day)} {name} {year}" if day_comes_first else f"{name} {int(day)}, {year}"
+
+
+def as_date(year: str, month: str, day: str) -> date | None:
+    """A date of the calendar, None where the values make none."""
+    number = month_number(month or "1")
+    if number is None or not year.isdecimal() or (day and not day.isdecimal()):
+        return None
+    try:
+        return date(int(year), number, int(day or 1))
+    except ValueError:
+        return None
+
+
+def years_between(earlier: date, later: date) -> int:
+    """Full years from one date to another."""
+    return later.year - earlier.year - ((later.month, later.day) < (earlier.month, earlier.day))
+
+
+def today(call: Call) -> date:
+    """The day of the revision: what a page showed then, and shows for ever."""
+    return date.fromisoformat(call.page.timestamp[:10])
+
+
+def single_date(call: Call) -> str | None:
+    """`{{start date|1976|12|23}}`: the date and its time, if it has one."""
+    year, month, day = call.get("1"), call.get("2"), call.get("3")
+    result = written(year, month, day, day_comes_first=day_first(call))
+    if result is None:
+        return year if not call.get("2") else None
+    return (
+        f"{call.get('4').zfill(2)}:{call.get('5')}, {result}" if call.get("4") and call.get("5") else result
+    )
+
+
+def free_date(call: Call) -> str | None:
+    """`{{start-date|7 December 1941}}`: the date as written; an ISO date in words."""
+    value = call.get("1")
+    iso = re.fullmatch(r"(\d{4})-(\d\d)(?:-(\d\d))?", value)
+    if iso is None or call.get("2").lower() == "iso":
+        return value
+    style = call.get("2").lower()
+    return written(iso[1], iso[2], iso[3] or "", day_comes_first=style != "mdy") or value
+
+
+def birth_and_age(call: Call) -> str | None:
+    """`May 1, 1950 (age 65)`, the age on the day of the revision."""
+    year, month, day = call.get("1", "year"), call.get("2", "month"), call.get("3", "day")
+    shown, born = written(year, month, day, day_comes_first=day_first(call)), as_date(year, month, day)
+    if shown is None or born is None:
+        return None
+    return f"{shown} (age {years_between(born, today(call))})"
+
+
+def death_and_age(call: Call) -> str | None:
+    """`May 1, 1950 (aged 65)`: death first, then birth."""
+    values = [call.get(str(index)) for index in range(1, 7)]
+    shown = written(*values[:3], day_comes_first=day_first(call))
+    died, born = as_date(*values[:3]), as_date(*values[3:])
+    if shown is None or died is None or born is None:
+        return None
+    return f"{shown} (aged {years_between(born, died)})"
+
+
+def start_and_age(call: Call) -> str | None:
+    """`May 1, 1950; 65 years ago`."""
+    shown = single_date(call)
+    began = as_date(call.get("1"), call.get("2"), call.get("3"))
+    if shown is None or began is None:
+        return shown
+    years = years_between(began, today(call))
+    return f"{shown}; {years} year{'s' if years != 1 else ''} ago"
+
+
+def age(call: Call) -> str | None:
+    """Years between two dates, or to the day of the revision."""
+    values = [call.get(str(index)) for index in range(1, 7)]
+    start = as_date(*values[:3])
+    end = as_date(*values[3:]) if values[3] else today(call)
+    return str(years_between(start, end)) if start and end else None
+
+
+def as_of(call: Call) -> str | None:
+    """`As of May 2000`, with the other words that its switches ask for."""
+    values = [call.get(str(index)) for index in range(1, 4)]
+    day_comes_first = call.get("df").upper() != "US"
+    shown = call.get("alt")
+    if not shown:
+        when = written(*values, day_comes_first=day_comes_first)
+        if when is None:
+            when = values[0]  # what stands where a month should is not shown
+        words = "since" if call.get("since") else "as of"
+        if call.get("bare"):
+            return when + call.get("post")
+        words = words if call.get("lc", "LC") else words.capitalize()
+        shown = f"{words} {'' if not call.get('pre') else call.get('pre') + ' '}{when}"
+    return shown + call.get("post")
+
+
+def circa(call: Call) -> str | None:
+    """`c. 1200`, `c. 1200 – c. 1250`."""
+    dates = [f"c. {value}" for value in call.positional()[:2] if value]
+    return " – ".join(dates) or "c."
+
+
+def floruit(call: Call) -> str | None:
+    """`fl. 1200`."""
+    values = [value for value in call.positional()[:2] if value]
+    return f"fl. {'–'.join(values)}".strip()
+
+
+def reigned(call: Call) -> str | None:
+    """`r. 1200–1250`."""
+    values = [value for value in call.positional()[:2] if value]
+    return f"r. {'–'.join(values)}".strip()
+
+
+def old_style_date(call: Call) -> str | None:
+    """`23 April [O.S. 10 April] 1723`: the day in both calendars."""
+    both = f"{call.get('1')} &#91;O.S. {call.get('3')}&#93;"
+    return f"{both} {call.get('2')}".strip()
+
+
+def span(call: Call) -> str | None:
+    """`1943–45` of `{{dash year|1943|1945}}`."""
+    start, end = call.get("1"), call.get("2")
+    return f"{start}–{end[2:] if start[:2] == end[:2] and len(end) == 4 else end}"
+
+
+def sortable_date(call: Call) -> str | None:
+    """`{{dts|1976|12|23}}` or `{{dts|23 December 1976}}`."""
+    values = call.positional()
+    if len([value for value in values if value]) <= 1:
+        iso = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", call.get("1"))
+        if not iso:
+            return call.get("1")
+        return written(*iso.groups(), day_comes_first=True)
+    shown = call.get("format").lower()
+    year, month, day = (*(value for value in values[:3]), "", "")[:3]
+    if not year:
+        return written("", month, day, day_comes_first=True)
+    return written(year, month, day, day_comes_first=shown in {"dmy", "dm"})
+
+
+def millions_of_years(call: Call) -> str | None:
+    """`66 million years ago`, `100–66 million years ago`; of geological periods no table is here."""
+    values = [value for value in call.positional()[:2] if value]
+    numeric = values and all(value[0].isdecimal() for value in values)
+    return f"{'–'.join(values)} million years ago" if numeric else None
+
+
+def duration(call: Call) -> str | None:
+    """`3:45` of hours, minutes and seconds."""
+    hours, minutes, seconds = (
+        call.get(name, number) for name, number in (("h", "1"), ("m", "2"), ("s", "3"))
+    )
+    parts = [hours, minutes or "0", seconds.zfill(2)] if hours else [minutes or "0", seconds.zfill(2)]
+    if hours:
+        parts[1] = parts[1].zfill(2)
+    return ":".join(parts)
+
+
+def time_ago(call: Call) -> str | None:
+    """`205 years ago`, `5 months ago` on the day of the revision."""
+    then = as_date(call.get("1"), call.get("2"), call.get("3"))
+    if then is None or then > (now := today(call)):
+        return None
+    years = years_between(then, now)
+    months = (now.year - then.year) * 12 + now.month - then.month
+    count, unit = (years, "year") if years else (months, "month")
+    return f"{count} {unit}{'' if count == 1 else 's'} ago"
+
+
+def _year_and_age(call: Call, word: str) -> str | None:
+    """`1950 (age 65–66)`, `1950 (aged 65–66)`: without a month two ages are possible."""
+    year, other = call.get("1"), call.get("2") if word == "aged" else str(today(call).year)
+    if not (year.isdecimal() and other.isdecimal()):
+        return None
+    years = int(year) - int(other) if word == "aged" else int(other) - int(year)
+    return f"{year} ({word} {max(years - 1, 0)}–{years})"
+
+
+def century(call: Call) -> str | None:
+    """`5th century` of a number, `5th century BC` of a negative one."""
+    number = call.get("1").replace("−", "-")
+    if not re.fullmatch(r"-?\d{1,2}", number):
+        return None
+    shown = ordinal(int(number.lstrip("-")))
+    return f"{shown} century" + (" BC" if number.startswith("-") else "")
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `12th`, `23rd`."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _page_year(call: Call) -> str | None:
+    return call.page.timestamp[:4]
+
+
+DATES: dict[str, Macro] = {
+    **dict.fromkeys(
+        listed(
+            """
+Start date; End date; Birth date; Death date; Dob; Film date; Date of birth; Start Date; Birth
+year; Birthdate; Launch date; Death year; Startdate
+"""
+        ),
+        single_date,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Start-date; End-date; Birth-date; Death-date; Date; Nowrap date
+"""
+        ),
+        free_date,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
+"""
+        ),
+        birth_and_age,
+    ),
+    **dict.fromkeys(listed("Death date and age; Dda"), death_and_age),
+    "Start date and age": start_and_age,
+    "Age": age,
+    "Age in years": age,
+    **dict.fromkeys(listed("MLB Year; MLB year; Mlb year; WNBA Year; MLS Year; NLDS year; ALDS year"), first),
+    "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
+    **dict.fromkeys(listed("As of; Asof; AsOf; As Of"), as_of),
+    "Updated": around("(as of ", ")"),
+    **dict.fromkeys(listed("Circa; Ca.; Ca; Approx; C.; C"), circa),
+    "Approx": around("approximately ", ""),
+    **dict.fromkeys(listed("Floruit; Fl.; Fl; Flourished"), floruit),
+    **dict.fromkeys(listed("Reign; R.; Reigned; Ruled"), reigned),
+    "Born": around("b. ", ""),
+    "B.": around("b. ", ""),
+    "Died": around("d. ", ""),
+    "D.": around("d. ", ""),
+    "OldStyleDate": old_style_date,
+    "OldStyleDateDY": lambda call: f"{call.get('1')} {call.get('2')} &#91;O.S. {call.get('3')}&#93;",
+    "OldStyleDateNY": lambda call: f"{call.get('1')} &#91;O.S. {call.get('2')}&#93;",
+    "Dash year": span,
+    "Dts": sortable_date,
+    "Date table sorting": sortable_date,
+    "Dtsh": lambda _call: "",
+    "Ma": millions_of_years,
+    "Mya": millions_of_years,
+    "Annum": around("", " Ma"),
+    "World Series Year": first,
+    "Nbafy": first,
+    "Nasg": first,
+    "Duration": duration,
+    "Time-": first,
+    "CURRENTYEAR": _page_year,
+    "Baseball year": first,
+    "By": first,
+    "Mlby": first,
+    "Nfly": first,
+    "NFL Year": first,
+    "Avyear": first,
+    "Fy": first,
+    "Wsy": first,
+    "Cfby": first,
+    **dict.fromkeys(listed("Cfb link; Nfy; Baseball Year; Wsy; Mlsy; Afly; Uslpdly"), first),
+    "Years or months ago": time_ago,
+    "Time ago": time_ago,
+    "Birth year and age": lambda call: _year_and_age(call, "age"),
+    "Death year and age": lambda call: _year_and_age(call, "aged"),
+    "Century": century,
+    "Decade": lambda call: f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None,
+    "Née": lambda call: f"née {call.get('1')}".strip(),
+    "Nee": lambda call: f"née {call.get('1')}".strip(),
+    "Scy": first,
+    "Mlsy": first,
+}

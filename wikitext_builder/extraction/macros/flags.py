@@ -1,0 +1,142 @@
+"""Flags: the country's name where the template shows one, nothing where it shows a picture only."""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro
+
+# ISO 3166 and Olympic codes that flag templates take for a name, and templates that are called by them.
+COUNTRIES = {
+    "ABW": "Aruba", "AFG": "Afghanistan", "AGO": "Angola", "AIA": "Anguilla", "ALA": "Åland",
+    "ALB": "Albania", "ALG": "Algeria", "AND": "Andorra", "ANG": "Angola", "ARE": "United Arab Emirates",
+    "ARG": "Argentina", "ARM": "Armenia", "ASM": "American Samoa", "ATG": "Antigua and Barbuda",
+    "AUS": "Australia", "AUT": "Austria", "AZE": "Azerbaijan", "BAH": "Bahamas", "BAN": "Bangladesh",
+    "BAR": "Barbados", "BDI": "Burundi", "BEL": "Belgium", "BEN": "Benin", "BER": "Bermuda",
+    "BFA": "Burkina Faso", "BGD": "Bangladesh", "BGR": "Bulgaria", "BHR": "Bahrain", "BHS": "Bahamas",
+    "BHU": "Bhutan", "BIH": "Bosnia and Herzegovina", "BIZ": "Belize", "BLR": "Belarus", "BLZ": "Belize",
+    "BMU": "Bermuda", "BOL": "Bolivia", "BOT": "Botswana", "BRA": "Brazil", "BRB": "Barbados",
+    "BRN": "Bahrain", "BTN": "Bhutan", "BUL": "Bulgaria", "BUR": "Burkina Faso", "BWA": "Botswana",
+    "CAF": "Central African Republic", "CAM": "Cambodia", "CAN": "Canada", "CAY": "Cayman Islands",
+    "CHE": "Switzerland", "CHI": "Chile", "CHL": "Chile", "CHN": "China", "CIV": "Ivory Coast",
+    "CMR": "Cameroon", "COD": "Democratic Republic of the Congo", "COG": "Republic of the Congo",
+    "COK": "Cook Islands", "COL": "Colombia", "CPV": "Cape Verde", "CRC": "Costa Rica", "CRI": "Costa Rica",
+    "CRO": "Croatia", "CUB": "Cuba", "CUW": "Curaçao", "CYM": "Cayman Islands", "CYP": "Cyprus",
+    "CZE": "Czech Republic", "DEN": "Denmark", "DEU": "Germany", "DJI": "Djibouti", "DMA": "Dominica",
+    "DNK": "Denmark", "DOM": "Dominican Republic", "DZA": "Algeria", "ECU": "Ecuador", "EGY": "Egypt",
+    "ENG": "England", "ERI": "Eritrea", "ESA": "El Salvador", "ESP": "Spain", "EST": "Estonia",
+    "ETH": "Ethiopia", "EU": "European Union", "FIJ": "Fiji", "FIN": "Finland", "FJI": "Fiji",
+    "FRA": "France", "FRG": "West Germany", "FRO": "Faroe Islands", "FSM": "Federated States of Micronesia",
+    "GAB": "Gabon", "GAM": "The Gambia", "GBR": "United Kingdom", "GDR": "East Germany", "GEO": "Georgia",
+    "GER": "Germany", "GGY": "Guernsey", "GHA": "Ghana", "GIB": "Gibraltar", "GIN": "Guinea",
+    "GLP": "Guadeloupe", "GMB": "The Gambia", "GNB": "Guinea-Bissau", "GNQ": "Equatorial Guinea",
+    "GRC": "Greece", "GRD": "Grenada", "GRE": "Greece", "GRL": "Greenland", "GRN": "Grenada",
+    "GTM": "Guatemala", "GUA": "Guatemala", "GUF": "French Guiana", "GUM": "Guam", "GUY": "Guyana",
+    "HAI": "Haiti", "HKG": "Hong Kong", "HND": "Honduras", "HON": "Honduras", "HRV": "Croatia",
+    "HTI": "Haiti", "HUN": "Hungary", "IDN": "Indonesia", "IMN": "Isle of Man", "INA": "Indonesia",
+    "IND": "India", "IRE": "Ireland", "IRI": "Iran", "IRL": "Ireland", "IRN": "Iran", "IRQ": "Iraq",
+    "ISL": "Iceland", "ISR": "Israel", "ISV": "United States Virgin Islands", "ITA": "Italy",
+    "JAM": "Jamaica", "JEY": "Jersey", "JOR": "Jordan", "JPN": "Japan", "KAZ": "Kazakhstan", "KEN": "Kenya",
+    "KGZ": "Kyrgyzstan", "KHM": "Cambodia", "KIR": "Kiribati", "KNA": "Saint Kitts and Nevis",
+    "KOR": "South Korea", "KOS": "Kosovo", "KSA": "Saudi Arabia", "KUW": "Kuwait", "KWT": "Kuwait",
+    "LAT": "Latvia", "LBA": "Libya", "LBN": "Lebanon", "LBR": "Liberia", "LBY": "Libya",
+    "LCA": "Saint Lucia", "LES": "Lesotho", "LIB": "Lebanon", "LIE": "Liechtenstein", "LKA": "Sri Lanka",
+    "LSO": "Lesotho", "LTU": "Lithuania", "LUX": "Luxembourg", "LVA": "Latvia", "MAC": "Macau",
+    "MAD": "Madagascar", "MAR": "Morocco", "MAS": "Malaysia", "MAW": "Malawi", "MCO": "Monaco",
+    "MDA": "Moldova", "MDG": "Madagascar", "MDV": "Maldives", "MEX": "Mexico", "MGL": "Mongolia",
+    "MHL": "Marshall Islands", "MKD": "Macedonia", "MLI": "Mali", "MLT": "Malta", "MMR": "Myanmar",
+    "MNE": "Montenegro", "MNG": "Mongolia", "MON": "Monaco", "MOZ": "Mozambique", "MRI": "Mauritius",
+    "MRT": "Mauritania", "MTN": "Mauritania", "MTQ": "Martinique", "MUS": "Mauritius", "MWI": "Malawi",
+    "MYS": "Malaysia", "NAM": "Namibia", "NCA": "Nicaragua", "NCL": "New Caledonia", "NED": "Netherlands",
+    "NEP": "Nepal", "NER": "Niger", "NGA": "Nigeria", "NGR": "Nigeria", "NIC": "Nicaragua", "NIG": "Niger",
+    "NIR": "Northern Ireland", "NIU": "Niue", "NLD": "Netherlands", "NOR": "Norway", "NPL": "Nepal",
+    "NRU": "Nauru", "NZ": "New Zealand", "NZL": "New Zealand", "OMN": "Oman", "PAK": "Pakistan",
+    "PAN": "Panama", "PAR": "Paraguay", "PER": "Peru", "PHI": "Philippines", "PHL": "Philippines",
+    "PLE": "Palestine", "PLW": "Palau", "PNG": "Papua New Guinea", "POL": "Poland", "POR": "Portugal",
+    "PRC": "China", "PRI": "Puerto Rico", "PRK": "North Korea", "PRT": "Portugal", "PRY": "Paraguay",
+    "PUR": "Puerto Rico", "PYF": "French Polynesia", "QAT": "Qatar", "REU": "Réunion",
+    "ROC": "Republic of China", "ROM": "Romania", "ROU": "Romania", "RSA": "South Africa", "RUS": "Russia",
+    "RWA": "Rwanda", "SAM": "Samoa", "SAU": "Saudi Arabia", "SCG": "Serbia and Montenegro",
+    "SCO": "Scotland", "SDN": "Sudan", "SEN": "Senegal", "SEY": "Seychelles", "SGP": "Singapore",
+    "SIN": "Singapore", "SKN": "Saint Kitts and Nevis", "SLB": "Solomon Islands", "SLE": "Sierra Leone",
+    "SLO": "Slovenia", "SLV": "El Salvador", "SMR": "San Marino", "SOL": "Solomon Islands",
+    "SOM": "Somalia", "SRB": "Serbia", "SRI": "Sri Lanka", "SSD": "South Sudan",
+    "STP": "São Tomé and Príncipe", "SUD": "Sudan", "SUI": "Switzerland", "SUR": "Suriname",
+    "SVK": "Slovakia", "SVN": "Slovenia", "SWE": "Sweden", "SWZ": "Swaziland", "SYC": "Seychelles",
+    "SYR": "Syria", "TAN": "Tanzania", "TCD": "Chad", "TCH": "Czechoslovakia", "TGA": "Tonga",
+    "TGO": "Togo", "THA": "Thailand", "TJK": "Tajikistan", "TKM": "Turkmenistan", "TLS": "Timor-Leste",
+    "TOG": "Togo", "TPE": "Chinese Taipei", "TRI": "Trinidad and Tobago", "TTO": "Trinidad and Tobago",
+    "TUN": "Tunisia", "TUR": "Turkey", "TUV": "Tuvalu", "TWN": "Taiwan", "TZA": "Tanzania",
+    "UAE": "United Arab Emirates", "UGA": "Uganda", "UK": "United Kingdom", "UKGBI": "United Kingdom",
+    "UKR": "Ukraine", "UN": "United Nations", "URS": "Soviet Union", "URU": "Uruguay", "URY": "Uruguay",
+    "US": "United States", "USA": "United States", "USSR": "Soviet Union", "UZB": "Uzbekistan",
+    "VAN": "Vanuatu", "VAT": "Vatican City", "VCT": "Saint Vincent and the Grenadines", "VEN": "Venezuela",
+    "VGB": "British Virgin Islands", "VIE": "Vietnam", "VIN": "Saint Vincent and the Grenadines",
+    "VIR": "United States Virgin Islands", "VNM": "Vietnam", "VUT": "Vanuatu", "WAL": "Wales",
+    "WSM": "Samoa", "YEM": "Yemen", "YUG": "Yugoslavia", "ZAF": "South Africa", "ZAM": "Zambia",
+    "ZIM": "Zimbabwe", "ZMB": "Zambia", "ZWE": "Zimbabwe",
+}  # fmt: skip
+# Codes that are words or templates of another meaning too; all others are called as flags, see the list of
+# flags in wtf_wikipedia 10.
+AMBIGUOUS = frozenset(
+    listed("BAR; BEN; CAM; DEN; GEO; HON; MAC; MAD; MON; PAR; ROM; SAM; SIN; SOL; TAN; VAN; VIN")
+)
+
+
+def country(call: Call) -> str | None:
+    """The country's name in full, or the name the call gives it."""
+    name = call.get("name", "1")
+    return call.get("name") or COUNTRIES.get(name, name)
+
+
+def country_of_template(call: Call) -> str | None:
+    """The country whose code the template is called by."""
+    return call.get("name") or COUNTRIES.get(call.name)
+
+
+def player(call: Call) -> str | None:
+    """`Name (ENG)`, as lists of players have it."""
+    return f"{call.get('2')} ({call.get('1')})" if call.get("2") else call.get("1")
+
+
+def medalist(call: Call) -> str | None:
+    """`Name (GER)`: who won for whom."""
+    return f"{call.get('1')} ({call.get('2')})" if call.get("2") else call.get("1")
+
+
+def nothing(_call: Call) -> str | None:
+    """A flag alone."""
+    return ""
+
+
+FLAGS: dict[str, Macro] = {
+    **dict.fromkeys(
+        listed(
+            """
+Flag; Flagcountry; Flagu; Flag+link; Flaglink; Flagg; Flag2; Flagbig; Flag country; Flagmore;
+FlagCountry; Flag entity; Fb; Fb-rt; Fbw; Nft; Nf; Ru; Ruw; Cr; Crw; Cr-rt; Bk; Bb; Ih; Vb; Hb;
+Navy; Army; Air force; Naval; Country; Flagteam; Flagof
+"""
+        ),
+        country,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Flagicon; Flagdeco; Flagicon image; Flag icon; Flagdeco image; Fbicon; Flagbox; Shipboxflag;
+Flagsport; Flagicons; Flagiconmedia; Cricon; Ruicon; Flag icon image; Sky; Flags; Gold medal;
+Silver medal; Bronze medal; Gold1; Silver2; Bronze3; Gold01; Silver02; Bronze03; Medal; Icon
+"""
+        ),
+        nothing,
+    ),
+    **dict.fromkeys(
+        ["Flagathlete", "FlagIOCathlete", "Flagmedalist", "FlagIOCmedalist", "FlagCGFathlete"], medalist
+    ),
+    **dict.fromkeys(["Flagperson", "Ft-"], medalist),
+    **dict.fromkeys((code for code in COUNTRIES if code not in AMBIGUOUS), country_of_template),
+    "FlagIOC": country,
+    "FlagCGF": country,
+    "FlagIOCteam": country,
+    "FlagPASO": country,
+    "Nfp": player,
+}

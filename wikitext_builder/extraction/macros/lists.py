@@ -1,0 +1,98 @@
+"""Lists that templates make: an item a line where the page has one a line, else with the mark between."""
+
+from __future__ import annotations
+
+import re
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro
+
+ITEM = re.compile(r"\n[*#:]+\s*")
+
+
+def one_a_line(call: Call) -> str | None:
+    """Each item on a line of its own."""
+    items = [value for value in call.positional() if value]
+    if len(items) == 1 and items[0].startswith(("*", "#", ":")):
+        return "\n" + items[0] + "\n"
+    return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
+
+
+def in_columns(call: Call) -> str | None:
+    """A list that the page sets in columns: the last argument; before it their number may stand."""
+    values = [value for value in call.positional() if value]
+    return f"\n{values[-1]}\n" if values else ""
+
+
+def on_one_line(separator: str) -> Macro:
+    """The items on one line."""
+
+    def macro(call: Call) -> str:
+        items = [value for value in call.positional() if value]
+        if len(items) == 1 and items[0].startswith("*"):
+            items = [item.strip() for item in ITEM.split("\n" + items[0]) if item.strip()]
+        return separator.join(items)
+
+    return macro
+
+
+def words(call: Call) -> str | None:
+    """`a, b, and c`."""
+    items = [value for value in call.positional() if value]
+    if len(items) < 3:
+        return " and ".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def collapsible(call: Call) -> str | None:
+    """The title and the items of a list that folds."""
+    title = call.get("title")
+    return (f"\n\n{title}" if title else "") + (one_a_line(call) or "")
+
+
+def names_and_authors(call: Call) -> str | None:
+    """`Genus species Linnaeus, 1758`, a line each: names and authors in turn."""
+    values = call.positional()
+    pairs = zip(values[::2], [*values[1::2], ""], strict=False)
+    return "".join(f"\n* {name} {author}" for name, author in pairs if name) + "\n"
+
+
+LISTS: dict[str, Macro] = {
+    **dict.fromkeys(listed("Species list; Specieslist; Linked species list; Taxon list"), names_and_authors),
+    **dict.fromkeys(
+        listed(
+            """
+Plainlist; Plain list; Unbulleted list; Ubl; Ublist; Ubt; Unbullet; Vunblist; Bulleted list;
+Blist; Bulletlist; Ordered list; Olist; Unordered list; Numbered list; Bulleted; Nblist; Ubil;
+Indented plainlist; Ubli; Unbulletedlist; Nonbulleted list; Div col content; Glossary
+"""
+        ),
+        one_a_line,
+    ),
+    **dict.fromkeys(
+        listed("Hlist; Flatlist; Flat list; Flowlist; Horizontal list"),
+        one_a_line,  # the dots between are no text but the page's style
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Comma separated entries; Cslist; Comma-separated list; Comma separated list; Csv; Comma list
+"""
+        ),
+        on_one_line(", "),
+    ),
+    **dict.fromkeys(listed("Br separated entries; Brlist"), on_one_line("<br>")),
+    "Enum": words,
+    **dict.fromkeys(listed("Office-table; Election table"), lambda _call: "{|"),  # rows follow in the page
+    "Collapsible list": collapsible,
+    **dict.fromkeys(listed("Columns-list; Columnslist; Columns list; Collist; Colist; Cmn"), in_columns),
+    **dict.fromkeys(
+        listed(
+            """
+Endplainlist; End plainlist; Endflatlist; End flatlist; Startplainlist; Startflatlist; Glossary
+end; End hlist
+"""
+        ),
+        lambda _call: "\n",
+    ),
+}

@@ -1,0 +1,118 @@
+"""The German Wikipedia.
+
+Languages (`{{enS}}`) and heights: names from articles and tools on GitHub, the text `englisch X` from
+articles of de.wikipedia.org, read on 2026-11-21. The others are from memory, not verified.
+"""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.table import (
+    Table,
+    by_code,
+    grouped,
+    languages,
+    named,
+    paragraph,
+    quoted,
+    removed,
+)
+from wikitext_builder.extraction.markers import GONE
+
+NAMES = named(
+    """
+ar=arabisch; bg=bulgarisch; ca=katalanisch; cs=tschechisch; da=dänisch; de=deutsch; el=griechisch;
+en=englisch; es=spanisch; fa=persisch; fi=finnisch; fr=französisch; ga=irisch; grc=altgriechisch;
+he=hebräisch; hr=kroatisch; hu=ungarisch; it=italienisch; ja=japanisch; ko=koreanisch;
+la=lateinisch; nl=niederländisch; no=norwegisch; pl=polnisch; pt=portugiesisch; ro=rumänisch;
+ru=russisch; sa=sanskrit; sk=slowakisch; sr=serbisch; sv=schwedisch; tr=türkisch; uk=ukrainisch;
+zh=chinesisch
+"""
+)
+
+
+def height(call: Call) -> str | None:
+    """`1493 m ü. NHN`."""
+    value, level = call.get("1"), call.get("2").rpartition("-")[2]
+    levels = {"NHN": "m ü. NHN", "NN": "m ü. NN", "AT": "m ü. A.", "CH": "m ü. M.", "": "m"}
+    return f"{value} {levels.get(level, 'm')}" if value else None
+
+
+def coordinate(call: Call) -> str | None:
+    """`48° 12′ 30″ N, 11° 34′ 0″ O` in running text; nothing where they stand beside the title."""
+    if not call.get("text"):
+        return GONE
+    shown = [_angle(call.get(name)) for name in ("NS", "EW")]
+    return ", ".join(angle for angle in shown if angle) or None
+
+
+def _angle(value: str) -> str:
+    *numbers, letter = value.split("/")
+    pieces = [f"{number}{mark}" for number, mark in zip(numbers, "°′″", strict=False) if number]
+    return " ".join([*pieces, letter.replace("E", "O")]) if numbers else f"{value}°"
+
+
+def formatted(call: Call) -> str | None:
+    """`1.234,5`."""
+    return grouped(call.get("1"), group=".", point=",")
+
+
+MACROS: dict[str, Macro] = {
+    **languages(NAMES, "{name} {text}", template="{code}S"),
+    **languages(NAMES, "{name} {text}"),
+    "Lang": argument("2"),
+    "SpracheS": by_code(NAMES, "{name} {text}"),
+    "Zitat": quoted("„", "“", "1", "Text"),
+    '"': quoted("„", "“", "1", "Text"),
+    "Zitat-en": quoted("“", "”", "1", "Text"),
+    **dict.fromkeys(listed("Zitat Block; Blockzitat; Zitat2"), paragraph("1", "Text")),
+    **dict.fromkeys(listed("Höhe; Höhe2"), height),
+    "Coordinate": coordinate,
+    "FormatZahl": formatted,
+    "FormatNum": formatted,
+    "Formatnum": formatted,
+    "Bruch": lambda call: (
+        f"{call.get('1')} {call.get('2')}⁄{call.get('3')}"
+        if call.get("3")
+        else f"{call.get('1')}⁄{call.get('2')}"
+    ),
+    "Audio": argument("2"),
+    "IPA": around("&#91;", "&#93;"),
+    "IPA-Text": first,
+    "Lautschrift": around("&#91;", "&#93;"),
+    **dict.fromkeys(listed("Nowrap; Nobr; Nbsp; NurText; Unicode; Polytonisch; Kapitälchen"), first),
+    **dict.fromkeys(listed("FremdsprachigesS; Arabische Schrift; Hebräische Schrift; Kyrillisch"), first),
+    "Anker": text(""),
+    "0": text(""),
+    "Prozent": around("", " %"),
+    "§": lambda call: f"§ {call.get('1')} {call.get('2')}".strip(),
+    "Art.": lambda call: f"Art. {call.get('1')} {call.get('2')}".strip(),
+    "DOI": around("doi:", ""),
+    "Toter Link": text(""),
+    "Internationalisierung": first,
+    "Farblegende": argument("2"),
+    "Ordnungszahl": around("", "."),
+    **{
+        code: text(name) for code, name in (("DEU", "Deutschland"), ("AUT", "Österreich"), ("CHE", "Schweiz"))
+    },
+    **{
+        code: text(name)
+        for code, name in (("FRA", "Frankreich"), ("ITA", "Italien"), ("USA", "Vereinigte Staaten"))
+    },
+}
+REMOVED = removed(
+    """
+Infobox*; Navigationsleiste*; Navi*; Normdaten*; Commons*; Commonscat*; Wikisource*; Wiktionary*;
+Wikiquote*; Wikivoyage*; Wikinews*; Wikibooks*; Schwesterprojekte*; Literatur; Internetquelle;
+Webarchiv; Cite*; Webarchiv*; Exzellent; Lesenswert; Informativ; Hauptartikel; Siehe auch;
+Begriffsklärungshinweis; Begriffsklärung*; Dieser Artikel*; Weiterleitungshinweis; Belege*;
+Lückenhaft; Überarbeiten; Neutralität; Veraltet; Quelle; Taxobox*; Personendaten; FN; FNBox; FNZ;
+Refn; Sfn; Einzelnachweis*; Positionskarte*; Bilderwunsch; Bild*; Panorama; Mehrere Bilder;
+Wikimedia*; IMDb*; DNB-Portal; PND; LCCN; VIAF; GBV; Zeitleiste*; Folgenleiste*; EinwohnerRef;
+Gesprochene Version; Artikel*; Sortkey; SortKey; SortKeyName; Rechtshinweis; Gesundheitshinweis;
+Staatslegende; Klimatabelle; Wahldiagramm; Stub; Hinweisbaustein; Nur Liste; Redundanz*;
+Nachsichtung
+"""
+)
+GERMAN = Table(macros=MACROS, removed=REMOVED)

@@ -1,0 +1,76 @@
+"""The Japanese Wikipedia.
+
+Readings, ruby and links to other Wikipedias: from the tests of wp2txt, read on 2026-11-21, and short names of
+languages (`Lang-en-short`) from articles quoted on GitHub. The others are from memory, not verified.
+"""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.table import (
+    Table,
+    languages,
+    named,
+    paragraph,
+    quantity,
+    quoted,
+    removed,
+)
+
+NAMES = named(
+    """
+ar=アラビア語; cs=チェコ語; da=デンマーク語; de=ドイツ語; el=ギリシア語; en=英語; es=スペイン語;
+fa=ペルシア語; fi=フィンランド語; fr=フランス語; grc=古代ギリシア語; he=ヘブライ語;
+hu=ハンガリー語; it=イタリア語; ja=日本語; ko=朝鮮語; la=ラテン語; nl=オランダ語; no=ノルウェー語;
+pl=ポーランド語; pt=ポルトガル語; ro=ルーマニア語; ru=ロシア語; sa=サンスクリット; sr=セルビア語;
+sv=スウェーデン語; tr=トルコ語; uk=ウクライナ語; vi=ベトナム語; zh=中国語
+"""
+)
+SHORT = named(
+    """
+ar=阿; de=独; el=希; en=英; es=西; fr=仏; he=希伯来; it=伊; ko=朝; la=羅; nl=蘭; pl=波; pt=葡;
+ru=露; sv=瑞; tr=土; zh=中
+"""
+)
+
+
+def with_reading(call: Call) -> str | None:
+    """`漢字（かんじ）`."""
+    word, reading = call.get("1"), call.get("2")
+    return f"{word}（{reading}）" if word and reading else word or None
+
+
+MACROS: dict[str, Macro] = {
+    **languages(NAMES, "{name}: {text}"),
+    **languages(SHORT, "{name}: {text}", template="Lang-{code}-short"),
+    "Lang": argument("2"),
+    **dict.fromkeys(listed("ルビ; 読み仮名; 読み; Ruby; ふりがな; 読み仮名 ruby不使用"), with_reading),
+    **dict.fromkeys(listed("仮リンク; Ill2"), argument("label", "1")),
+    **dict.fromkeys(listed("要出典範囲; 要検証範囲; 独自研究範囲; 信頼性要検証範囲"), first),
+    **dict.fromkeys(
+        listed("JIS2004フォント; 補助漢字フォント; CP932フォント; JIS90フォント; Unicode; Nowrap; 小文字"),
+        first,
+    ),
+    **dict.fromkeys(listed("Quotation; Cquote; Quote; 引用"), paragraph("1")),
+    "鉤括弧": quoted("「", "」"),
+    **dict.fromkeys(listed("IPA; IPA2"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("Formatnum; 数値"), quantity(group=",", point=".")),
+    "円": around("", "円"),
+    "Visible anchor": first,
+    "Vanchor": first,
+    "旧字体": first,
+    "ウィキ座標": text(""),
+}
+REMOVED = removed(
+    """
+Infobox*; 基礎情報*; 要出典; 要検証; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ;
+Reflist; Refnest; Refn; R; Sfn; Efn; Harv*; Main; See; See also; Otheruses*; Redirect*; 混同;
+関連項目*; Cite*; Citation; ウィキプロジェクト*; ポータル*; Portal*; Commons*; Commonscat;
+Wiktionary*; Wikisource*; Wikinews*; 良質な記事; 秀逸な記事; Normdaten; Authority control;
+DEFAULTSORT*; デフォルトソート*; スタブ; Stub*; 誰; いつ; どこ; 誰2; Anchors; Anchor; 生物分類表;
+節スタブ; 特筆性; 暴力的; ウィキ座標2段度分秒; Coord; 国旗; Flagicon; Multiple image; Sister;
+政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点; 百科事典的でない
+"""
+)
+JAPANESE = Table(macros=MACROS, removed=REMOVED)

@@ -1,0 +1,74 @@
+"""The Dutch Wikipedia.
+
+From memory, not verified: no source was found for what these templates show.
+"""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.table import (
+    Table,
+    by_code,
+    dated,
+    languages,
+    named,
+    paragraph,
+    quantity,
+    quoted,
+    removed,
+)
+
+NAMES = named(
+    """
+ar=Arabisch; cs=Tsjechisch; da=Deens; de=Duits; el=Grieks; en=Engels; es=Spaans; fa=Perzisch;
+fi=Fins; fr=Frans; fy=Fries; grc=Oudgrieks; he=Hebreeuws; hu=Hongaars; id=Indonesisch;
+it=Italiaans; ja=Japans; ko=Koreaans; la=Latijn; li=Limburgs; nds=Nedersaksisch; no=Noors;
+pl=Pools; pt=Portugees; ro=Roemeens; ru=Russisch; sa=Sanskriet; sr=Servisch; sv=Zweeds; tr=Turks;
+uk=Oekraïens; zh=Chinees
+"""
+)
+MONTHS = listed(
+    "januari; februari; maart; april; mei; juni; juli; augustus; september; oktober; november; december"
+)
+
+MACROS: dict[str, Macro] = {
+    **languages(NAMES, "{name}: {text}"),
+    "Lang": argument("2"),
+    "Taal": by_code(NAMES, "{name}: {text}"),
+    "Datum": dated(MONTHS, "{day} {month} {year}"),
+    **dict.fromkeys(listed("Formatnum; Getal; Unité"), quantity(group=".", point=",")),
+    **dict.fromkeys(listed("Citaat; Quote; Blokcitaat; Cquote"), paragraph("1", "tekst")),
+    "Aanhaling": quoted("‘", "’"),
+    **dict.fromkeys(listed("Nowrap; Unicode; Kleinkapitaal; Klein; Abbr; Afkorting; Tooltip"), first),
+    **dict.fromkeys(listed("IPA; IFA"), around("/", "/")),
+    "Audio": argument("2"),
+    "Link": first,
+    "Euro": text("€"),
+    "EUR": around("€ ", ""),
+    "V.Chr.": text("v.Chr."),
+    "N.Chr.": text("n.Chr."),
+    "Bijschrift": first,
+    "Zwnj": lambda _call: "",
+    "Schaal": around("1:", ""),
+    "Eeuw": lambda call: _century(call),
+}
+
+
+def _century(call: Call) -> str | None:
+    """`19e eeuw`."""
+    return f"{call.get('1')}e eeuw" if call.get("1").isdecimal() else None
+
+
+REMOVED = removed(
+    """
+Infobox*; Zie hoofdartikel; Zie ook*; Zie dp; Zijbalk*; Doorverwijspagina; Dp; Dpintro; Redirect;
+Appendix; References; Referenties; Refs; Bron?; Feit; Wie?; Wanneer?; Waar?; Citeer*; Navigatie*;
+Navbox*; Beginnetje*; Commons*; Commonscat; Wikiquote; WikiWoordenboek; Wikisource;
+Zusterproject*; Etalage; Bronvermelding*; Bibliografische informatie; Authority control; Coor*;
+Coördinaten; Taxobox*; Tabel*; Portaal*; Sfn; Refn; Noot; Voetnoot*; Meebezig; Wiu*; POV;
+Neutraliteit; Twijfel*; Actueel; Opmaak*; Vlag; Vlagland; Pn; Afbeelding*; Meerdere afbeeldingen;
+Clearright
+"""
+)
+DUTCH = Table(macros=MACROS, removed=REMOVED)

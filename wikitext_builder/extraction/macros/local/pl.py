@@ -1,0 +1,71 @@
+"""The Polish Wikipedia.
+
+`{{w języku}}` and `{{ang.}}`: named in notes of editors on GitHub, read on 2026-11-21. The others are from
+memory, not verified.
+"""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.table import (
+    Table,
+    by_code,
+    dated,
+    languages,
+    named,
+    paragraph,
+    quantity,
+    quoted,
+    removed,
+)
+
+NAMES = named(
+    """
+ar=arab.; be=biał.; bg=bułg.; cs=czes.; da=duń.; de=niem.; el=gr.; en=ang.; eo=esperanto;
+es=hiszp.; fa=pers.; fi=fiń.; fr=fr.; grc=stgr.; he=hebr.; hu=węg.; it=wł.; ja=jap.; ko=kor.;
+la=łac.; lt=lit.; nl=niderl.; no=norw.; pl=pol.; pt=port.; ro=rum.; ru=ros.; sa=sanskr.; sk=słow.;
+sr=serb.; sv=szw.; tr=tur.; uk=ukr.; zh=chiń.
+"""
+)
+MONTHS = listed(
+    """
+stycznia; lutego; marca; kwietnia; maja; czerwca; lipca; sierpnia; września; października; listopada;
+grudnia
+"""
+)
+
+MACROS: dict[str, Macro] = {
+    **languages(NAMES, "{name} {text}"),
+    **dict.fromkeys(listed("W języku; J; Język"), by_code(NAMES, "{name} {text}")),
+    "Lang": argument("2"),
+    "Data": dated(MONTHS, "{day} {month} {year}"),
+    **dict.fromkeys(listed("Formatnum; Liczba; Unit; Jednostka"), quantity(group=" ", point=",", least=5)),
+    **dict.fromkeys(listed("Cytat; CytatD; Cytat blok; CytatP"), paragraph("1", "treść")),
+    "Cudzysłów": quoted("„", "”"),
+    **dict.fromkeys(
+        listed("Nowrap; Małe; Mało; Unicode; Fakt2; Kapitaliki; Skrót; Tooltip; Bez linku"), first
+    ),
+    **dict.fromkeys(listed("IPA; IPA3; IPA2"), around("&#91;", "&#93;")),
+    "Frac": lambda call: "⁄".join(call.positional()[:2]) or None,
+    "Link-interwiki": argument("tekst", "2", "1"),
+    "Ill": argument("4", "2"),
+    "Nazwa w języku": argument("2"),
+    "Ok.": around("ok. ", ""),
+    "P.n.e.": text("p.n.e."),
+    "N.e.": text("n.e."),
+    "Wiek": lambda call: f"{call.get('1')} wiek" if call.get("1") else None,
+    "Zł": around("", " zł"),
+    "Flaga kraju": first,
+}
+REMOVED = removed(
+    """
+Infobox*; Osobny artykuł; Zobacz też*; Inne znaczenia; Disambig*; Ujednoznacznienie*; Odn; Odn2;
+R; U; Uwaga; Uwagi; Przypisy*; Przypis; Bibliografia*; Cytuj; Cytuj*; Fakt; Kto; Kiedy; Gdzie;
+Kontrola autorytatywna; Siostrzane projekty*; Commons*; Commonscat; Wikicytaty*; Wikisłownik*;
+Wikiźródła*; Wikinews*; Portal; Dobry artykuł; Medal; Artykuł na medal; Dopracować*; Źródła*;
+Stub*; Zalążek*; Nawigacja*; Flaga; Mapa lokalizacyjna*; Spis treści; Refn; Refs;
+Grafika rozwinięta; Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; Coord
+"""
+)
+POLISH = Table(macros=MACROS, removed=REMOVED)

@@ -1,0 +1,83 @@
+"""The Portuguese Wikipedia.
+
+`{{fmtn}}`, `{{lang}}` and `{{carece de fontes}}`: named in tests of tools on GitHub, read on 2026-11-21. The
+others are from memory, not verified.
+"""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.table import (
+    Table,
+    dated,
+    languages,
+    named,
+    paragraph,
+    quantity,
+    quoted,
+    removed,
+)
+
+NAMES = named(
+    """
+ar=árabe; bg=búlgaro; ca=catalão; cs=tcheco; da=dinamarquês; de=alemão; el=grego; en=inglês;
+es=espanhol; fa=persa; fi=finlandês; fr=francês; gl=galego; grc=grego clássico; he=hebraico;
+hu=húngaro; it=italiano; ja=japonês; ko=coreano; la=latim; nl=neerlandês; no=norueguês;
+pl=polonês; pt=português; ro=romeno; ru=russo; sa=sânscrito; sr=sérvio; sv=sueco; tr=turco;
+uk=ucraniano; zh=chinês
+"""
+)
+MONTHS = listed(
+    "janeiro; fevereiro; março; abril; maio; junho; julho; agosto; setembro; outubro; novembro; dezembro"
+)
+
+MACROS: dict[str, Macro] = {
+    **languages(NAMES, "em {name}: {text}"),
+    "Lang": argument("2"),
+    "Língua com nome": lambda call: f"em {call.get('2')}: {call.get('3')}" if call.get("3") else None,
+    **dict.fromkeys(
+        listed("Dtext; Data; Dni; Nascimento; Morte"), dated(MONTHS, "{day} de {month} de {year}")
+    ),
+    **dict.fromkeys(listed("Fmtn; Formatnum; Unid; Unidade"), quantity(group=" ", point=",", least=5)),
+    **dict.fromkeys(listed("Séc; Século; AC século"), around("século ", "")),
+    **dict.fromkeys(
+        listed("Citação; Citação2; Quote; Quote1; Quote2; Quote3; Cquote"), paragraph("1", "texto")
+    ),
+    **dict.fromkeys(
+        listed("Nowrap; Ntsh2; Versalete; Minúsculas; Unicode; Carece de fontes2; Nome traduzido"), first
+    ),
+    **dict.fromkeys(listed("AFI; IPA; API"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("Ilc; Ligação interlíngua; Ilm"), argument("texto", "lt", "1")),
+    "Ill": argument("4", "2"),
+    "Aspas": quoted("“", "”"),
+    "R$": around("R$ ", ""),
+    "US$": around("US$ ", ""),
+    "€": around("€ ", ""),
+    "BR-R$": around("R$ ", ""),
+    "AC": text("a.C."),
+    "DC": text("d.C."),
+    **{name: text(name) for name in listed("Km²; Km/h; M²; Hab./km²")},
+    **{
+        code: text(name)
+        for code, name in (
+            ("BRA", "Brasil"),
+            ("PRT", "Portugal"),
+            ("AGO", "Angola"),
+            ("USA", "Estados Unidos"),
+        )
+    },
+}
+REMOVED = removed(
+    """
+Info/*; Info*; Artigo principal; Ver também; Vejatambém; Ver desambiguação; Desambiguação;
+Redirect*; Mais notas; Citar*; Cite*; Referências; Refbegin; Refend; Harvnb; Harvy; Sfn; Refn;
+Notas; Nota; Carece de fontes; Sem-fontes*; Sem fontes; Controle de autoridade; Portal*; Portal3;
+Esboço*; Esboço-*; Commons*; Wikiquote; Wikcionário; Wikisource; Correlatos; Artigo bom;
+Artigo de qualidade; Artigo destacado; Bom interwiki; Título em itálico; Título-em itálico;
+DEFAULTSORT*; Caixa de sucessão*; Navbox*; Link; Ligação inativa; Imagem múltipla;
+Mapa de localização*; En; De; Fr; Es; It; Ru; Ja; Quem; Quando; Onde; Qual; Por quem; Esclarecer;
+Ver fontes; Formatar*; Revisão*; Parcial; Contextualizar; Tradução*
+"""
+)
+PORTUGUESE = Table(macros=MACROS, removed=REMOVED)

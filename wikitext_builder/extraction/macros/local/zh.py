@@ -1,0 +1,103 @@
+"""The Chinese Wikipedia.
+
+Years of life, links to other Wikipedias and languages: from articles quoted on GitHub and the code of cewbot,
+read on 2026-11-21. The others are from memory, not verified.
+"""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.table import (
+    Table,
+    languages,
+    named,
+    paragraph,
+    quantity,
+    quoted,
+    removed,
+)
+
+NAMES = named(
+    """
+ar=阿拉伯语; cs=捷克语; da=丹麦语; de=德语; el=希腊语; en=英语; es=西班牙语; fa=波斯语; fi=芬兰语;
+fr=法语; grc=古希腊语; he=希伯来语; hu=匈牙利语; it=意大利语; ja=日语; ko=朝鲜语; la=拉丁语;
+mn=蒙古语; nl=荷兰语; no=挪威语; pl=波兰语; pt=葡萄牙语; ro=罗马尼亚语; ru=俄语; sa=梵语;
+sr=塞尔维亚语; sv=瑞典语; th=泰语; tr=土耳其语; uk=乌克兰语; vi=越南语; zh=汉语
+"""
+)
+OTHERS = (
+    "en",
+    "ja",
+    "de",
+    "fr",
+    "es",
+    "it",
+    "ru",
+    "ko",
+    "pt",
+    "nl",
+    "vi",
+    "la",
+    "pl",
+    "tr",
+    "sv",
+    "cs",
+    "th",
+)
+
+
+def life(call: Call) -> str | None:
+    """`1900年1月1日－1950年2月2日` of `{{bd|1900年|1月1日|1950年|2月2日}}`."""
+    born, died = (call.get("1") + call.get("2"), call.get("3") + call.get("4"))
+    return f"{born}－{died}" if born or died else None
+
+
+def life_in_parentheses(call: Call) -> str | None:
+    """The same in parentheses, which the capital letters of `{{BD}}` ask for."""
+    dates = life(call)
+    return f"（{dates}）" if dates else None
+
+
+MACROS: dict[str, Macro] = {
+    **languages(NAMES, "{name}：{text}"),
+    "Lang": argument("2"),
+    **dict.fromkeys(listed("Le; Link-en; Lj; Internal link helper/en"), argument("4", "3", "1")),
+    **{f"Link-{code}": argument("3", "1") for code in OTHERS},
+    **{f"Internal link helper/{code}": argument("3", "1") for code in OTHERS},
+    **dict.fromkeys(listed("Tsl; Translink; Ilh"), argument("4", "3", "2")),
+    # Articles write `（{{bd|…}}）` and `{{BD|…}}`: seen in quotations of both on GitHub.
+    "Bd": life,
+    "BD": life_in_parentheses,
+    **dict.fromkeys(listed("来源请求; 來源請求; Fact; Cn"), first),
+    **dict.fromkeys(
+        listed("僻字; 拼音; Nowrap; Unicode; Zhu; 專名號; 书名号; 私名號; 小字; Notetext"), first
+    ),
+    **dict.fromkeys(listed("Cquote; Quote; 引用; Quotation"), paragraph("1", "text")),
+    "引号": quoted("“", "”"),
+    **dict.fromkeys(listed("IPA; IPA2"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("Formatnum; 數值"), quantity(group=",", point=".")),
+    "Jpn": lambda call: f"{call.get('2')}" or None,
+    "CNY": around("￥", ""),
+    **{
+        code: text(name)
+        for code, name in (
+            ("CHN", "中国"),
+            ("ROC", "中華民國"),
+            ("HKG", "香港"),
+            ("JPN", "日本"),
+            ("USA", "美国"),
+        )
+    },
+}
+REMOVED = removed(
+    """
+NoteTA*; Infobox*; 信息框*; Main; 主条目; 主條目; See also; 參見; 参见; Otheruses*; Redirect*;
+消歧义*; Disambig*; Distinguish*; Reflist; Refn; R; Sfn; Efn; NoteFoot; NoteTag; Cite*; Citation;
+Fact2; Dead link; Authority control; 规范控制; Portal*; Commons*; Commonscat; Wikisource*;
+Wiktionary*; Good article; Featured article; 特色条目; 优良条目; Stub*; 小作品*; *小作品; Who;
+When; Where; Which; Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Coord; Flagicon;
+Multiple image; 繁简转换*; DEFAULTSORT*; 地名*; TA
+"""
+)
+CHINESE = Table(macros=MACROS, removed=REMOVED)

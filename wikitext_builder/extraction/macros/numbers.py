@@ -1,0 +1,244 @@
+"""Numbers, fractions, percentages and money."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
+
+PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
+
+
+def grouped(value: str) -> str:
+    """A plain number with commas between thousands; any other text as it is.
+
+    >>> grouped("1334815"), grouped("-1234.50"), grouped("about 5")
+    ('1,334,815', '−1,234.50', 'about 5')
+    """
+    if not PLAIN.fullmatch(value):
+        return value
+    sign = {"-": "−", "−": "−", "+": "+"}.get(value[0], "")
+    whole, point, decimals = value.lstrip("-−+").partition(".")
+    return f"{sign}{int(whole):,}{point}{decimals}" if len(whole) < 400 else value
+
+
+def number(value: str) -> Decimal | None:
+    """The number that a text with commas stands for."""
+    try:
+        result = Decimal(value.replace(",", "").replace("−", "-").replace("&minus;", "-").strip())
+    except InvalidOperation:
+        return None
+    return result if result.is_finite() and abs(result.adjusted()) < 30 else None
+
+
+def fraction(call: Call) -> str | None:
+    """`3⁄4` of two numbers, `43 1⁄3` of three: with the space that keeps the words apart."""
+    values = [value for value in call.positional()[:3] if value]
+    if len(values) == 3:
+        return f"{values[0]} {values[1]}⁄{values[2]}"
+    if len(values) == 2:
+        return f"{values[0]}⁄{values[1]}"
+    return f"1⁄{values[0]}" if values else None
+
+
+def value_with_uncertainty(call: Call) -> str | None:
+    """`1.2±0.1 × 10^3 kg` of `{{val}}`, grouped by thousands."""
+    main = call.get("1")
+    if number(main) is None and main:
+        return None
+    shown = call.get("p") + grouped(main.replace(",", ""))
+    if plus_minus := call.get("2"):
+        minus = call.get("3")
+        shown += f"+{plus_minus}−{minus}" if minus else f"±{plus_minus}"
+    shown += call.get("end")
+    if exponent := call.get("e"):
+        power = f"10{exponent.replace('-', '−')}"
+        shown = f"{shown}×{power}" if main else power
+    unit = call.get("u", "ul", "up").replace(".", "⋅")
+    per = call.get("upl", "up")
+    if unit and per and unit != per:
+        unit = f"{unit}/{per}"
+    return f"{shown}{'' if unit.startswith(('%', '°')) else ' '}{unit}".strip() + call.get("s")
+
+
+def power_of_ten(call: Call) -> str | None:
+    """`×106` of `{{e|6}}`: exponents are glued, as the official files have them."""
+    return f"×10{call.get('1').replace('-', '−')}"
+
+
+def scientific(call: Call) -> str | None:
+    """Digits in groups, as `{{gaps}}` shows them with thin gaps."""
+    digits = "".join(call.positional())
+    exponent = call.get("e")
+    return (
+        digits
+        + (f"×10{exponent.replace('-', '−')}" if exponent else "")
+        + (" " + call.get("u") if call.get("u") else "")
+    )
+
+
+def percentage(call: Call) -> str | None:
+    """`33%` of a part and a whole."""
+    part, whole = number(call.get("1")), number(call.get("2"))
+    if part is None or not whole:
+        return None
+    decimals = int(call.get("3")) if call.get("3").isdecimal() and len(call.get("3")) < 2 else 0
+    return f"{part / whole * 100:.{decimals}f}" + (call.get("%") or "%")
+
+
+def money(symbol: str, *, after: str = "") -> Macro:
+    """`US$1,500`: the sign and the amount."""
+
+    def macro(call: Call) -> str:
+        amount = grouped(call.get("1"))
+        return f"{symbol}{amount}{after if amount else ''}"
+
+    return macro
+
+
+def billions(call: Call) -> str | None:
+    """`1.5 billion` of `{{formatprice}}`-like calls."""
+    amount = number(call.get("1"))
+    if amount is None:
+        return None
+    for size, name in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million")):
+        if abs(amount) >= size:
+            return f"{(amount / size).quantize(Decimal('0.01')).normalize():f} {name}"
+    return f"{amount:,}"
+
+
+def rounded(call: Call) -> str | None:
+    """A number rounded to so many decimals."""
+    value = number(call.get("1"))
+    digits = call.get("2") or "0"
+    if value is None or not re.fullmatch(r"-?\d{1,2}", digits) or value.adjusted() + int(digits) > 26:
+        return None  # more digits than a Decimal has
+    return grouped(f"{value.quantize(Decimal(1).scaleb(-int(digits))):f}")
+
+
+def ordinal(call: Call) -> str | None:
+    """`21st`."""
+    value = call.get("1")
+    if not value.isdecimal():
+        return None
+    last = 0 if value[-2:] in {"11", "12", "13"} else int(value[-1])
+    return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
+
+
+def words_of_number(call: Call) -> str | None:
+    """`twenty-one`."""
+    return in_words(call.get("1")) or None
+
+
+def words_of_ordinal(call: Call) -> str | None:
+    """`twenty-first`."""
+    value = call.get("1")
+    plain = value.isdecimal() and value.isascii() and len(value) < 16
+    return ordinal_in_words(int(value)) if plain else None
+
+
+def indian_rupees(call: Call) -> str | None:
+    """`₹15 crore`, with the conversion that the page shows left out: its rate is not in the page."""
+    size = {"b": " billion", "m": " million", "c": " crore", "l": " lakh", "k": "000"}.get(call.get("2"), "")
+    return f"₹{grouped(call.get('1'))}{size}"
+
+
+CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "C$", "": "$"}
+
+
+def currency(call: Call) -> str | None:
+    """`£1,500` of an amount and a currency's code."""
+    code = call.get("2")
+    return CURRENCY_SIGNS.get(code, f"{code} ") + grouped(call.get("1"))
+
+
+NUMBERS: dict[str, Macro] = {
+    **dict.fromkeys(listed("Frac; Fraction; Sfrac; Fract; Ifrac; Dfrac; Tfrac"), fraction),
+    "Frac2-": fraction,
+    "Val": value_with_uncertainty,
+    **dict.fromkeys(listed("E; Esp; Exp10"), power_of_ten),
+    "Gaps": scientific,
+    **dict.fromkeys(
+        listed(
+            """
+Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma; Formatnum:
+"""
+        ),
+        lambda call: grouped(call.get("1")),
+    ),
+    "Percentage": percentage,
+    "Percent": percentage,
+    "Pct": percentage,
+    "Round": rounded,
+    "Rnd": rounded,
+    "Decimals": rounded,
+    **dict.fromkeys(listed("Number to word; Numtext; Spellnum; Spell number"), words_of_number),
+    "Ordinal to word": words_of_ordinal,
+    "Ordinal": ordinal,
+    "Ord": ordinal,
+    "Formatprice": billions,
+    "Format price": billions,
+    **dict.fromkeys(listed("US$; USD; US dollar; US dollars; USdol"), money("US$")),
+    **dict.fromkeys(listed("A$; AUD; AU$"), money("A$")),
+    **dict.fromkeys(listed("C$; CAD; CA$; CAN$"), money("C$")),
+    **dict.fromkeys(listed("NZ$; NZD"), money("NZ$")),
+    "HK$": money("HK$"),
+    "HKD": money("HK$"),
+    **dict.fromkeys(listed("£; GBP; Pound sterling; Pound; Gbp"), money("£")),
+    **dict.fromkeys(listed("€; EUR; Euro; Eur"), money("€")),
+    **dict.fromkeys(listed("¥; JPY; Yen"), money("¥")),
+    "CNY": money("CN¥"),
+    "₹": money("₹"),
+    "INR": money("₹"),
+    "Indian Rupee": money("₹"),
+    "Indian rupee": money("₹"),
+    "Rs": money("₹"),
+    "INRConvert": indian_rupees,
+    "PHP": money("₱"),
+    "Philippine peso": money("₱"),
+    "KRW": money("₩"),
+    "₩": money("₩"),
+    "RUB": money("₽"),
+    "₽": money("₽"),
+    "₪": money("₪"),
+    "ILS": money("₪"),
+    "Swiss franc": money("CHF "),
+    "CHF": money("CHF "),
+    **dict.fromkeys(listed("Indian Rupee symbol; Indian rupee symbol; Indian rupees"), money("₹")),
+    **dict.fromkeys(listed("₱; Peso; Php; Philippine pesos"), money("₱")),
+    **dict.fromkeys(listed("SGD; S$"), money("S$")),
+    **dict.fromkeys(listed("BRL; R$; Brazilian real"), money("R$")),
+    **dict.fromkeys(listed("BDT; ৳"), money("৳")),
+    **dict.fromkeys(listed("NIS; Shekel; Sheqel"), money("₪")),
+    **dict.fromkeys(listed("Ruble; Russian ruble"), money("₽")),
+    **dict.fromkeys(listed("SK won; South Korean won"), money("₩")),
+    **dict.fromkeys(listed("₺; Turkish lira"), money("₺")),
+    **dict.fromkeys(listed("₦; Naira"), money("₦")),
+    **dict.fromkeys(listed("₴; Hryvnia"), money("₴")),
+    "Currency": currency,
+    "Formatnum-": first,
+    "Roman-": first,
+    "£sd": lambda call: _pounds(call),
+    "Inflation": lambda _call: None,
+    "1/2": lambda _call: "1⁄2",
+    "1/4": lambda _call: "1⁄4",
+    "3/4": lambda _call: "3⁄4",
+    "°C": around("", " °C"),
+    "°F": around("", " °F"),
+}
+
+
+def _pounds(call: Call) -> str | None:
+    """`£1 2s 3d`."""
+    pounds, shillings, pence = (
+        call.get(name, number) for name, number in (("l", "1"), ("s", "2"), ("d", "3"))
+    )
+    pieces = [
+        f"£{pounds}" if pounds else "",
+        f"{shillings}s" if shillings else "",
+        f"{pence}d" if pence else "",
+    ]
+    return " ".join(piece for piece in pieces if piece)

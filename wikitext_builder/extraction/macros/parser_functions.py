@@ -1,0 +1,186 @@
+"""Parser functions and magic words, as far as they occur in articles."""
+
+from __future__ import annotations
+
+import re
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, first, text
+from wikitext_builder.extraction.macros.dates import MONTHS, today
+from wikitext_builder.extraction.macros.expressions import evaluate
+from wikitext_builder.extraction.macros.numbers import grouped
+
+MODULES_WITHOUT_TEXT = re.compile(
+    "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"
+    "chart|official website|weather|side box|pp|redirect|about|main|unsubst|check for",
+    re.IGNORECASE,
+)
+
+
+def if_(call: Call) -> str:
+    """The second argument if the first says anything, else the third."""
+    return call.get("2") if call.get("1") else call.get("3")
+
+
+def if_equal(call: Call) -> str:
+    """The third argument if the first two are equal, as numbers too, else the fourth."""
+    left, right = call.get("1"), call.get("2")
+    same = left == right or (evaluate(left) is not None and evaluate(left) == evaluate(right))
+    return call.get("3") if same else call.get("4")
+
+
+def if_error(call: Call) -> str:
+    """The first argument unless it is an error."""
+    if 'class="error"' in call.get("1"):
+        return call.get("2")
+    return call.get("3") if "3" in call.arguments else call.get("1")
+
+
+def if_expression(call: Call) -> str:
+    """The second argument if the first works out to another number than 0."""
+    return call.get("2") if evaluate(call.get("1")) else call.get("3")
+
+
+def if_exist(call: Call) -> str:
+    """The second argument: a page that an article asks for is there as a rule."""
+    return call.get("2")
+
+
+def switch(call: Call) -> str:
+    """The value of the first case that equals the first argument, else the default."""
+    subject, cases = call.get("1"), list(call.arguments.values())[1:]
+    default = ""
+    found = False
+    for position, case in enumerate(cases):
+        name, equals, value = case.partition("=")
+        if equals and (found or name.strip() == subject):
+            return value.strip()
+        if equals and name.strip() == "#default":
+            default = value.strip()
+        elif not equals:
+            found = found or case.strip() == subject
+            default = case.strip() if position == len(cases) - 1 else default
+    return default
+
+
+def expression(call: Call) -> str | None:
+    """The number that an expression works out to."""
+    result = evaluate(call.get("1"))
+    if result is None:
+        return ""
+    return f"{result:.12g}"
+
+
+def tag(call: Call) -> str:
+    """An extension tag: references and the like are gone, the others leave their content."""
+    return call.get("2") if call.get("1").lower() in {"nowiki", "poem", "pre"} else ""
+
+
+def formatted_number(call: Call) -> str:
+    """A number with commas, or without where `R` asks for it."""
+    return (
+        call.get("1").replace(",", "") if call.get("2") == "R" else grouped(call.get("1")).replace("−", "-")
+    )
+
+
+def plural(call: Call) -> str:
+    """The second argument for one, else the third."""
+    return call.get("2") if call.get("1") in {"1", "-1"} else call.get("3")
+
+
+def padded_left(call: Call) -> str:
+    """A text filled up on the left, with zeros unless told otherwise."""
+    width = int(call.get("2")) if call.get("2").isdecimal() else 0
+    return call.get("1").rjust(min(width, 500), (call.get("3") or "0")[0])
+
+
+def time(call: Call) -> str | None:
+    """A part of the revision's date, the simple formats only."""
+    day = today(call)
+    formats = {
+        "Y": f"{day.year}",
+        "F": MONTHS[day.month - 1],
+        "j": f"{day.day}",
+        "n": f"{day.month}",
+        "d": f"{day.day:02d}",
+        "m": f"{day.month:02d}",
+    }
+    if call.get("2"):
+        return ""
+    return re.sub("[YFjndm]", lambda match: formats[match[0]], call.get("1"))
+
+
+def page_name(call: Call) -> str:
+    """The title of the page."""
+    return call.get("1") or call.page.title
+
+
+def _of_day(pattern: str) -> Macro:
+    def macro(call: Call) -> str:
+        day = today(call)
+        return pattern.format(day=day, month=MONTHS[day.month - 1])
+
+    return macro
+
+
+def invoke(call: Call) -> str | None:
+    """Nothing of a module for citations and boxes; of other modules nobody knows what they say."""
+    return "" if MODULES_WITHOUT_TEXT.match(call.get("1")) else None
+
+
+def unknown(_call: Call) -> str | None:
+    """What stands on another page or in Wikidata."""
+    return None
+
+
+_NOTHING = text("")
+
+PARSER_FUNCTIONS: dict[str, Macro] = {
+    "#invoke": invoke,
+    **dict.fromkeys(("#section", "#lst", "#lsth", "#property", "#statements"), unknown),
+    "#if": if_,
+    "#ifeq": if_equal,
+    "#iferror": if_error,
+    "#ifexpr": if_expression,
+    "#ifexist": if_exist,
+    "#switch": switch,
+    "#expr": expression,
+    "#tag": tag,
+    "#time": time,
+    "#dateformat": first,
+    "#formatdate": first,
+    "formatnum": formatted_number,
+    "lc": lambda call: call.get("1").lower(),
+    "uc": lambda call: call.get("1").upper(),
+    "lcfirst": lambda call: call.get("1")[:1].lower() + call.get("1")[1:],
+    "ucfirst": lambda call: call.get("1")[:1].upper() + call.get("1")[1:],
+    "plural": plural,
+    "padleft": padded_left,
+    "urlencode": first,
+    "anchorencode": first,
+    "nowrap": first,
+    "fullpagename": page_name,
+    "pagename": page_name,
+    "basepagename": page_name,
+    "subpagename": page_name,
+    "rootpagename": page_name,
+    "namespace": _NOTHING,
+    "sitename": text("Wikipedia"),
+    "currentyear": _of_day("{day.year}"),
+    "currentmonth": _of_day("{day.month:02d}"),
+    "currentmonthname": _of_day("{month}"),
+    "currentday": _of_day("{day.day}"),
+    "currentday2": _of_day("{day.day:02d}"),
+    **dict.fromkeys(
+        listed(
+            """
+defaultsort; defaultsortkey; defaultcategorysort; displaytitle;
+#coordinates; #related; fullurl; localurl; canonicalurl; filepath; #babel;
+noexternallanglinks; #seo; #titleparts; #language; int; ns; pagesincategory; pagesincat;
+numberofarticles; numberofusers; #widget; #vardefine; #assessment; #target; #ev; #categorytree;
+#mapframe; #parserfunction; revisionyear
+"""
+        ),
+        _NOTHING,
+    ),
+}

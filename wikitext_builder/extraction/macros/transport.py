@@ -1,0 +1,26 @@
+"""Stations and lines: the label of a link to a station's article is its name without its kind."""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, first
+
+
+def station_of_system(call: Call) -> str | None:
+    """The station of `{{stl|system|station}}`, as its article is called without brackets."""
+    return call.get("2").partition(" (")[0] or None
+
+
+TRANSPORT: dict[str, Macro] = {
+    # From the documentation of {{stn}} and its kin, and wtf_wikipedia 10, read on 2026-11-21.
+    **dict.fromkeys(
+        listed(
+            """
+Stn; Station; STN; Rws; Rwsa; RWS; Stnlnk; Stnlink; Metro; Tram; Ferry; Subway; LRT station; MRT station;
+Bssrws; Rlws; Metrod; Tstop; Lrt station; Mrt station; Railway station
+"""
+        ),
+        first,
+    ),
+    **dict.fromkeys(listed("Stl; Station link; Stnlnk2"), station_of_system),
+}

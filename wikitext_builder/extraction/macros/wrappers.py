@@ -1,0 +1,244 @@
+"""Templates that change only the look of a text, and quotations."""
+
+from __future__ import annotations
+
+import re
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first
+from wikitext_builder.extraction.markers import GONE
+
+YEAR = re.compile(r"\b\d{4}\b")
+ENDS_OF_MARRIAGES = {
+    "div": "div.",
+    "d": "d.",
+    "wid": "wid.",
+    "sep": "sep.",
+    "ann": "ann.",
+    "his": "d.",
+    "her": "d.",
+}
+
+
+def last(call: Call) -> str | None:
+    """The last numbered argument: what templates with the text after a colour or a size give."""
+    values = call.positional()
+    return values[-1] if values else ""
+
+
+def second(call: Call) -> str | None:
+    """The second argument."""
+    return call.get("2")
+
+
+def second_or_first(call: Call) -> str | None:
+    """The second argument, else the first: a link with an optional label."""
+    return call.get("2", "1")
+
+
+def hover(call: Call) -> str | None:
+    """The text that shows, not the one under the mouse; `{{tooltip}}` and `{{H:title}}` differ in order."""
+    return call.get("1") if call.name == "Tooltip" else call.get("2")
+
+
+def block(*names: str) -> Macro:
+    """A quotation in a block of its own, with its author and source under it as the page has it."""
+
+    def macro(call: Call) -> str:
+        quote = call.get(*names)
+        signers = [call.get("author", "sign", "cite", "2"), call.get("title"), call.get("source", "3")]
+        signature = ", ".join(signer for signer in signers if signer)
+        lines = [quote, f"— {signature}" if signature else ""]
+        return "\n\n" + "\n\n".join(line for line in lines if line) + "\n\n"
+
+    return macro
+
+
+def interlanguage(call: Call) -> str | None:
+    """The label of a link to an article that another Wikipedia has."""
+    if label := call.get("lt", "display"):
+        return label
+    values = call.positional()
+    if call.name == "Link-interwiki":
+        return call.get("en", "1")
+    # An older order put the language code first.
+    if len(values) > 1 and len(values[0]) == 2 and values[0].islower() and not values[1].islower():
+        return values[2] if len(values) > 2 and values[2] else values[1]
+    return values[0] if values else None
+
+
+def verse(call: Call) -> str | None:
+    """A verse and its translation, a line each."""
+    lines = [call.get("1", "lang1"), call.get("2", "lang2")]
+    return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
+
+
+def interlinear(call: Call) -> str | None:
+    """A sentence of a language, its gloss and its translation, a line each."""
+    return "\n\n" + "\n\n".join(value for value in call.positional() if value) + "\n\n"
+
+
+def marriage(call: Call) -> str | None:
+    """`Jane Doe (m. 1990; div. 2000)`: the years of the dates."""
+    spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
+    reason = call.get("end", "reason").lower()
+    if not start or not end:
+        return f"{spouse} (m. {start})" if start else spouse
+    ended = next((short for word, short in ENDS_OF_MARRIAGES.items() if reason.startswith(word)), "")
+    return f"{spouse} (m. {start}; {ended} {end})" if ended else f"{spouse} (m. {start}–{end})"
+
+
+def _year(value: str) -> str:
+    years = YEAR.findall(value)
+    return years[-1] if years else value
+
+
+def sic(call: Call) -> str | None:
+    """The slip as it was written, and `[sic]` unless that is to be hidden."""
+    words = "".join(call.arguments.get(number, "") for number in ("1", "2", "3")).strip()
+    hidden = call.get("hide") in {"y", "yes", "1", "on"}
+    return words if hidden else f"{words} &#91;sic&#93;".strip()
+
+
+def author_and_year(call: Call, *, year_in_parentheses: bool = True) -> str | None:
+    """`Smith & Jones (1990)`: a citation whose authors are a word of the sentence."""
+    values = [value for value in call.positional() if value]
+    if len(values) < 2:
+        return None
+    *authors, year = values
+    names = " & ".join([", ".join(authors[:-1]), authors[-1]]) if len(authors) > 1 else authors[0]
+    return f"{names} ({year})" if year_in_parentheses else f"{names} {year}"
+
+
+def harvard(call: Call) -> str | None:
+    """`Wanda Szmielew (1955)` where the call asks for text; else a citation, which is gone."""
+    if "txt" not in call.arguments.values() and not call.get("txt"):
+        return GONE
+    return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
+
+
+_QUOTE = block("1", "text", "quote", "Text")
+
+WRAPPERS: dict[str, Macro] = {
+    **dict.fromkeys(
+        listed(
+            """
+Nowrap; Nobr; Nobreak; Nwr; Nw; J; Noitalic; Nobold; Normal; Noitalics; Small; Smaller; Smallsub;
+Big; Larger; Large; Resize; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
+Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Underset; Mono; Monospace;
+Code; Codett; Tt; Kbd; Samp; Var; Math variable; Proper
+name; Typo; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
+Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Serif; Sans-serif; Sans serif;
+Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
+text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Wiktlnk; Nihongo nom;
+Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
+Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Lower; Splitspan;
+Crossref; Crossreference;
+Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
+Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
+Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
+Dim; Yellow text; Strikethrough; Nodeco
+"""
+        ),
+        first,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Fontcolor; Font color; Color; Fgcolor; Font; Background color; Bg; Bgcolor; Text color; Colored
+link; Colour; Font size; Colored text
+"""
+        ),
+        last,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lang-t
+"""
+        ),
+        second,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Chessprobgloss; Chessgloss; Cuegloss; Wikt; Gli; Section; Glossary link internal; Glossary link;
+Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Slink; Keylink; Commons
+link; Lpsref; Cue sports gloss; Chess glossary; Music term
+"""
+        ),
+        second_or_first,
+    ),
+    **dict.fromkeys(
+        listed(
+            """
+Citation needed span; Cn span; Fact span; Cnspan; Reference necessary; Clarify span; Disputed span;
+Dubious span; Weasel span; Or span; Update span; Page numbers needed span; Cns; Peacock span; When span;
+Vague span; Who span; Original research span; Better source span; Failed verification span
+"""
+        ),
+        argument("text", "1"),
+    ),
+    "Su": lambda call: call.get("p") + call.get("b"),  # what stands above, then what stands below
+    "Script": second_or_first,
+    "Vanchor": first,
+    "Visible anchor": argument("text", "1"),
+    "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
+    "Section link": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
+    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tooltip; Tip; Popup"), hover),
+    "Tooltip": first,
+    **dict.fromkeys(
+        listed(
+            """
+Quote; Blockquote; Quotation; Cquote; Bquote; Cquotetxt; Centered pull quote; Pull quote;
+Poemquote; Poem quote; Bq; Block quote; Quote block; Verse; Poem; Quotebox2; Long quote;
+Longquote; Quote frame; Quoted; Imagequote; Quotation2; Quotes; QuoteBlock
+"""
+        ),
+        _QUOTE,
+    ),
+    **dict.fromkeys(["Verse translation", "Verse transl"], verse),
+    **dict.fromkeys(
+        listed(
+            """
+Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; Iw2; Il
+"""
+        ),
+        interlanguage,
+    ),
+    "Marriage": marriage,
+    "Married": marriage,
+    "Sic": sic,
+    "Tq": first,
+    "Qq": around("“", "”"),
+    "Q": first,
+    "Angbr": around("⟨", "⟩"),
+    "Angbr IPA": around("⟨", "⟩"),
+    "Angle bracket": around("⟨", "⟩"),
+    "Angle brackets": around("⟨", "⟩"),
+    "Angular bracket": around("⟨", "⟩"),
+    "Grapheme": around("⟨", "⟩"),
+    "Orthography": around("⟨", "⟩"),
+    "Bra-ket": lambda call: f"⟨{call.get('1')}|{call.get('2')}⟩",
+    "Bra": around("⟨", "|"),
+    "Ket": around("|", "⟩"),
+    "Langnf": lambda call: call.get("2"),
+    "Interlinear": interlinear,
+    "Gcl": second_or_first,
+    "Bracket": around("&#91;", "&#93;"),
+    "Brackets": around("&#91;", "&#93;"),
+    "Brace": around("&#123;", "&#125;"),
+    "Interp": around("&#91;", "&#93;"),
+    "Harvtxt": author_and_year,
+    "Harvcoltxt": author_and_year,
+    "Harvnb": lambda call: author_and_year(call, year_in_parentheses=False),
+    "Harvs": harvard,
+    "Italics correction": first,
+    "Pullquote": _QUOTE,
+    "Open-closed": lambda call: f"({call.get('1')}&#93;",
+    "Closed-open": lambda call: f"&#91;{call.get('1')})",
+    "Closed-closed": lambda call: f"&#91;{call.get('1')}&#93;",
+    "Open-open": lambda call: f"({call.get('1')})",
+    "LORD": lambda _call: "LORD",
+    "Lord": lambda _call: "Lord",
+}

@@ -1,0 +1,276 @@
+"""Templates and links worked out from the inside to the outside, in one pass with a stack.
+
+The matching of braces and brackets is MediaWiki's own (its preprocessor closes only what is on top of the
+stack, and what is never closed is text), so that a page comes apart here where it does there. Each closed
+pair is replaced by its text at once: no tree is built, nothing recurses, and unclosed openers by the hundred
+thousand cost no more than other text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.markers import BREAK, FORMULA
+from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
+
+MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; what is nested deeper is an attack
+MAX_UNCLOSED = 1_000  # openers that nothing closes; the worst of the shared pages has far fewer
+
+TOKEN = re.compile(
+    r"\[\[(?P<link>[^\[\]{}<]*)\]\]|\{\{(?P<call>[^\[\]{}<]*)\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
+    rf"<(?P<opaque>{'|'.join(sorted(OPAQUE_TAGS))})(?=[\s/>])[^<>]*>",
+    re.IGNORECASE,
+)
+DISPLAYED = re.compile(r"\bdisplay\s*=\s*[\"']?block", re.IGNORECASE)  # of a formula: a paragraph of its own
+STARTS_LINE = ("{|", "*", "#", ":", ";")
+LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "})
+
+ReadTemplate = Callable[[list["Part"], str], str]
+ReadLink = Callable[[list[str]], str]
+SaysNothing = Callable[[str, str], bool]  # of an opener's character and what stands before the first bar
+
+
+class Expanded(str):
+    """Text that was worked out already: an equals sign in it parts no argument's name from its value."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Part:
+    """What stands between two bars of a template call or a link, in pieces."""
+
+    pieces: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The whole of it."""
+        return "".join(self.pieces)
+
+    def named(self) -> tuple[str | None, str]:
+        """The argument's name, if it has one, and its value: parted at the first equals sign of its own."""
+        for index, piece in enumerate(self.pieces):
+            if "=" in piece and not isinstance(piece, Expanded):
+                left, right = piece.split("=", 1)
+                return "".join([*self.pieces[:index], left]), "".join([right, *self.pieces[index + 1 :]])
+        return None, self.text()
+
+
+@dataclass(slots=True)
+class Frame:
+    """An opener that is not closed yet, and what came after it."""
+
+    opener: str  # one of its characters
+    count: int
+    start: int
+    parts: list[Part] = field(default_factory=lambda: [Part()])
+    depth: int = 0  # of what is nested inside
+    silent: bool = False  # its name says that it gives no text, whatever stands in it
+
+    def literal(self) -> str:
+        """What it is when nothing closes it."""
+        return self.opener * self.count + "|".join(part.text() for part in self.parts)
+
+
+def never(_opener: str, _first: str) -> bool:
+    """Nothing is known to give no text."""
+    return False
+
+
+def expand(
+    text: str, *, read_template: ReadTemplate, read_link: ReadLink, says_nothing: SaysNothing = never
+) -> str:
+    """The text with every template call and link replaced by what the two readers make of it.
+
+    What stands in a call or link that `says_nothing` is matched, but not worked out: boxes and pictures take
+    a third of the time otherwise.
+
+    Raises:
+        RejectedError: too many openers are never closed (`malformed`), or calls nest too deep (`too-deep`).
+    """
+    return Expander(text, read_template, read_link, says_nothing).run()
+
+
+class Expander:
+    """The state of one pass: the text, the stack, and where text goes now."""
+
+    def __init__(
+        self,
+        text: str,
+        read_template: ReadTemplate,
+        read_link: ReadLink,
+        says_nothing: SaysNothing = never,
+    ) -> None:
+        self.text = text
+        self.read_template = read_template
+        self.read_link = read_link
+        self.says_nothing = says_nothing
+        self.closing = ClosingTags(text)
+        self.bottom = Part()
+        self.stack: list[Frame] = []
+        self.top = self.bottom.pieces  # of the innermost part
+        self.silent = 0  # how many frames say nothing, whatever stands in them
+
+    def run(self) -> str:
+        """The whole text, read once from the left to the right."""
+        text, position = self.text, 0
+        for match in TOKEN.finditer(text):
+            start, end = match.span()
+            if start < position:  # inside a tag that was read as a whole
+                continue
+            if start > position and not self.silent:
+                self.top.append(text[position:start])
+            position = end
+            marks = text[start:end]
+            first, last = marks[0], marks[-1]
+            if first == "|":
+                self.bar()
+            elif first == "<":
+                position = self.opaque(match)
+            elif last == "{" or last == "[":
+                self.open(Frame(first, end - start, start))
+            elif first == "[" or first == "{":
+                self.simple(first, marks)
+            else:
+                position = self.close(marks, start)
+                if position < end:  # braces that close the next call too
+                    position = self.close_rest(position, end)
+        self.top.append(text[position:])
+        return self.flush()
+
+    def open(self, frame: Frame) -> None:
+        """An opener, on top of the stack."""
+        self.stack.append(frame)
+        self.top = frame.parts[-1].pieces
+
+    def bar(self) -> None:
+        """A bar begins a new part of the innermost call or link."""
+        if not self.stack:
+            self.top.append("|")
+            return
+        frame = self.stack[-1]
+        if len(frame.parts) == 1 and frame.count == 2 and not self.silent:
+            frame.silent = self.says_nothing(frame.opener, frame.parts[0].text())
+            self.silent += frame.silent
+        part = Part()
+        frame.parts.append(part)
+        self.top = part.pieces
+
+    def simple(self, opener: str, source: str) -> None:
+        """A link or call with no other in its parts: the commonest of all."""
+        if self.silent:
+            self.put("", 1)
+            return
+        parts = source[2:-2].split("|")
+        if opener == "[":
+            self.put(text_of_link(self.read_link(parts)), 1)
+        else:
+            self.put(self.call([Part([part]) for part in parts], source), 1)
+
+    def close_rest(self, position: int, end: int) -> int:
+        """Closing braces of a run that are left over close what is open below."""
+        while position < end:
+            position = self.close(self.text[position:end], position)
+        return position
+
+    def opaque(self, match: re.Match[str]) -> int:
+        """A tag whose content is no wikitext: it is made to pass as text, or becomes a formula."""
+        name = match["opaque"].lower()
+        end = self.closing.end_after(name, match.end())
+        if match[0].endswith("/>") or end < 0:
+            return match.end()
+        content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
+        shown = opaque_text(name, content)
+        displayed = shown == FORMULA and DISPLAYED.search(match[0])
+        self.top.append(Expanded(f"{BREAK}{shown}{BREAK}" if displayed else shown))
+        return end
+
+    def close(self, marks: str, start: int) -> int:
+        """Closes the innermost opener if the marks fit it; else they are text. Returns where to read on."""
+        frame = self.stack[-1] if self.stack else None
+        width = min(len(marks), frame.count, 2 if marks[0] == "]" else 3) if frame else 0
+        if frame is None or (frame.opener == "{") != (marks[0] == "}") or width < 2:
+            self.top.append(marks)
+            return start + len(marks)
+        self.stack.pop()
+        self.silent -= frame.silent
+        end = start + width
+        frame.count -= width
+        result = self.result_of(frame, self.text[frame.start + frame.count : end], width)
+        self.top = self.stack[-1].parts[-1].pieces if self.stack else self.bottom.pieces
+        if frame.count >= 2:
+            self.open(Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
+        elif frame.count:
+            self.top.append(frame.opener)
+        self.put(result, frame.depth + 1)
+        return end
+
+    def result_of(self, frame: Frame, source: str, width: int) -> str:
+        """The text of a closed pair."""
+        if frame.depth > MAX_DEPTH:
+            raise RejectedError(
+                "too-deep", f"templates or links nested over {MAX_DEPTH} deep at {source[:40]!r}"
+            )
+        if self.silent:
+            return ""
+        if frame.opener == "[":
+            return text_of_link(self.read_link([part.text() for part in frame.parts]))
+        if width == 3:  # a template's own parameter, which has no value in an article: its default
+            return frame.parts[1].text() if len(frame.parts) > 1 else ""
+        return self.call(frame.parts, source)
+
+    def call(self, parts: list[Part], source: str) -> str:
+        """The text of a template call."""
+        result = self.read_template(parts, source)
+        # A call may repeat an argument; repeated at every level that would double and double again.
+        return result if len(result) <= 2 * len(source) + 5_000 else ""
+
+    def put(self, result: str, depth: int) -> None:
+        """Adds the text of a closed pair to what encloses it."""
+        if self.stack and self.stack[-1].depth < depth:
+            self.stack[-1].depth = depth
+        if self.silent:
+            return
+        if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
+            result = "\n" + result  # as MediaWiki does, so that a list or a table begins its line
+        self.top.append(Expanded(result))
+
+    def flush(self) -> str:
+        """What is never closed is text."""
+        if len(self.stack) > MAX_UNCLOSED:
+            raise RejectedError(
+                "malformed", f"{len(self.stack)} openers that nothing closes, expected at most {MAX_UNCLOSED}"
+            )
+        if self.silent:  # what was to say nothing is text after all, with all that stands in it
+            return Expander(self.text, self.read_template, self.read_link).run()
+        return self.bottom.text() + "".join(frame.literal() for frame in self.stack)
+
+
+def _at_line_start(pieces: list[str]) -> bool:
+    for piece in reversed(pieces):
+        if piece:
+            return piece.endswith("\n")
+    return True
+
+
+def text_of_link(label: str) -> str:
+    """A link's label, which makes no list item at the start of a line: `[[#History]]`."""
+    return f"&#{ord(label[0])};{label[1:]}" if label.startswith(("*", "#", ":", ";")) else label
+
+
+def opaque_text(name: str, content: str) -> str:
+    """The text of a tag whose content is no wikitext.
+
+    >>> opaque_text("nowiki", "''a''") == "&#39;&#39;a&#39;&#39;", opaque_text("math", "x^2") == FORMULA
+    (True, True)
+    """
+    if name in {"math", "chem", "ce"}:
+        return FORMULA
+    if name == "nowiki":
+        return content.translate(LITERAL)
+    if name == "pre":
+        lines = content.replace("<nowiki>", "").replace("</nowiki>", "").split("\n")
+        return "\n\n" + "\n\n".join(line.strip().translate(LITERAL) for line in lines) + "\n\n"
+    return "" if "\n" in content else content.translate(LITERAL)  # a block of source code is no running text

@@ -1,0 +1,126 @@
+"""Template calls: which are taken out on purpose, which have a macro, and which nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from wikitext_builder.article import Page
+from wikitext_builder.extraction.links import LinkReader
+from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros.call import Call, Macro
+from wikitext_builder.extraction.macros.lists import LISTS
+from wikitext_builder.extraction.macros.local import LOCAL, NO_TABLE
+from wikitext_builder.extraction.macros.removed import is_removed
+from wikitext_builder.extraction.markers import GONE, LeftOut
+from wikitext_builder.extraction.preprocessor import Part, expand
+from wikitext_builder.extraction.trim import trim
+
+LIST_MARKS = frozenset("*#:;")
+
+
+class TemplateReader:
+    """Reads the template calls of one page: called with the parts between the bars and the whole call."""
+
+    def __init__(
+        self,
+        *,
+        page: Page,
+        expansions: Mapping[str, str],
+        left_out: LeftOut,
+        read_link: LinkReader,
+        language: str = "en",
+    ) -> None:
+        self.page = page
+        self.table = LOCAL.get(language, NO_TABLE)
+        self.expansions = expansions
+        self.left_out = left_out
+        self.read_link = read_link
+
+    def __call__(self, parts: list[Part], source: str) -> str:
+        """The wikitext that a call stands for; a mark where nothing is to be said or nothing is known."""
+        if source in self.expansions:
+            return expand(trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link)
+        name = parts[0].text().strip()
+        head, colon, first = name.partition(":")
+        function = self.function(head.strip().lower()) if colon or len(parts) == 1 else None
+        if function is not None:
+            call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
+            result = function(call)
+            return self.left_out.mark(source) if result is None else result
+        return self.template(template_name(name), parts, source)
+
+    def says_nothing(self, opener: str, first: str) -> bool:
+        """Whether a call of this name, or a link to this target, gives no text whatever else it says."""
+        if opener == "[":
+            return self.read_link.is_picture(first)
+        if ":" in first:
+            return False
+        name = template_name(first)
+        return self.macro(name) is None and self.is_removed(name)
+
+    def function(self, head: str) -> Macro | None:
+        """The parser function of this name; numbers are written the way of the language."""
+        local = self.table.macros.get("Formatnum") if head == "formatnum" else None
+        return local or PARSER_FUNCTIONS.get(head)
+
+    def macro(self, name: str) -> Macro | None:
+        """The macro of a template, the language's own before the English one; None for those removed."""
+        if (macro := self.table.macros.get(name)) is not None:
+            return macro
+        return None if self.table.removed.fullmatch(name) else MACROS.get(name)
+
+    def is_removed(self, name: str) -> bool:
+        """Whether a template that has no macro gives no text."""
+        return is_removed(name) or self.table.removed.fullmatch(name) is not None
+
+    def template(self, name: str, parts: list[Part], source: str) -> str:
+        """The wikitext of a call of the template of this name."""
+        macro = self.macro(name)
+        if macro is None and self.is_removed(name):
+            return GONE
+        if macro is None:
+            return self.left_out.mark(source)
+        result = macro(Call(name=name, arguments=_arguments(parts), page=self.page))
+        if result is None:
+            return self.left_out.mark(source)
+        # Most templates put their text in a span: an asterisk at its start makes no list item.
+        in_span = result[:1] in LIST_MARKS and name not in LISTS and "\n" not in source
+        return f"&#{ord(result[0])};{result[1:]}" if in_span else result
+
+
+def _no_template(_parts: list[Part], _source: str) -> str:
+    return GONE
+
+
+@lru_cache(maxsize=2**14)
+def template_name(name: str) -> str:
+    """The name that a template is registered under: no namespace, spaces, a capital first letter.
+
+    >>> template_name("Template:birth_date and  age"), template_name("subst:lang-de")
+    ('Birth date and age', 'Lang-de')
+    """
+    name = " ".join(name.replace("_", " ").split())
+    for prefix in ("subst:", "safesubst:", "msgnw:", "msg:", "raw:", "Template:", "template:"):
+        name = name.removeprefix(prefix).lstrip()
+    return name[:1].upper() + name[1:]
+
+
+def _arguments(parts: list[Part]) -> dict[str, str]:
+    """The arguments by name or number; of two with the same name the later wins; named ones are trimmed."""
+    arguments: dict[str, str] = {}
+    number = 0
+    for part in parts[1:]:
+        name, value = part.named()
+        if name is None:
+            number += 1
+            arguments[str(number)] = value
+        else:
+            arguments[name.strip()] = value.strip()
+    return arguments
+
+
+def _function_arguments(first: str, parts: list[Part]) -> dict[str, str]:
+    """A parser function's arguments have numbers only: an equals sign means nothing to most of them."""
+    rest = [part.text() for part in parts[1:]]
+    return {str(number): value.strip() for number, value in enumerate([first, *rest], 1)}

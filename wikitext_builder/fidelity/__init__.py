@@ -1,0 +1,1 @@
+"""How faithful extraction is to what a reader of Wikipedia sees."""

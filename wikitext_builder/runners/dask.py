@@ -1,0 +1,78 @@
+"""Runs tasks on the workers of a Dask cluster (extra `cluster`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.runners.child import run_in_child
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+SECONDS_TO_CONNECT = 20
+RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of a dead worker elsewhere
+
+
+class Cluster:
+    """A Dask scheduler, by its address.
+
+    A worker that dies loses nothing: what it had in hand is done elsewhere, and files are whole or absent.
+
+    Raises:
+        BuilderError: Nobody answers there, or Dask is not installed.
+    """
+
+    def __init__(self, scheduler: str) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise BuilderError("--scheduler needs Dask; pip install 'wikitext-builder[cluster]'") from error
+        dask: Any = distributed  # it has no types
+        self._scheduler, self._as_completed = scheduler, dask.as_completed
+        try:
+            self._client = dask.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise BuilderError(
+                f"{scheduler}: no Dask scheduler answers ({error}); start one with `dask scheduler` and"
+                " workers with `dask worker`, both with wikitext-builder installed"
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close(timeout=2)
+
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Yield the results, see `workers.Runner`.
+
+        Raises:
+            BuilderError: The scheduler has gone, or a task killed worker after worker.
+        """
+        from distributed.client import FutureCancelledError
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        # A task runs in a thread of a Dask worker, where a page that hangs cannot be cut off; a child can.
+        futures = self._client.map(partial(run_in_child, function), tasks, pure=False, retries=RETRIES)
+        try:
+            for _, result in self._as_completed(futures, loop=self._client.loop, with_results=True):
+                if isinstance(result, BaseException):  # of a future that was cancelled; others are raised
+                    raise result
+                yield result
+        except KilledWorker as error:
+            raise BuilderError(
+                f"{self._scheduler}: {error}; memory of the workers may be short. Run the same command again:"
+                " it goes on"
+            ) from error
+        except (CommClosedError, FutureCancelledError, OSError) as error:
+            raise BuilderError(
+                f"{self._scheduler}: the scheduler went away ({error}); start it and run the same command"
+                " again: it goes on"
+            ) from error

@@ -1,0 +1,1 @@
+"""A wiki: its API over HTTP, its titles, its language."""

@@ -1,0 +1,56 @@
+"""Titles as MediaWiki takes them, and those that it does not take."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+from wikitext_builder.wiki.languages import Language
+
+MAX_TITLE_BYTES = 255  # https://www.mediawiki.org/wiki/Manual:Page_title
+ILLEGAL = re.compile(r"[\x00-\x1f\x7f#<>\[\]|{}\ufffd\ud800-\udfff]|~~~|%[0-9A-Fa-f]{2}")
+RELATIVE = re.compile(r"\.\.?|\.\.?/.*|.*/\.\.?/.*|.*/\.\.?", re.DOTALL)
+SPACES = re.compile(r"[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+BIDI_MARKS = re.compile(r"[\u200e\u200f\u202a-\u202e]")
+
+
+def tidy_title(text: str) -> str:
+    """The title as MediaWiki writes it, save for the case of its first letter.
+
+    >>> tidy_title(" Łódź_(city) ")
+    'Łódź (city)'
+    """
+    start = text[: 4 * MAX_TITLE_BYTES]  # NFC is quadratic on disordered marks
+    return SPACES.sub(" ", BIDI_MARKS.sub("", unicodedata.normalize("NFC", start))).strip(" ")
+
+
+def title_fault(title: str) -> str:
+    """Why no page can bear a title; empty where one can.
+
+    >>> title_fault("../x"), title_fault("A|B"), title_fault("AT&T"), title_fault("100 %")
+    ('it is a relative path', "it contains '|'", '', '')
+    """
+    if not title.strip(" _:"):
+        return "it is empty"
+    if found := ILLEGAL.search(title):
+        return f"it contains {found[0]!r}"
+    if len(title.encode()) > MAX_TITLE_BYTES:
+        return f"it is longer than {MAX_TITLE_BYTES} bytes"
+    return "it is a relative path" if RELATIVE.fullmatch(title) else ""
+
+
+def is_redirect(wikitext: str, language: Language) -> bool:
+    """Whether a text only leads to another page.
+
+    >>> from wikitext_builder.wiki.languages import LANGUAGES
+    >>> is_redirect("#redirect [[AT&T]]", LANGUAGES["en"]), is_redirect("A # REDIRECT.", LANGUAGES["en"])
+    (True, False)
+    """
+    return _redirect(language).match(wikitext) is not None
+
+
+@cache
+def _redirect(language: Language) -> re.Pattern[str]:
+    words = "|".join(map(re.escape, language.redirect_words))
+    return re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)
