@@ -30,7 +30,7 @@ from ps_models.training.distributed import torchrun_processes
 from ps_models.training.loop import Pace
 from ps_models.training.optimizers import PRECISIONS
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.errors import BuilderError, ToolkitError
 from wikitext_builder.progress import no_progress, shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -288,7 +288,7 @@ def main() -> None:
     """Run `ps-models`; an error is one line and status 1, wrong usage status 2."""
     try:
         commands()
-    except (BuilderError, OSError) as error:
+    except (ToolkitError, OSError) as error:
         click.echo(f"ps-models: {error}", err=True)
         sys.exit(1)
 

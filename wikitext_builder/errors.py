@@ -1,17 +1,22 @@
-"""The two ways in which things go wrong: the run cannot go on, or one page is left out."""
+"""Errors: a run cannot continue, or one page is left out."""
 
 from __future__ import annotations
 
 
-class BuilderError(Exception):
-    """The run cannot go on, and the user can do something about it.
+class ToolkitError(Exception):
+    """The run cannot continue, and the user can do something about it.
 
-    The message says what was found, what was expected and what to do. Only `cli.py` catches it.
+    The message says what was found, what was expected and what to do. The command lines print it and exit
+    with status 1. Each package raises a class of its own.
     """
 
 
+class BuilderError(ToolkitError):
+    """Fetching, extraction, building or a dataset failed."""
+
+
 class RejectedError(Exception):
-    """One page is left out; the rest goes on.
+    """One page is left out; the run continues with the next one.
 
     Attributes:
         reason: a short stable word to count by, such as `too-large` or `deleted`.

@@ -10,7 +10,7 @@ import click
 
 from wikitext_builder import __version__
 from wikitext_builder.cli import datasets, fidelity, pages
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import RejectedError, ToolkitError
 
 STOPPED = "stopped; fetch, import and build go on from here when run again"
 
@@ -53,7 +53,7 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (BuilderError, RejectedError) as error:
+    except (ToolkitError, RejectedError) as error:
         _fail(str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         _fail(STOPPED, 130)

@@ -10,7 +10,7 @@ import click
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
 from ps_models.processor import use_processor
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.errors import ToolkitError
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -37,6 +37,6 @@ def main() -> None:
     sys.path.insert(0, "")  # the user's own modules lie where the user is
     try:
         commands()
-    except BuilderError as error:
+    except ToolkitError as error:
         click.echo(f"{PROGRAM}: {error}", err=True)
         sys.exit(1)

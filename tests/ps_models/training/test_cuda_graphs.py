@@ -282,7 +282,8 @@ def test_a_refusal_tells_the_first_reason_and_where_in_this_package_it_was():
             raise RuntimeError("operation not permitted")
 
     run = training("lstm", config, recorder=Refusing())
-    with pytest.warns(UserWarning, match=r"graphs are off.*: operation not permitted \(training/update\.py:\d+\)$"):
+    where = r"operation not permitted \(training/update\.py:\d+\)$"
+    with pytest.warns(UserWarning, match=rf"graphs are off.*: {where}"):
         an_epoch(run)
 
 
