@@ -13,6 +13,7 @@ import click
 import torch
 
 from ps_models.data.dataset import SPLITS
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CONTEXTS
 from ps_models.evaluation.generate import generate as generated
 from ps_models.experiment import evaluate_checkpoint, load_model, train_model
@@ -30,7 +31,7 @@ from ps_models.training.distributed import torchrun_processes
 from ps_models.training.loop import Pace
 from ps_models.training.optimizers import PRECISIONS
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.errors import BuilderError, ToolkitError
+from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import no_progress, shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -237,7 +238,7 @@ def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options
 def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, **options: Any) -> None:  # noqa: ANN401
     """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture of one prediction."""
     if out.suffix.lower() not in (*PAGES, *PICTURES):
-        raise BuilderError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")
+        raise ModelError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")
     found = explain_checkpoint(checkpoint, data, split=split, start=start, **options)
     if out.suffix.lower() in PICTURES:
         save_picture(out, found.predictions[0], found.vocabulary)

@@ -9,10 +9,10 @@ from typing import Any, get_type_hints
 
 from torch import nn
 
+from ps_models.errors import ModelError
 from ps_models.models import MODELS
 from ps_models.presets import preset_of
 from ps_models.training.optimizers import SIZE, SOME, Range, TrainingConfig, out_of_range
-from wikitext_builder.errors import BuilderError
 
 
 def make_configs(
@@ -27,7 +27,7 @@ def make_configs(
         vocab_size: Words in the vocabulary.
 
     Raises:
-        BuilderError: A name is unknown or a value is not of its type.
+        ModelError: A name is unknown or a value is not of its type.
     """
     chosen = preset_of(model, preset)
     config_class: Any = MODELS[model][0]
@@ -37,7 +37,7 @@ def make_configs(
         key, equals, text = setting.partition("=")
         if not equals or key not in kinds or key == "vocab_size":
             known = ", ".join(sorted(kinds.keys() - {"vocab_size"}))
-            raise BuilderError(f"--set {setting}: expected key=value with a key of {known}")
+            raise ModelError(f"--set {setting}: expected key=value with a key of {known}")
         fields[key] = _value(setting, text, kinds[key])
         _check_range(setting, key, fields[key])
     own = {entry.name for entry in dataclasses.fields(config_class)}
@@ -50,12 +50,12 @@ def make_model(model: str, config: Any) -> nn.Module:  # noqa: ANN401 - each mod
     """A model with fresh weights, drawn from torch's generator.
 
     Raises:
-        BuilderError: The configuration cannot be, or the memory does not hold the weights.
+        ModelError: The configuration cannot be, or the memory does not hold the weights.
     """
     try:
         made: nn.Module = MODELS[model][1](config)
     except (ValueError, RuntimeError) as error:  # torch's own when there is not so much memory
-        raise BuilderError(f"{model} cannot be made: {str(error).splitlines()[0]}") from error
+        raise ModelError(f"{model} cannot be made: {str(error).splitlines()[0]}") from error
     return made
 
 
@@ -63,10 +63,10 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
     """A model's configuration from a checkpoint's JSON.
 
     Raises:
-        BuilderError: There is no such model, or its configuration is another one.
+        ModelError: There is no such model, or its configuration is another one.
     """
     if model not in MODELS:
-        raise BuilderError(
+        raise ModelError(
             f"{model}: no such model; there are {', '.join(MODELS)}; use the version that wrote it"
         )
     config_class: Any = MODELS[model][0]
@@ -74,7 +74,7 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
     try:
         return config_class(**values)
     except TypeError as error:
-        raise BuilderError(f"{model}: {error}; use the version that wrote the checkpoint") from error
+        raise ModelError(f"{model}: {error}; use the version that wrote the checkpoint") from error
 
 
 # What a hyperparameter of that name must be, in every model; a training's are checked by its configuration.
@@ -92,7 +92,7 @@ RANGES: dict[str, Range] = {
 def _check_range(setting: str, key: str, value: object) -> None:
     wanted = RATE if key.endswith("_dropout") else RANGES.get(key)
     if wanted and isinstance(value, int | float) and (expected := out_of_range(value, wanted)):
-        raise BuilderError(f"--set {setting}: {expected}")
+        raise ModelError(f"--set {setting}: {expected}")
 
 
 BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}
@@ -111,7 +111,7 @@ def _value(setting: str, text: str, kind: object) -> object:
         if kind == float | None:
             return None if text.lower() == "none" else float(text)
     except (ValueError, KeyError):
-        raise BuilderError(f"--set {setting}: {text!r} is no {_kind(kind)}") from None
+        raise ModelError(f"--set {setting}: {text!r} is no {_kind(kind)}") from None
     return text
 
 

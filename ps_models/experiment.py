@@ -14,6 +14,7 @@ from torch import nn
 
 from ps_models.configs import config_of, make_configs, make_model
 from ps_models.data.dataset import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.evaluation.score import Score
 from ps_models.evaluation.signature import Signature, signature_value
@@ -34,7 +35,6 @@ from ps_models.training.logs import tensorboard
 from ps_models.training.loop import Pace, Task, train
 from ps_models.training.update import Position, use_products
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
 
@@ -42,7 +42,7 @@ def choose_device(name: str, rank: int = 0) -> torch.device:
     """A device by name; `auto` is a GPU where there is one, and each process's own.
 
     Raises:
-        BuilderError: There is no such device here.
+        ModelError: There is no such device here.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -54,7 +54,7 @@ def choose_device(name: str, rank: int = 0) -> torch.device:
             torch.cuda.set_device(device)
         torch.zeros(1, device=device).item()  # a device without numbers, such as meta, fails here
     except (RuntimeError, AssertionError) as error:
-        raise BuilderError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
+        raise ModelError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
     return device
 
 
@@ -90,7 +90,7 @@ def train_model(
         cuda_graphs: Replay updates as graphs; None: where that can be, see `choose_recorder`.
 
     Raises:
-        BuilderError: Something is missing, wrong, or was trained before.
+        ModelError: Something is missing, wrong, or was trained before.
     """
     dataset, vocabulary = _training_data(data)
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
@@ -141,7 +141,7 @@ def _task(
 def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:
     dataset = find_dataset(data)
     if dataset.layout == "file":
-        raise BuilderError(f"{data}: a single file; expected a folder with train and valid files to train on")
+        raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
     return dataset, Vocabulary.of_file(dataset.file("train"))
 
 
@@ -153,7 +153,7 @@ def _saved_run(
     if not last.exists():
         return None
     if not resume:
-        raise BuilderError(f"{out}: holds a run already; go on with --resume, or use another --out")
+        raise ModelError(f"{out}: holds a run already; go on with --resume, or use another --out")
     saved = read_checkpoint(last, training=True)
     check_vocabulary(saved, vocabulary, str(data))
     _check_same_model(saved, model, config, out)
@@ -164,7 +164,7 @@ def load_model(path: Path, device: str = "cpu") -> tuple[nn.Module, Checkpoint]:
     """A trained model in evaluation mode, and its checkpoint.
 
     Raises:
-        BuilderError: The checkpoint is missing, damaged or of another version.
+        ModelError: The checkpoint is missing, damaged or of another version.
     """
     checkpoint = read_checkpoint(checkpoint_file(path))
     model = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
@@ -176,7 +176,7 @@ def open_data(data: Path, checkpoint: Checkpoint) -> Dataset:
     """A dataset for a trained model: it must have the model's vocabulary, where it has a train file.
 
     Raises:
-        BuilderError: It has another vocabulary.
+        ModelError: It has another vocabulary.
     """
     dataset = find_dataset(data)
     if dataset.layout != "file" and "train" in dataset.files:
@@ -223,7 +223,7 @@ def evaluate_checkpoint(
         progress: Told how many tokens are done.
 
     Raises:
-        BuilderError: Either is missing, damaged, or not for the other.
+        ModelError: Either is missing, damaged, or not for the other.
     """
     model, checkpoint = load_model(path, device)
     dataset = open_data(data, checkpoint)
@@ -257,20 +257,20 @@ def _adapted(
 ) -> LanguageModel[Any]:
     """The model, or what is asked to be put around it."""
     if cache is not None and samples:
-        raise BuilderError("a neural cache and Monte Carlo dropout at once; use one of them")
+        raise ModelError("a neural cache and Monte Carlo dropout at once; use one of them")
     name = checkpoint.model
     if cache is not None:
         if not isinstance(model, Recurrent):
-            raise BuilderError(f"{name}: has no outputs for a neural cache to keep; evaluate without --cache")
+            raise ModelError(f"{name}: has no outputs for a neural cache to keep; evaluate without --cache")
         return NeuralCache(model, cache)
     if samples:
         if not isinstance(model, Maskable):
-            raise BuilderError(f"{name}: has no masks of dropout to draw; evaluate without --samples")
+            raise ModelError(f"{name}: has no masks of dropout to draw; evaluate without --samples")
         generator = torch.Generator(device).manual_seed(1)
         try:
             return MonteCarloDropout(model, samples, generator)
         except ValueError as error:
-            raise BuilderError(f"{name}: {error}; evaluate without --samples") from error
+            raise ModelError(f"{name}: {error}; evaluate without --samples") from error
     return cast("LanguageModel[Any]", model)
 
 
@@ -304,7 +304,7 @@ def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -
         return
     found, expected = (each.facts.get("train_sha256", "") for each in (wanted, saved))
     if found != expected:
-        raise BuilderError(
+        raise ModelError(
             f"{data}: sha256 of train {found[:12]}, but the run's is {expected[:12]}: its place in that text"
             " is another one here; use the same data, or another --out"
         )
@@ -316,4 +316,4 @@ def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out
     differing = [key for key in wanted if found.get(key) != wanted[key]]
     if differing:
         changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
-        raise BuilderError(f"{out}: the run there is of another model ({changes}); use another --out")
+        raise ModelError(f"{out}: the run there is of another model ({changes}); use another --out")

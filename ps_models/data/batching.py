@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 import torch
 from torch import Tensor
 
-from wikitext_builder.errors import BuilderError
+from ps_models.errors import ModelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +62,10 @@ class Rows:
         """The rows that a process owns, the same ones from epoch to epoch.
 
         Raises:
-            BuilderError: The rows cannot be shared out evenly.
+            ModelError: The rows cannot be shared out evenly.
         """
         if len(self) % ranks:
-            raise BuilderError(
+            raise ModelError(
                 f"{len(self)} rows cannot be shared by {ranks} processes; set batch_size to a multiple"
             )
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
@@ -125,10 +125,10 @@ def to_rows(stream: Tensor, batch_size: int) -> Rows:
     [[0, 1, 2], [3, 4, 0]]
 
     Raises:
-        BuilderError: There are fewer tokens than rows.
+        ModelError: There are fewer tokens than rows.
     """
     if batch_size < 1 or len(stream) < batch_size:
-        raise BuilderError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")
+        raise ModelError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")
     rows = torch.tensor_split(stream, batch_size)
     shorter = tuple(len(row) < len(rows[0]) for row in rows)
     return Rows(torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), shorter)

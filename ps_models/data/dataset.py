@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from ps_models.errors import ModelError
 from wikitext_builder.dataset.files import read_articles, read_lines
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
-from wikitext_builder.errors import BuilderError
 
 SPLITS = ("train", "valid", "test")
 LAYOUTS = {  # name of a file; the first that has a train file is taken
@@ -42,10 +42,10 @@ class Dataset:
         """The file of a part.
 
         Raises:
-            BuilderError: There is none.
+            ModelError: There is none.
         """
         if split not in self.files:
-            raise BuilderError(f"{self.name}: no {split} file; found {', '.join(self.files) or 'none'}")
+            raise ModelError(f"{self.name}: no {split} file; found {', '.join(self.files) or 'none'}")
         return self.files[split]
 
 
@@ -53,7 +53,7 @@ def find_dataset(path: Path) -> Dataset:
     """The dataset in a folder of WikiText's, Penn Treebank's or plain layout; a file is all its parts.
 
     Raises:
-        BuilderError: There is none.
+        ModelError: There is none.
     """
     if path.is_file():
         return Dataset(name=path.stem, layout="file", files=dict.fromkeys(SPLITS, path))
@@ -63,14 +63,14 @@ def find_dataset(path: Path) -> Dataset:
         if files:
             return Dataset(name=path.resolve().name, layout=layout, files=files)
     expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
-    raise BuilderError(f"{path}: no dataset; expected a folder with {expected}, or a file of tokens")
+    raise ModelError(f"{path}: no dataset; expected a folder with {expected}, or a file of tokens")
 
 
 def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator[Text]:
     """The articles of a part, in order; a file without articles is one text.
 
     Raises:
-        BuilderError: The file is missing, empty, or not of the format.
+        ModelError: The file is missing, empty, or not of the format.
     """
     path = dataset.file(split)
     articles = read_articles(path) if _has_articles(path) else iter([tuple(read_lines(path))])
@@ -80,14 +80,14 @@ def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator
             empty = False
             yield _text(lines, vocabulary)
     if empty:
-        raise BuilderError(f"{path}: holds no line; expected a text to read")
+        raise ModelError(f"{path}: holds no line; expected a text to read")
 
 
 def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
     """All ids of a part, in order, (time,).
 
     Raises:
-        BuilderError: As `read_texts`.
+        ModelError: As `read_texts`.
     """
     return torch.cat([text.tokens for text in read_texts(dataset, split, vocabulary)])
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
 from ps_models.language_model import LanguageModel, State
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
 CONTEXTS = ("carried", "article")  # what came before an article: all articles before it, or nothing
@@ -63,10 +63,10 @@ def token_nats(
     """Each text with -log p of each of its tokens, in float64 on the CPU.
 
     Raises:
-        BuilderError: `context` is none of CONTEXTS.
+        ModelError: `context` is none of CONTEXTS.
     """
     if context not in CONTEXTS:
-        raise BuilderError(f"context {context!r}; expected {' or '.join(CONTEXTS)}")
+        raise ModelError(f"context {context!r}; expected {' or '.join(CONTEXTS)}")
     with evaluating(model):
         if context == "carried":
             yield from _carried(model, texts, chunk, device)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating
 from ps_models.language_model import Generative, State
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
-from wikitext_builder.errors import BuilderError
 
 
 def generate(
@@ -37,10 +37,10 @@ def generate(
         device: Where the model is.
 
     Raises:
-        BuilderError: The temperature is negative or no number.
+        ModelError: The temperature is negative or no number.
     """
     if not 0 <= temperature < math.inf:
-        raise BuilderError(f"temperature {temperature}; expected 0 or more, and finite")
+        raise ModelError(f"temperature {temperature}; expected 0 or more, and finite")
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)
         if prompt:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 
 from ps_models.data.dataset import find_dataset, read_stream, read_texts
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import read_up_to, token_nats
 from ps_models.evaluation.score import Score
 from ps_models.evaluation.signature import Signature
@@ -18,7 +19,6 @@ from ps_models.explain.frequency import Bucket, Pointing, compare_by_frequency, 
 from ps_models.explain.predictions import Prediction, predictions
 from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ def explain_checkpoint(
     """How a checkpoint predicts a stretch of a part of a dataset, all that comes before being read.
 
     Raises:
-        BuilderError: Either is missing, damaged, or not for the other; or the text is not that long.
+        ModelError: Either is missing, damaged, or not for the other; or the text is not that long.
     """
     model, checkpoint = load_model(path, device)
     dataset = open_data(data, checkpoint)
     stream = read_stream(dataset, split, checkpoint.vocabulary)
     if not 0 <= start < len(stream):
-        raise BuilderError(f"{split} has {len(stream)} tokens; expected a start below that, not {start}")
+        raise ModelError(f"{split} has {len(stream)} tokens; expected a start below that, not {start}")
     chosen = next(model.parameters()).device
     state = read_up_to(model, stream[:start], chosen)
     found = predictions(model, stream[start : start + words], state, device=chosen)
@@ -86,7 +86,7 @@ def compare_checkpoints(
     """The paper's figure: how two checkpoints differ on words of each frequency.
 
     Raises:
-        BuilderError: One is missing, damaged, or not for the data.
+        ModelError: One is missing, damaged, or not for the data.
     """
     nats, scores, signatures = [], [], []
     pointer = None
@@ -117,9 +117,7 @@ def compare_checkpoints(
 def _check_train(data: Path) -> None:
     dataset = find_dataset(data)
     if dataset.layout == "file":
-        raise BuilderError(
-            f"{data}: a single file; expected a folder with train too, whose words are counted"
-        )
+        raise ModelError(f"{data}: a single file; expected a folder with train too, whose words are counted")
     dataset.file("train")
 
 

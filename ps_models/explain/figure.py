@@ -8,9 +8,9 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from ps_models.errors import ModelError
 from ps_models.explain.predictions import Prediction, Shares
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 FORMATS = (".png", ".svg", ".pdf")
 POINTER, SOFTMAX = "#c26a00", "#2a78d6"
@@ -28,10 +28,10 @@ def save_picture(path: Path, prediction: Prediction, vocabulary: Vocabulary) -> 
         vocabulary: The words of the ids.
 
     Raises:
-        BuilderError: The ending is none of FORMATS.
+        ModelError: The ending is none of FORMATS.
     """
     if path.suffix.lower() not in FORMATS:
-        raise BuilderError(
+        raise ModelError(
             f"{path}: cannot draw {path.suffix or 'without an ending'}; use {', '.join(FORMATS)}"
         )
     with mpl.rc_context(STYLE):

@@ -11,9 +11,9 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating
 from ps_models.models.pointer_sentinel import PointerSentinelLSTM
-from wikitext_builder.errors import BuilderError
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 
@@ -54,10 +54,10 @@ def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
         equal: `types`: as many words in each, as the paper's figure; `tokens`: as much of train in each.
 
     Raises:
-        BuilderError: There are more buckets than words, or `equal` is none of the two.
+        ModelError: There are more buckets than words, or `equal` is none of the two.
     """
     if not 1 <= number <= len(counts) or equal not in ("types", "tokens"):
-        raise BuilderError(
+        raise ModelError(
             f"{number} buckets of equal {equal}; expected 1 to {len(counts)}, of types or tokens"
         )
     order = torch.sort(counts, descending=True, stable=True).indices

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.language_model import LanguageModel
-from wikitext_builder.errors import BuilderError
 
 GAIN = 1e-12  # nats a token: EM ends where a round brings less
 ROUNDS = 10_000
@@ -33,7 +33,7 @@ class Interpolation:
     def __init__(self, models: Sequence[LanguageModel[Any]], weights: Sequence[float]) -> None:
         total = sum(weights)
         if not models or len(models) != len(weights) or abs(total - 1) > 1e-6 or min(weights) < 0:
-            raise BuilderError(
+            raise ModelError(
                 f"weights {', '.join(f'{weight:g}' for weight in weights) or 'none'} of {len(models)} models;"
                 " expected one a model, none below 0, with a sum of 1"
             )
@@ -68,10 +68,10 @@ def interpolate(
         context: As in `evaluate`.
 
     Raises:
-        BuilderError: There are no models or no texts.
+        ModelError: There are no models or no texts.
     """
     if not models or not texts:
-        raise BuilderError(f"{len(models)} models and {len(texts)} texts; expected at least one of each")
+        raise ModelError(f"{len(models)} models and {len(texts)} texts; expected at least one of each")
     scores = [-torch.cat([nats for _, nats in token_nats(model, texts, context=context)]) for model in models]
     return Interpolation(models, fit_weights(torch.stack(scores)).tolist())
 
@@ -86,7 +86,7 @@ def fit_weights(log_probs_MT: Tensor) -> Tensor:
         log_probs_MT: Natural log-probabilities that each model gives to each token, -inf where it is 0.
 
     Raises:
-        BuilderError: All models give some token a probability of 0, or one gives NaN.
+        ModelError: All models give some token a probability of 0, or one gives NaN.
     """
     probs_MT, highest_T = _scaled(log_probs_MT.double())
     weights_M = torch.full((len(probs_MT),), 1 / len(probs_MT), dtype=torch.float64)
@@ -99,14 +99,14 @@ def fit_weights(log_probs_MT: Tensor) -> Tensor:
         before = mean
         weights_M = weights_M * (probs_MT / mixture_T).mean(dim=1)
         weights_M = weights_M / weights_M.sum()
-    raise BuilderError(f"weights have not settled after {ROUNDS} rounds of EM; expected a gain below {GAIN}")
+    raise ModelError(f"weights have not settled after {ROUNDS} rounds of EM; expected a gain below {GAIN}")
 
 
 def _scaled(log_probs_MT: Tensor) -> tuple[Tensor, Tensor]:
     """Probabilities as multiples of the highest for each token, so that none of them all underflows."""
     highest_T = log_probs_MT.max(dim=0).values
     if not log_probs_MT.numel() or not highest_T.isfinite().all():
-        raise BuilderError(
+        raise ModelError(
             "weights cannot be fit: expected tokens, each with a probability above 0 from some model"
         )
     return (log_probs_MT - highest_T).exp(), highest_T

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wikitext_builder.errors import BuilderError
+from ps_models.errors import ModelError
 
 Ints = NDArray[np.int64]
 Places = NDArray[np.int32]  # counts and numbers of n-grams: half the memory of Ints
@@ -76,10 +76,10 @@ def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams
         eos: The id that ends lines; one stands before the stream.
 
     Raises:
-        BuilderError: There are no tokens, or more than can be numbered.
+        ModelError: There are no tokens, or more than can be numbered.
     """
     if not 0 < len(stream) < 2**31 - 1:
-        raise BuilderError(f"{len(stream)} tokens to count n-grams in; expected 1 to {2**31 - 2}")
+        raise ModelError(f"{len(stream)} tokens to count n-grams in; expected 1 to {2**31 - 2}")
     counts = list(_count(np.concatenate([[eos], stream]), vocab_size, order, eos))
     tables: list[Grams] = []
     for index, grams in enumerate(counts):

@@ -18,9 +18,9 @@ from typing import Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
+from ps_models.errors import ModelError
 from ps_models.language_model import Recurrent, State
 from ps_models.layers.window import NEVER, NO_WORD, look_back
-from wikitext_builder.errors import BuilderError
 
 Inner = TypeVar("Inner")
 
@@ -35,7 +35,7 @@ class NeuralCacheConfig:
 
     def __post_init__(self) -> None:
         if self.window < 1 or not 0 <= self.theta < math.inf or not 0 < self.weight < 1:
-            raise BuilderError(
+            raise ModelError(
                 f"a neural cache of {self.window} words, theta {self.theta}, weight {self.weight}; expected"
                 " one word or more, a theta of 0 or more, and a weight between 0 and 1"
             )

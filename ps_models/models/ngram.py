@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ps_models.errors import ModelError
 from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
-from wikitext_builder.errors import BuilderError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class NGramConfig:
 
     def __post_init__(self) -> None:
         if self.order < 1:
-            raise BuilderError(f"order {self.order}; expected 1 or more")
+            raise ModelError(f"order {self.order}; expected 1 or more")
 
 
 class NGram:

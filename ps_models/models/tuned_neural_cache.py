@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CHUNK, evaluating
 from ps_models.language_model import Recurrent
 from ps_models.layers.window import NEVER
 from ps_models.models.interpolation import fit_weights
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
-from wikitext_builder.errors import BuilderError
 
 BLOCK: Final = 128  # steps at once: bounds the memory
 LEAST: Final = 1e-6  # a cache that is of no use keeps a share that a logarithm can bear
@@ -47,11 +47,11 @@ def tuned_neural_cache(
         device: Where the model is.
 
     Raises:
-        BuilderError: The texts are shorter than two tokens.
+        ModelError: The texts are shorter than two tokens.
     """
     stream = torch.cat([text.tokens for text in texts])
     if len(stream) < 2:
-        raise BuilderError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")
+        raise ModelError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")
     model_T, hidden_TH = _scores_and_hidden(model, stream, device)
     cache_CT = _caches_log_probs(stream.to(hidden_TH.device), hidden_TH, grid).cpu()
     model_T, cache_CT = model_T[1:], cache_CT[:, 1:]  # while the cache is empty, the model's scores stand

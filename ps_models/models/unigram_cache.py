@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.language_model import Generative, LanguageModel, State
 from ps_models.layers.window import NO_WORD, windows
 from ps_models.models.interpolation import fit_weights
-from wikitext_builder.errors import BuilderError
 
 BLOCK = 2**19  # places compared at once: what bounds the memory
 
@@ -39,7 +39,7 @@ class UnigramCacheConfig:
 
     def __post_init__(self) -> None:
         if self.window < 1 or not 0 < self.decay <= 1 or not 0 <= self.weight < 1:
-            raise BuilderError(
+            raise ModelError(
                 f"{self}; expected a window of 1 or more, a decay above 0 and up to 1, and a weight from 0 on"
                 " that leaves the model a share"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ps_models.errors import ModelError
 from ps_models.models import MODELS
 from ps_models.presets.awd_lstm import AWD_LSTM_PRESETS
 from ps_models.presets.char_cnn import CHAR_CNN_PRESETS
@@ -15,7 +16,6 @@ from ps_models.presets.rnn import RNN_PRESETS
 from ps_models.presets.rnn_lda import RNN_LDA_PRESETS
 from ps_models.presets.sum_product import SUM_PRODUCT_PRESETS
 from ps_models.presets.transformer import TRANSFORMER_PRESETS
-from wikitext_builder.errors import BuilderError
 
 PRESETS: dict[str, Mapping[str, Preset]] = {
     "awd-lstm": AWD_LSTM_PRESETS,
@@ -34,13 +34,13 @@ def preset_of(model: str, name: str | None) -> Preset:
     """A preset by name; the model's own defaults where there is no name.
 
     Raises:
-        BuilderError: There is no such model or preset.
+        ModelError: There is no such model or preset.
     """
     if model not in MODELS:
-        raise BuilderError(f"{model}: no such model; there are {', '.join(MODELS)}")
+        raise ModelError(f"{model}: no such model; there are {', '.join(MODELS)}")
     presets = PRESETS.get(model, {})
     if name is None:
         return Preset(about="the defaults")
     if name not in presets:
-        raise BuilderError(f"{name}: no such preset of {model}; there are {', '.join(presets) or 'none'}")
+        raise ModelError(f"{name}: no such preset of {model}; there are {', '.join(presets) or 'none'}")
     return presets[name]

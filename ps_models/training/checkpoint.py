@@ -23,8 +23,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ps_models.data.dataset import vocabulary_hash
+from ps_models.errors import ModelError
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 FORMAT = "ps-models-1"
 BEST, LAST = "best.safetensors", "last.safetensors"
@@ -60,7 +60,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy weights into a model.
 
     Raises:
-        BuilderError: The names or shapes are not this model's.
+        ModelError: The names or shapes are not this model's.
     """
     own = weights_of(model)
     expected = {name: tuple(tensor.shape) for name, tensor in own.items()}
@@ -68,7 +68,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     if found != expected:
         differing = sorted(name for name in found | expected if found.get(name) != expected.get(name))
         name = differing[0]
-        raise BuilderError(
+        raise ModelError(
             f"the checkpoint's weights are not this model's: {name} has shape {found.get(name)}, expected"
             f" {expected.get(name)} ({len(differing)} differ); use the version and the model that wrote it"
         )
@@ -81,7 +81,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     """Write a checkpoint, whole or not at all; returned with its digest.
 
     Raises:
-        BuilderError: It cannot be written; the one before is as it was.
+        ModelError: It cannot be written; the one before is as it was.
     """
     digest = _digest(checkpoint.weights)
     words = "\n".join(checkpoint.vocabulary.tokens).encode()
@@ -109,7 +109,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
         part.replace(path)
     except (OSError, SafetensorError) as error:
         part.unlink(missing_ok=True)
-        raise BuilderError(
+        raise ModelError(
             f"{path}: cannot be written ({error}); make room, then go on with --resume"
         ) from error
     return Checkpoint(
@@ -127,13 +127,13 @@ def checkpoint_file(path: Path) -> Path:
     """The file of a checkpoint: itself, or the best (else the last) of a run's folder.
 
     Raises:
-        BuilderError: There is none.
+        ModelError: There is none.
     """
     candidates = [path / BEST, path / LAST] if path.is_dir() else [path]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    raise BuilderError(f"{path}: no checkpoint; expected a file or a folder that `ps-models train` wrote")
+    raise ModelError(f"{path}: no checkpoint; expected a file or a folder that `ps-models train` wrote")
 
 
 def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
@@ -144,7 +144,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         training: Also what a run needs to go on.
 
     Raises:
-        BuilderError: It is missing, damaged, or not one of ours.
+        ModelError: It is missing, damaged, or not one of ours.
     """
     path = checkpoint_file(path)
     try:
@@ -155,7 +155,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         raise _damaged(path, error) from error
     if header.get("format") != FORMAT:
         found = header.get("format")
-        raise BuilderError(f"{path}: format {found!r}, expected {FORMAT!r}: not a checkpoint of ps-models")
+        raise ModelError(f"{path}: format {found!r}, expected {FORMAT!r}: not a checkpoint of ps-models")
     ours = {name: tensor for name, tensor in tensors.items() if name.startswith(WEIGHTS)}
     weights = {name.removeprefix(WEIGHTS): tensor for name, tensor in ours.items()}
     if _digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
@@ -182,10 +182,10 @@ def check_vocabulary(checkpoint: Checkpoint, vocabulary: Vocabulary, source: str
     """Refuse a vocabulary that the weights were not trained with.
 
     Raises:
-        BuilderError: It is another one.
+        ModelError: It is another one.
     """
     if checkpoint.vocabulary.tokens != vocabulary.tokens:
-        raise BuilderError(
+        raise ModelError(
             f"{source}: its vocabulary ({_described(vocabulary)}) is not the checkpoint's"
             f" ({_described(checkpoint.vocabulary)}); use the dataset that it was trained on"
         )
@@ -197,7 +197,7 @@ def _described(vocabulary: Vocabulary) -> str:
 
 def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     if "training" not in tensors:
-        raise BuilderError(f"{path}: holds weights only and cannot be gone on from; use {LAST}")
+        raise ModelError(f"{path}: holds weights only and cannot be gone on from; use {LAST}")
     buffer = io.BytesIO(tensors["training"].numpy().tobytes())
     return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
 
@@ -228,5 +228,5 @@ def _bytes_tensor(content: bytes) -> Tensor:
     return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 
 
-def _damaged(path: Path, reason: object) -> BuilderError:
-    return BuilderError(f"{path}: not a whole checkpoint ({reason}); train again, or use another checkpoint")
+def _damaged(path: Path, reason: object) -> ModelError:
+    return ModelError(f"{path}: not a whole checkpoint ({reason}); train again, or use another checkpoint")

@@ -24,9 +24,9 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.data.batching import Chunk
+from ps_models.errors import ModelError
 from ps_models.language_model import LanguageModel, State, map_state, tensors_of
 from ps_models.training.distributed import Processes
-from wikitext_builder.errors import BuilderError
 
 WARM_UP = 3  # updates of a shape in an epoch before it is recorded; they set libraries up, and all train
 MOST = 32  # shapes that are recorded
@@ -295,7 +295,7 @@ def choose_recorder(
         processes: Those of the run: several sum their gradients between kernels.
 
     Raises:
-        BuilderError: They are wanted and cannot be.
+        ModelError: They are wanted and cannot be.
     """
     missing = []
     if device.type != "cuda":
@@ -305,5 +305,5 @@ def choose_recorder(
     if not getattr(model, "capturable", False):
         missing.append(f"a model that never waits for it, which {type(model).__name__} does not claim")
     if wanted and missing:
-        raise BuilderError(f"CUDA graphs need {' and '.join(missing)}; use --no-cuda-graphs")
+        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; use --no-cuda-graphs")
     return None if wanted is False or missing else CudaGraphs(device)

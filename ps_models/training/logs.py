@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from wikitext_builder.errors import BuilderError
+from ps_models.errors import ModelError
 
 UPDATES, EPOCHS = "updates.jsonl", "epochs.csv"
 
@@ -31,7 +31,7 @@ class RunLog:
     A run that goes on cuts off what came after its checkpoint.
 
     Raises:
-        BuilderError: Another process has them open.
+        ModelError: Another process has them open.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RunLog:
             fcntl.flock(self._updates, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.close()
-            raise BuilderError(f"{folder}: another process trains into it; wait for it or stop it") from error
+            raise ModelError(f"{folder}: another process trains into it; wait for it or stop it") from error
         for name, file in ((UPDATES, self._updates), (EPOCHS, self._epochs)):
             file.truncate(min(file.tell(), lengths[name] if lengths else 0))
             file.seek(0, os.SEEK_END)
@@ -92,7 +92,7 @@ def _told(file: TextIO) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BuilderError(
+        raise ModelError(
             f"{file.name}: cannot be written ({error}); make room, then go on with --resume"
         ) from error
 
@@ -101,11 +101,11 @@ def tensorboard(folder: Path) -> Events:
     """TensorBoard's writer into a run's folder.
 
     Raises:
-        BuilderError: The package is not installed.
+        ModelError: The package is not installed.
     """
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise BuilderError(f"{error}; install the package tensorboard, or leave --tensorboard out") from error
+        raise ModelError(f"{error}; install the package tensorboard, or leave --tensorboard out") from error
     writer: Events = SummaryWriter(str(folder / "tensorboard"))
     return writer

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate, evaluating
 from ps_models.evaluation.score import Score
 from ps_models.training.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
@@ -30,14 +31,13 @@ from ps_models.training.optimizers import (
     start_averaging,
 )
 from ps_models.training.update import Position, Training
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
 SAVE_SECONDS = 300.0  # between two checkpoints within an epoch
 READ_UPDATES, READ_SECONDS = 64, 0.5  # a GPU is waited for no more often, to see what its updates gave
 
 
-class StoppedError(BuilderError):
+class StoppedError(ModelError):
     """The user stopped the run; all is saved."""
 
 
@@ -96,7 +96,7 @@ def train(
 
     Raises:
         StoppedError: The user stopped it (Ctrl-C, SIGTERM); it can be gone on with.
-        BuilderError: The loss is no number any more, or `resume` is of another run.
+        ModelError: The loss is no number any more, or `resume` is of another run.
     """
     rows = to_rows(task.stream, config.batch_size)
     run = Training(model, rows, config, device=torch.device(device), processes=processes, recorder=recorder)
@@ -228,7 +228,7 @@ class _Session:
             )
             loss = run.processes.first(score.nats / score.tokens)
             if math.isnan(loss):
-                raise BuilderError(
+                raise ModelError(
                     f"epoch {position.epoch + 1}: the loss of valid is no number;"
                     " train again with a lower learning_rate or clip"
                 )

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from wikitext_builder.errors import BuilderError
+from ps_models.errors import ModelError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise BuilderError(f"{name}={getattr(self, name)!r}; expected {', '.join(choices)}")
+                raise ModelError(f"{name}={getattr(self, name)!r}; expected {', '.join(choices)}")
         for name, wanted in TRAINING_RANGES.items():
             if expected := out_of_range(getattr(self, name), wanted):
-                raise BuilderError(f"{name}={getattr(self, name)}; {expected}")
+                raise ModelError(f"{name}={getattr(self, name)}; {expected}")
 
     @property
     def lookback(self) -> int:

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
+from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
 from ps_models.language_model import LanguageModel, Penalised, map_state, tensors_of
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
 from ps_models.training.distributed import Processes
 from ps_models.training.optimizers import TrainingConfig, load_optimizer, make_optimizer, scaled_learning_rate
-from wikitext_builder.errors import BuilderError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +109,13 @@ class Training:
         """The numbers of the updates since `position`, each given with its targets; waits for the device.
 
         Raises:
-            BuilderError: A gradient is no number; what came of it must not be saved.
+            ModelError: A gradient is no number; what came of it must not be saved.
         """
         found = torch.stack([numbers for numbers, _ in updates]).tolist()
         for index, ((nats, norm), (_, targets)) in enumerate(zip(found, updates, strict=True), 1):
             if not math.isfinite(norm):
                 loss = nats * self.processes.count / max(1, targets)
-                raise BuilderError(
+                raise ModelError(
                     f"update {self.position.update + index}: the gradient is {norm}, the loss {loss:.3f};"
                     " train again with a lower learning_rate or clip"
                 )
@@ -179,11 +179,11 @@ class Training:
         """Go back to where a snapshot was taken (the weights are loaded apart).
 
         Raises:
-            BuilderError: It is of a run with other settings.
+            ModelError: It is of a run with other settings.
         """
         _same_settings(snapshot["config"], asdict(self.config))
         if len(snapshot["processes"]) != self.processes.count:
-            raise BuilderError(
+            raise ModelError(
                 f"the checkpoint is of a run with {len(snapshot['processes'])} processes, not"
                 f" {self.processes.count}; go on with as many"
             )
@@ -217,7 +217,7 @@ def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
     ]
     if differing:
         changes = ", ".join(f"{name} {saved.get(name)} → {wanted[name]}" for name in differing)
-        raise BuilderError(
+        raise ModelError(
             f"a run goes on with its own settings, but these were changed: {changes}; use another --out"
         )
 

@@ -7,6 +7,7 @@ import pytest
 from lm_benchmarks.overlap import find_overlap, totals
 
 from ps_models.data.dataset import find_dataset
+from ps_models.errors import ModelError
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.errors import BuilderError
 
@@ -129,7 +130,7 @@ def test_n_below_1_is_refused(tmp_path):
 
 def test_a_missing_part_is_refused(tmp_path):
     folder = write(tmp_path, test=[("B", lines_of(2))])
-    with pytest.raises(BuilderError, match="no train file"):
+    with pytest.raises(ModelError, match="no train file"):
         overlap_of(folder)
 
 

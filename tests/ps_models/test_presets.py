@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from ps_models.configs import config_of, make_configs, make_model
+from ps_models.errors import ModelError
 from ps_models.models import MODELS
 from ps_models.presets import PRESETS
-from wikitext_builder.errors import BuilderError
 
 ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]
 
@@ -65,28 +65,28 @@ def test_settings_are_parsed_by_type_and_go_where_they_belong():
     ],
 )
 def test_a_wrong_setting_is_told(setting, message):
-    with pytest.raises(BuilderError, match=message):
+    with pytest.raises(ModelError, match=message):
         make_configs("lstm", None, [setting], vocab_size=50)
 
 
 @pytest.mark.parametrize("setting", ["initial_gate=0", "initial_gate=1", "window=0"])
 def test_a_wrong_setting_of_the_pointer_is_told(setting):
-    with pytest.raises(BuilderError, match=f"--set {setting}: expected"):
+    with pytest.raises(ModelError, match=f"--set {setting}: expected"):
         make_configs("pointer-sentinel-lstm", None, [setting], vocab_size=50)
 
 
 def test_a_model_too_large_for_the_memory_is_told():
     config, _ = make_configs("lstm", None, ["hidden_size=9000000000000"], vocab_size=50)
-    with pytest.raises(BuilderError, match=r"lstm cannot be made: .*memory"):
+    with pytest.raises(ModelError, match=r"lstm cannot be made: .*memory"):
         make_model("lstm", config)
 
 
 def test_unknown_names_are_told():
-    with pytest.raises(BuilderError, match=r"no such model; there are .*lstm"):
+    with pytest.raises(ModelError, match=r"no such model; there are .*lstm"):
         make_configs("gpt", None, [], vocab_size=50)
-    with pytest.raises(BuilderError, match="no such preset of lstm; there are small"):
+    with pytest.raises(ModelError, match="no such preset of lstm; there are small"):
         make_configs("lstm", "huge", [], vocab_size=50)
-    with pytest.raises(BuilderError, match="use the version that wrote"):
+    with pytest.raises(ModelError, match="use the version that wrote"):
         config_of("lstm", {"vocab_size": 5, "wings": 2})
 
 

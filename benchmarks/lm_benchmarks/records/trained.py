@@ -12,6 +12,7 @@ from typing import Any
 
 from lm_benchmarks.records.lines import finite, plain_record, typed
 from ps_models.configs import make_configs
+from ps_models.errors import ModelError
 from ps_models.training.checkpoint import Checkpoint, checkpoint_file
 from ps_models.training.logs import EPOCHS
 from ps_models.training.optimizers import TrainingConfig, finished
@@ -102,7 +103,7 @@ def settings_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     preset, size = checkpoint.facts.get("preset"), len(checkpoint.vocabulary)
     try:
         configs = make_configs(checkpoint.model, preset, (), size)
-    except BuilderError:  # of another version: the configurations in the record still tell all
+    except ModelError:  # of another version: the configurations in the record still tell all
         return ()
     wanted = {**asdict(configs[0]), **asdict(configs[1])}
     found = {**checkpoint.config, **checkpoint.facts.get("training", {})}

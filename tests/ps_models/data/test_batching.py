@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ps_models.data.batching import Rows, even_ends, random_ends, to_rows
-from wikitext_builder.errors import BuilderError
+from ps_models.errors import ModelError
 
 
 def targets_of(rows: Rows, ends: list[int], lookback: int) -> list[int]:
@@ -89,7 +89,7 @@ def test_a_chunk_begun_in_the_middle_is_the_one_of_the_whole_epoch():
 
 
 def test_what_cannot_be_cut_is_refused():
-    with pytest.raises(BuilderError, match="3 tokens cannot fill 4 rows"):
+    with pytest.raises(ModelError, match="3 tokens cannot fill 4 rows"):
         to_rows(torch.arange(3), 4)
-    with pytest.raises(BuilderError, match="cannot be shared by 3 processes"):
+    with pytest.raises(ModelError, match="cannot be shared by 3 processes"):
         to_rows(torch.arange(8), 4).of_rank(0, 3)

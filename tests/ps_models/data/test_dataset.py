@@ -3,9 +3,9 @@
 import pytest
 
 from ps_models.data.dataset import find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.errors import ModelError
 from tests.conftest import data
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 WIKITEXT = " \n = A = \n \n one two \n \n \n = B = \n \n one \n"
 
@@ -36,12 +36,12 @@ def test_words_not_in_the_vocabulary_are_unknown(wikitext):
 
 
 def test_missing_parts_and_folders_are_told(wikitext, tmp_path):
-    with pytest.raises(BuilderError, match="no test file; found train, valid"):
+    with pytest.raises(ModelError, match="no test file; found train, valid"):
         wikitext.file("test")
-    with pytest.raises(BuilderError, match=r"expected a folder with wiki.train.tokens"):
+    with pytest.raises(ModelError, match=r"expected a folder with wiki.train.tokens"):
         find_dataset(tmp_path / "nowhere")
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(BuilderError, match="holds no line"):
+    with pytest.raises(ModelError, match="holds no line"):
         list(read_texts(find_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))
 
 

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate, read_up_to, token_nats
 from ps_models.evaluation.score import Score
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from wikitext_builder.errors import BuilderError
 
 V = 11
 
@@ -74,7 +74,7 @@ def test_bytes_are_counted_and_the_mode_is_given_back(model):
 
 
 def test_an_unknown_context_is_refused(model):
-    with pytest.raises(BuilderError, match="carried or article"):
+    with pytest.raises(ModelError, match="carried or article"):
         evaluate(model, texts([3]), context="window")
 
 

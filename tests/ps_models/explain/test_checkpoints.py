@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.generate import generate
 from ps_models.explain.figure import save_picture
@@ -14,7 +15,6 @@ from ps_models.explain.predictions import predictions
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 WORDS = Vocabulary(("<unk>", "<eos>", "$", "<b>", "a_b", "the", "cat", "dog", "naïve", "\\frac", "^"))
 V = len(WORDS)
@@ -69,7 +69,7 @@ def test_generation_follows_its_seed_and_temperature(pointer, lstm):
         assert drawn(model, 1, temperature=0) == drawn(model, 2, temperature=0)
         assert "<unk>" in drawn(model, 1, temperature=9)  # nearly all words are then as likely
         assert "<unk>" not in drawn(model, 1, temperature=9, unknown=False)
-    with pytest.raises(BuilderError, match="temperature"):
+    with pytest.raises(ModelError, match="temperature"):
         drawn(lstm, 1, temperature=-1)
 
 
@@ -99,7 +99,7 @@ def test_buckets_part_the_words_by_frequency():
         parted = buckets_of(counts, number)
         assert sorted(parted.unique().tolist()) == list(range(number))
         assert max(parted.bincount()) - min(parted.bincount()) <= 1
-    with pytest.raises(BuilderError, match="expected 1 to 6"):
+    with pytest.raises(ModelError, match="expected 1 to 6"):
         buckets_of(counts, 7)
 
 
@@ -142,7 +142,7 @@ def test_pictures_hold_words_as_they_are_and_are_the_same_each_time(pointer, lst
         if ending == ".svg" and name == "pointer":
             assert "&lt;b&gt;" in paths[0].read_text()
             assert "<b>" not in paths[0].read_text()
-    with pytest.raises(BuilderError, match=r"cannot draw \.gif"):
+    with pytest.raises(ModelError, match=r"cannot draw \.gif"):
         save_picture(tmp_path / "x.gif", prediction, WORDS)
 
 

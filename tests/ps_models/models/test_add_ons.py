@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.evaluation.score import Score
 from ps_models.models.lstm import LSTM, LSTMConfig
@@ -14,7 +15,6 @@ from ps_models.models.monte_carlo import MonteCarloDropout
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.tuned_neural_cache import tuned_neural_cache
-from wikitext_builder.errors import BuilderError
 
 V = 6
 CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)
@@ -60,7 +60,7 @@ def test_tuning_finds_the_best_of_the_grid_and_its_weight():
 
 
 def test_a_cache_cannot_be_tuned_on_a_word():
-    with pytest.raises(BuilderError, match="on 1 tokens; expected 2 or more"):
+    with pytest.raises(ModelError, match="on 1 tokens; expected 2 or more"):
         tuned_neural_cache(LSTM(CONFIG).eval(), [Text(torch.tensor([2]), 0)])
 
 

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from ps_models.configs import make_configs, make_model
+from ps_models.errors import ModelError
 from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig, spelled
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.loop import Pace, StoppedError
 from tests.ps_models.tiny import make_dataset, settings_of
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 WORDS = ("<unk>", "<eos>", "a", "cat", "cats", "naïve", "tac", "incomprehensible")
 CONFIG = CharCNNConfig(
@@ -182,7 +182,7 @@ def test_spellings_travel_in_checkpoints_and_a_stopped_run_goes_on_to_the_same_r
     saved = read_checkpoint(whole / LAST)
     assert saved.digest == read_checkpoint(parts / LAST).digest
     assert torch.equal(saved.weights["words.codes_VC"], spelled(saved.vocabulary.tokens, 7))
-    with pytest.raises(BuilderError, match="as many"):
+    with pytest.raises(ModelError, match="as many"):
         train_model("char-cnn", dataset, tmp_path / "no", settings=[*settings, "widths=1"], device="cpu")
     found = evaluate_checkpoint(whole, dataset, split="valid", device="cpu")
     assert found.score.perplexity < 60  # of about 50 words

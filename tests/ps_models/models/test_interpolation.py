@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ps_models.contract import check_generative, check_language_model
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.evaluation.score import Score
 from ps_models.models.interpolation import Interpolation, fit_weights, interpolate
@@ -17,7 +18,6 @@ from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.ngram import NGram, NGramConfig
 from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, _caches_log_probs, tuned_cache
-from wikitext_builder.errors import BuilderError
 
 V, EOS = 9, 1
 TRAIN = torch.randint(V, (600,), generator=torch.Generator().manual_seed(4)) ** 2 % V
@@ -113,7 +113,7 @@ def test_caches_are_tried_together_as_each_scores_alone(words):
 
 @pytest.mark.parametrize("settings", [{"window": 0}, {"decay": 0.0}, {"decay": 1.1}, {"weight": 1.0}])
 def test_what_is_no_cache_is_refused(settings):
-    with pytest.raises(BuilderError, match="expected a window of 1 or more"):
+    with pytest.raises(ModelError, match="expected a window of 1 or more"):
         UnigramCacheConfig(**settings)
 
 
@@ -149,7 +149,7 @@ def test_a_model_of_weight_0_has_no_say():
 
 @pytest.mark.parametrize("weights", [[0.5], [0.5, 0.6], [-0.5, 1.5], []])
 def test_weights_that_are_no_mixture_are_refused(weights):
-    with pytest.raises(BuilderError, match="expected one a model, none below 0, with a sum of 1"):
+    with pytest.raises(ModelError, match="expected one a model, none below 0, with a sum of 1"):
         Interpolation([UNIGRAM, BIGRAM], weights)
 
 
@@ -175,7 +175,7 @@ def test_weights_survive_what_underflows_as_a_probability():
 
 
 def test_words_that_no_model_allows_are_refused():
-    with pytest.raises(BuilderError, match="each with a probability above 0"):
+    with pytest.raises(ModelError, match="each with a probability above 0"):
         fit_weights(torch.tensor([[-math.inf, -1.0], [-math.inf, -2.0]]))
 
 
@@ -188,5 +188,5 @@ def test_the_tuned_mixture_is_at_least_as_good_as_its_best_model():
 
 
 def test_nothing_to_mix_is_refused():
-    with pytest.raises(BuilderError, match="0 models and 1 texts"):
+    with pytest.raises(ModelError, match="0 models and 1 texts"):
         interpolate([], [Text(TRAIN, 1)])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ps_models.contract import check_generative, check_language_model
 from ps_models.data.dataset import find_dataset, read_texts
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.evaluation.score import Score
 from ps_models.models.baselines import BASELINES
@@ -25,7 +26,6 @@ from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig
 from tests.conftest import data
 from tests.ps_models.textbook import END, START, KneserNey
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 V, EOS = 7, 1
 lines = st.lists(st.lists(st.sampled_from([0, 2, 3, 4, 5]), max_size=9), min_size=1, max_size=40)
@@ -112,12 +112,12 @@ def test_parameters_are_counted():
 
 @pytest.mark.parametrize("order", [0, -1])
 def test_an_order_below_1_is_refused(order):
-    with pytest.raises(BuilderError, match=f"order {order}; expected 1 or more"):
+    with pytest.raises(ModelError, match=f"order {order}; expected 1 or more"):
         NGramConfig(vocab_size=V, order=order)
 
 
 def test_no_text_is_refused():
-    with pytest.raises(BuilderError, match="0 tokens to count"):
+    with pytest.raises(ModelError, match="0 tokens to count"):
         NGram.of_text(NGramConfig(vocab_size=V), torch.tensor([], dtype=torch.int64))
 
 

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from ps_models.errors import ModelError
 from ps_models.training.checkpoint import (
     BEST,
     LAST,
@@ -23,7 +24,6 @@ from ps_models.training.checkpoint import (
     weights_of,
 )
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 WORDS = Vocabulary(("<unk>", "<eos>", "the", "naïve", "\u2028"))
 
@@ -77,7 +77,7 @@ def test_a_cut_or_changed_file_is_refused(saved):
     whole = path.read_bytes()
     for length in (0, 5, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(BuilderError, match="not a whole checkpoint"):
+        with pytest.raises(ModelError, match="not a whole checkpoint"):
             read_checkpoint(path)
     generator = random.Random(1)
     for _ in range(60):
@@ -85,18 +85,18 @@ def test_a_cut_or_changed_file_is_refused(saved):
         path.write_bytes(
             whole[:position] + bytes([whole[position] ^ 1 << generator.randrange(8)]) + whole[position + 1 :]
         )
-        with pytest.raises(BuilderError, match=r"not a (whole )?checkpoint"):
+        with pytest.raises(ModelError, match=r"not a (whole )?checkpoint"):
             read_checkpoint(path, training=True)
 
 
 def test_foreign_files_are_refused(tmp_path):
     save_file({"weight": torch.zeros(2)}, tmp_path / "other.safetensors")
-    with pytest.raises(BuilderError, match="not a checkpoint of ps-models"):
+    with pytest.raises(ModelError, match="not a checkpoint of ps-models"):
         read_checkpoint(tmp_path / "other.safetensors")
     torch.save({"weight": torch.zeros(2)}, tmp_path / "pickle.pt")
-    with pytest.raises(BuilderError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a whole checkpoint"):
         read_checkpoint(tmp_path / "pickle.pt")
-    with pytest.raises(BuilderError, match="no checkpoint; expected a file or a folder"):
+    with pytest.raises(ModelError, match="no checkpoint; expected a file or a folder"):
         read_checkpoint(tmp_path)
 
 
@@ -109,7 +109,7 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
     written, path = saved
     monkeypatch.chdir(tmp_path)
     save_checkpoint(path, replace(written, training={"evil": Evil()}))
-    with pytest.raises(BuilderError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a whole checkpoint"):
         read_checkpoint(path, training=True)
     assert not (tmp_path / "evil").exists()
 
@@ -127,7 +127,7 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
 def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):
     written, path = saved
     save_checkpoint(path, replace(written, **changed))
-    with pytest.raises(BuilderError, match=f"not a whole checkpoint .*{message}"):
+    with pytest.raises(ModelError, match=f"not a whole checkpoint .*{message}"):
         read_checkpoint(path, training=True)
 
 
@@ -135,7 +135,7 @@ def test_the_best_one_of_a_folder_is_taken_and_cannot_be_gone_on_from(saved):
     written, path = saved
     save_checkpoint(path.parent / BEST, replace(written, training=None))
     assert checkpoint_file(path.parent).name == BEST
-    with pytest.raises(BuilderError, match=r"holds weights only .* use last"):
+    with pytest.raises(ModelError, match=r"holds weights only .* use last"):
         read_checkpoint(path.parent, training=True)
 
 
@@ -145,7 +145,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(saved):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        with pytest.raises(BuilderError, match="cannot be written"):
+        with pytest.raises(ModelError, match="cannot be written"):
             save_checkpoint(path, written)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -157,10 +157,10 @@ def test_a_full_disk_leaves_the_checkpoint_before(saved):
 def test_another_vocabulary_is_refused(saved):
     written, _ = saved
     check_vocabulary(written, WORDS, "data")
-    with pytest.raises(BuilderError, match=r"data: its vocabulary \(5 words, .*use the dataset"):
+    with pytest.raises(ModelError, match=r"data: its vocabulary \(5 words, .*use the dataset"):
         check_vocabulary(written, Vocabulary(("<unk>", "<eos>", "naïve", "the", "\u2028")), "data")
 
 
 def test_weights_of_another_model_are_refused():
-    with pytest.raises(BuilderError, match=r"embedding.weight has shape \(4, 3\), expected \(5, 3\)"):
+    with pytest.raises(ModelError, match=r"embedding.weight has shape \(4, 3\), expected \(5, 3\)"):
         load_weights(Tied(), {**weights_of(Tied()), "embedding.weight": torch.zeros(4, 3)})

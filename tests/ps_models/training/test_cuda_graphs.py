@@ -20,6 +20,7 @@ from ps_models.configs import make_configs, make_model
 from ps_models.contract import check_language_model
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.experiment import choose_device, train_model
 from ps_models.language_model import LanguageModel
@@ -41,7 +42,6 @@ from ps_models.training.optimizers import TrainingConfig, load_optimizer, make_o
 from ps_models.training.update import Training
 from tests.ps_models.tape import Tape
 from tests.ps_models.tiny import SETTINGS, make_dataset
-from wikitext_builder.errors import BuilderError
 
 RECURRENT = ["zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2"]
 TINY = {  # with all that is drawn at random
@@ -177,12 +177,12 @@ def test_a_replayed_run_that_was_stopped_goes_on_to_the_same_result(
 
 def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, monkeypatch, tape):
     more = settings("lstm", "learning_rate=1e37", "clip=0", "stride=2")
-    with pytest.raises(BuilderError, match="the gradient is") as ordinary:
+    with pytest.raises(ModelError, match="the gradient is") as ordinary:
         train_model("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
     monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
     for save_seconds in (0.0, 1000.0):
         out = tmp_path / f"{save_seconds}"
-        with pytest.raises(BuilderError, match="the gradient is") as replayed:
+        with pytest.raises(ModelError, match="the gradient is") as replayed:
             train_model(
                 "lstm", dataset, out, settings=more, device="cpu", pace=Pace(save_seconds=save_seconds)
             )
@@ -431,9 +431,9 @@ def test_graphs_are_chosen_where_they_can_be():
     assert choose_recorder(None, lstm, gpu, Processes(count=2)) is None
     assert choose_recorder(None, adaptive, gpu, ONE_PROCESS) is None
     assert choose_recorder(None, torch.nn.Linear(1, 1), gpu, ONE_PROCESS) is None
-    with pytest.raises(BuilderError, match="a GPU, not the device cpu; use --no-cuda-graphs"):
+    with pytest.raises(ModelError, match="a GPU, not the device cpu; use --no-cuda-graphs"):
         choose_recorder(True, lstm, cpu, ONE_PROCESS)
-    with pytest.raises(BuilderError, match=r"one process, not 2 and a model.*LSTM does not claim"):
+    with pytest.raises(ModelError, match=r"one process, not 2 and a model.*LSTM does not claim"):
         choose_recorder(True, adaptive, gpu, Processes(count=2))
 
 

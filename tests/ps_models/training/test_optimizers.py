@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from ps_models.errors import ModelError
 from ps_models.training.optimizers import (
     TrainingConfig,
     averaged_weights,
@@ -14,7 +15,6 @@ from ps_models.training.optimizers import (
     set_learning_rate,
     start_averaging,
 )
-from wikitext_builder.errors import BuilderError
 
 NAN = float("nan")
 
@@ -67,7 +67,7 @@ def test_training_ends_as_in_the_paper(losses, expected):
     ],
 )
 def test_a_wrong_setting_is_refused_with_what_is_expected(setting, message):
-    with pytest.raises(BuilderError, match=message):
+    with pytest.raises(ModelError, match=message):
         TrainingConfig(**setting)
 
 

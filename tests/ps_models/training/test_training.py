@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from ps_models.errors import ModelError
 from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog
 from ps_models.training.loop import Pace, StoppedError
 from tests.conftest import ROOT
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
-from wikitext_builder.errors import BuilderError
 
 MODELS = ("lstm", "pointer-sentinel-lstm")
 
@@ -187,30 +187,30 @@ def test_each_precision_trains(tiny_dataset, tmp_path, precision):
 def test_a_run_with_other_settings_or_words_is_not_gone_on_with(tiny_dataset, tmp_path):
     out = tmp_path / "out"
     train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
-    with pytest.raises(BuilderError, match="holds a run already"):
+    with pytest.raises(ModelError, match="holds a run already"):
         train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
-    with pytest.raises(BuilderError, match=r"clip 1\.0 → 2\.0"):
+    with pytest.raises(ModelError, match=r"clip 1\.0 → 2\.0"):
         train_model("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu", resume=True)
-    with pytest.raises(BuilderError, match=r"hidden_size 8 → 9"):
+    with pytest.raises(ModelError, match=r"hidden_size 8 → 9"):
         train_model(
             "lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu", resume=True
         )
     train = tiny_dataset / "wiki.train.tokens"
     text = train.read_text()
     train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
-    with pytest.raises(BuilderError, match=r"sha256 of train .*use the same data"):
+    with pytest.raises(ModelError, match=r"sha256 of train .*use the same data"):
         train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
     train.write_text(text)
     with train.open("a") as file:
         file.write(" one more \n")
-    with pytest.raises(BuilderError, match="vocabulary"):
+    with pytest.raises(ModelError, match="vocabulary"):
         train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
 
 
 def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
     (tmp_path / "out").mkdir()
     log = RunLog(tmp_path / "out")
-    with pytest.raises(BuilderError, match="another process"):
+    with pytest.raises(ModelError, match="another process"):
         train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     log.close()
     train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
@@ -223,9 +223,9 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
     try:
         for write in (log.update, log.epoch):
-            with pytest.raises(BuilderError, match=r"(jsonl|csv): cannot be written .*--resume"):
+            with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*--resume"):
                 write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
-        with pytest.raises(BuilderError, match="cannot be written"):  # what was left to write
+        with pytest.raises(ModelError, match="cannot be written"):  # what was left to write
             log.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -254,7 +254,7 @@ def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
 def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
     one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
     settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
-    with pytest.raises(BuilderError, match=r"epoch 2: the loss of valid is no number; train again"):
+    with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is no number; train again"):
         train_model("lstm", tiny_dataset, tmp_path, settings=settings, device="cpu")
     best = read_checkpoint(tmp_path / BEST)
     assert best.facts["epoch"] == 1
@@ -263,5 +263,5 @@ def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_datase
 
 def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
-    with pytest.raises(BuilderError, match="lower learning_rate or clip"):
+    with pytest.raises(ModelError, match="lower learning_rate or clip"):
         train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
