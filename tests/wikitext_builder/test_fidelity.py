@@ -28,7 +28,7 @@ from wikitext_builder.fidelity.page import side_by_side
 from wikitext_builder.fidelity.residue import RESIDUE, ResidueCount
 from wikitext_builder.fidelity.templates import Call, read_calls, shares, weighted_share
 from wikitext_builder.store.store import Store
-from wikitext_builder.tokens.tokenizer import tokenize
+from wikitext_builder.tokens.tokenizer import tokenize_article
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)
 LINES = st.lists(LINE, max_size=8)
@@ -137,7 +137,7 @@ LEFT = {
 def counted(line):
     article = Article(title="A", page_id=1, revision_id=1, timestamp="", lines=("", line))
     count = ResidueCount()
-    count.add(article, tokenize(article))
+    count.add(article, tokenize_article(article))
     return count.result()
 
 

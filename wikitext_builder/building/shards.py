@@ -18,7 +18,7 @@ from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import time_limit
 from wikitext_builder.store.store import Rejected, Store
-from wikitext_builder.tokens.tokenizer import tokenize
+from wikitext_builder.tokens.tokenizer import tokenize_article
 
 PAGES_A_SHARD = 32  # about 2 MB of wikitext: seconds of work, and little is lost when a worker dies
 # The last resort; extraction itself refuses by structure, which does not depend on a machine's speed.
@@ -118,7 +118,7 @@ def _use(one: _Input, task: ShardTask) -> Article | Rejected:
     page = one.page
     try:
         with time_limit(SECONDS_A_PAGE):
-            return _checked(tokenize(_article(one, task), language=task.language))
+            return _checked(tokenize_article(_article(one, task), language=task.language))
     except RejectedError as error:
         reason, detail = error.reason, error.detail
     except BuilderError:  # of all pages alike

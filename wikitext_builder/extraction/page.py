@@ -1,9 +1,9 @@
 """extract: one page of wikitext becomes one article of lines.
 
-The way is straight: `trim` cuts comments and references, `expand` works templates and links out from the
-inside to the outside, `tags` and `tables` take HTML and tables away, `blocks` finds headings and paragraphs,
-`sections` removes those that primarily featured lists, and `polish` makes each line fit for a corpus. Every
-step is one pass over the text, in time that grows with its length and with nothing else.
+The steps, in order: `trim` cuts comments and references; `preprocessor` replaces templates and links,
+the innermost first; `tags` and `tables` remove HTML and tables; `blocks` finds headings and paragraphs;
+`sections` removes the sections that primarily featured lists; `polish` makes each line fit for a corpus.
+Each step is one pass over the text, in time that is linear in its length.
 """
 
 from __future__ import annotations
@@ -30,27 +30,33 @@ NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
 
 
 def extract(
-    page: Page,
+    page: Page | str,
     *,
+    title: str = "",
     language: str = "en",
     sections: str = "official",
     expansions: Mapping[str, str] = NO_EXPANSIONS,
 ) -> Article:
-    """The article that a reader of the page sees, headings and paragraphs one a line.
+    """The article that a reader of a page sees: headings and paragraphs, one per line.
 
-    `sections` is `official` (a removed section takes its heading and its own text along, as in the official
-    files) or `clean` (its sub-sections too, and headings without text). `expansions` maps the wikitext of a
-    template call, as `Article.left_out` gave it, to what the API's `expandtemplates` gave for it.
+    Args:
+        page: A page, or wikitext; wikitext has no revision, so templates with an age count up to today.
+        title: The title, if `page` is wikitext.
+        language: Code of the Wikipedia.
+        sections: `official` removes the heading and the own text of a section of lists, as in the official
+            files; `clean` also removes its sub-sections, and headings without text.
+        expansions: For the wikitext of a template call, as in `Article.left_out`, what `expandtemplates` of
+            the wiki's API gives for it.
 
     Raises:
-        RejectedError: the page cannot be used; the reason is `too-large`, `malformed` or `too-deep`.
-        BuilderError: the language or the kind of sections is not known.
+        RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`.
+        BuilderError: The language or the kind of sections is unknown, or wikitext has no title.
 
-    >>> wikitext = "'''Tokyo''' is {{convert|10|km}} away.<ref>Map</ref>"
-    >>> page = Page(title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15Z", wikitext=wikitext)
-    >>> extract(page).lines
+    >>> extract("'''Tokyo''' is {{convert|10|km}} away.<ref>Map</ref>", title="Tokyo").lines
     ('', '= Tokyo =', '', 'Tokyo is 10 kilometres (6.2 mi) away.', '')
     """
+    if isinstance(page, str):
+        page = _page_of_wikitext(page, title)
     names = language_of(language)
     if sections not in SECTION_MODES:
         raise BuilderError(f"sections={sections!r} is not known; use one of {', '.join(SECTION_MODES)}")
@@ -75,6 +81,12 @@ def extract(
         lines=tuple(lines),
         left_out=tuple(unknown),
     )
+
+
+def _page_of_wikitext(wikitext: str, title: str) -> Page:
+    if not title:
+        raise BuilderError("wikitext alone names no title; give one: extract(wikitext, title='Tokyo')")
+    return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
 
 
 def language_of(code: str) -> Language:

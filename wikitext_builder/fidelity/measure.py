@@ -19,7 +19,7 @@ from wikitext_builder.fidelity.residue import Residue, ResidueCount
 from wikitext_builder.fidelity.templates import template_counts
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Store
-from wikitext_builder.tokens.tokenizer import tokenize
+from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 
 DUMPS = (".xml", ".bz2", ".gz", ".zst")
@@ -81,7 +81,7 @@ def measure(
         templates += template_counts([one.page])
         try:
             plain = _extract(one, language, sections)
-            tokenized = tokenize(plain, language=language)
+            tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
             left_out.update(call.strip("{} \n").partition("|")[0].strip() for call in plain.left_out)
             if official is not None and (lines := official.get(tokenized.lines[1])):
@@ -124,8 +124,8 @@ def against_rendering(
         language=language,
         sections=sections,
     )
-    lines = tokenize(plain, language=language).lines
-    return compare(page.title, lines, tokenize(theirs, language=language).lines)
+    lines = tokenize_article(plain, language=language).lines
+    return compare(page.title, lines, tokenize_article(theirs, language=language).lines)
 
 
 def _extract(one: Source, language: str, sections: str) -> Article:

@@ -19,6 +19,15 @@ QUOTE, APOSTROPHE = '"', "'"
 DOTS: Final = frozenset((".", "..", "..."))
 
 
+def detokenize(text: str) -> str:
+    """The plain text of official lines: the inverse of `tokenize`, up to the side of some quotation marks.
+
+    >>> detokenize("Don 't stop at 1 @,@ 500 .")
+    "Don't stop at 1,500."
+    """
+    return "\n".join(map(detokenize_line, text.split("\n")))
+
+
 def detokenize_line(line: str) -> str:
     """The text of a line of tokens.
 

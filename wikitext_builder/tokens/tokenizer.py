@@ -244,7 +244,23 @@ def tokenize_line(line: str, language: str = "en") -> str:
     return tokenizer(language).tokenize_line(line)
 
 
-def tokenize(article: Article, *, language: str = "en") -> Article:
+def tokenize(text: str, language: str = "en") -> str:
+    r"""The official lines of a text, without the space that a file has on both sides of each.
+
+    Args:
+        text: One line or more; each gives one line.
+        language: One of Moses' languages.
+
+    Raises:
+        BuilderError: Moses has no rules for the language.
+
+    >>> tokenize("Don't stop:\n1,500 guest-stars.")
+    "Don 't stop :\n1 @,@ 500 guest @-@ stars ."
+    """
+    return "\n".join(map(tokenizer(language).tokenize_line, text.split("\n")))
+
+
+def tokenize_article(article: Article, *, language: str = "en") -> Article:
     """The article with the tokens of its lines in place of their text.
 
     Raises:

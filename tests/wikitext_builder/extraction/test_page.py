@@ -1,5 +1,6 @@
 """extract: the layout of the lines, the kinds of sections, what is left out, what the API expanded."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,22 @@ def test_the_article_keeps_what_identifies_the_page():
         1,
         "2016-04-16T17:15:34Z",
     )
+
+
+def test_wikitext_alone_needs_a_title():
+    article = extract("'''Tokyo''' is [[big]].", title="Tokyo")
+    assert article.lines == extract(page("'''Tokyo''' is [[big]].")).lines
+    assert (article.page_id, article.revision_id, article.timestamp) == (0, 0, "")
+    assert extract("[[Datei:a.jpg|b]]", title="A", language="de").lines == ("", "= A =", "", "")
+    with pytest.raises(BuilderError, match="title="):
+        extract("a")
+
+
+def test_wikitext_alone_is_of_today():
+    before = datetime.now(UTC).year
+    shown = extract("It is {{CURRENTYEAR}}, {{age|1900|1|1}} years.", title="A").lines[3]
+    years = range(before, datetime.now(UTC).year + 1)
+    assert shown in {f"It is {year}, {year - 1900} years." for year in years}
 
 
 def test_official_sections_leave_orphans_and_empty_headings():

@@ -17,7 +17,7 @@ from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.templates import template_name
-from wikitext_builder.tokens.tokenizer import tokenize
+from wikitext_builder.tokens.tokenizer import tokenize_article
 
 # What no line of the 62 pages of April 2016 may hold, and how often it does in the articles' own text.
 RESIDUE = {
@@ -131,7 +131,7 @@ def test_the_words_of_the_official_article_are_there(title, recall):
     wikitext = data(f"pairs/{title}.{PAIRS[title]}.wiki").read_text("utf-8")
     official = Counter(data(f"pairs/{title}.wt2.train.tokens").read_text("utf-8").split())
     del official["<unk>"]
-    article = tokenize(extract(page(wikitext, title.replace("_", " "))))
+    article = tokenize_article(extract(page(wikitext, title.replace("_", " "))))
     tokens = Counter(token for line in article.lines for token in line.split())
     assert (official & tokens).total() / official.total() >= recall
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from wikitext_builder.tokens.detokenizer import detokenize_line
-from wikitext_builder.tokens.tokenizer import tokenize_line
+from wikitext_builder.tokens.detokenizer import detokenize, detokenize_line
+from wikitext_builder.tokens.tokenizer import tokenize, tokenize_line
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,11 @@ from wikitext_builder.tokens.tokenizer import tokenize_line
 )
 def test_text_of_tokens(tokens: str, text: str) -> None:
     assert detokenize_line(tokens) == text
+
+
+def test_a_text_of_many_lines_comes_back() -> None:
+    text = "== Early life ==\n\nDon't stop at 1,500 km (932 mi).\n"
+    assert detokenize(tokenize(text)) == text
 
 
 @given(st.lists(st.sampled_from(["a", "Word", "7", ",", ".", "(", ")", "@-@", "%", "–", ";"]), max_size=12))

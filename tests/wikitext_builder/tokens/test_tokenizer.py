@@ -29,6 +29,7 @@ from wikitext_builder.tokens.tokenizer import (
     Tokenizer,
     WordMemo,
     tokenize,
+    tokenize_article,
     tokenize_line,
 )
 
@@ -289,7 +290,7 @@ def test_cases(case: dict[str, Any]) -> None:
 # Interface.
 
 
-def test_tokenize_keeps_all_but_the_lines() -> None:
+def test_tokenize_article_keeps_all_but_the_lines() -> None:
     article = Article(
         title="Don't",
         page_id=1,
@@ -297,10 +298,18 @@ def test_tokenize_keeps_all_but_the_lines() -> None:
         timestamp="2016-01-01T00:00:00Z",
         lines=("", "= Don't =", "", "It's."),
     )
-    tokens = tokenize(article)
+    tokens = tokenize_article(article)
     assert tokens.lines == ("", "= Don 't =", "", "It 's .")
     assert (tokens.title, tokens.page_id, tokens.revision_id) == ("Don't", 1, 2)
-    assert tokenize(article, language="de").lines[1] == "= Don ' t ="
+    assert tokenize_article(article, language="de").lines[1] == "= Don ' t ="
+
+
+def test_a_text_gives_one_official_line_per_line() -> None:
+    text = "Don't.\n\n1,500 km\n"
+    assert tokenize(text) == "\n".join(map(tokenize_line, text.split("\n"))) == "Don 't .\n\n1 @,@ 500 km\n"
+    assert tokenize("l'état", "fr") == "l' état"
+    with pytest.raises(BuilderError, match="'tlh'"):
+        tokenize("", "tlh")
 
 
 def test_unknown_language_names_the_known_ones() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
@@ -66,8 +66,9 @@ def years_between(earlier: date, later: date) -> int:
 
 
 def today(call: Call) -> date:
-    """The day of the revision: what a page showed then, and shows for ever."""
-    return date.fromisoformat(call.page.timestamp[:10])
+    """The day of the revision, so that a page gives the same text forever; today for wikitext without one."""
+    timestamp = call.page.timestamp
+    return date.fromisoformat(timestamp[:10]) if timestamp else datetime.now(UTC).date()
 
 
 def single_date(call: Call) -> str | None:
@@ -244,7 +245,7 @@ def ordinal(number: int) -> str:
 
 
 def _page_year(call: Call) -> str | None:
-    return call.page.timestamp[:4]
+    return str(today(call).year)
 
 
 DATES: dict[str, Macro] = {
