@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -30,8 +29,8 @@ from ps_models.processor import use_processor
 from ps_models.training.distributed import torchrun_processes
 from ps_models.training.loop import Pace
 from ps_models.training.optimizers import PRECISIONS
+from wikitext_builder.cli.run import Program, run
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import no_progress, shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -41,7 +40,7 @@ ANY_PATH = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group(context_settings=SETTINGS)
+@click.group("ps-models", cls=Program, context_settings=SETTINGS)
 @click.version_option(package_name="wikitext-builder")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads; torch decides if not given.")
 def commands(threads: int | None) -> None:
@@ -287,11 +286,7 @@ def compare_by_frequency(*, data: Path, figure: Path | None, as_json: bool, **op
 
 def main() -> None:
     """Run `ps-models`; an error is one line and status 1, wrong usage status 2."""
-    try:
-        commands()
-    except (ToolkitError, OSError) as error:
-        click.echo(f"ps-models: {error}", err=True)
-        sys.exit(1)
+    run(commands)
 
 
 if __name__ == "__main__":

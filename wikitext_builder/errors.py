@@ -6,8 +6,10 @@ from __future__ import annotations
 class ToolkitError(Exception):
     """The run cannot continue, and the user can do something about it.
 
-    The message says what was found, what was expected and what to do. The command lines print it and exit
-    with status 1. Each package raises a class of its own.
+    The message says what was found, what was expected and what to do. It names arguments and functions of
+    the library in backticks: "`as_of` and `lock`: take one of the two", "fetch it with `limit=5`", "`status`
+    says what is there". A command line prints them as its own options and commands (`--as-of`, `--limit 5`,
+    `wikitext-builder status`) and exits with status 1. Each package raises a class of its own.
     """
 
 
@@ -19,8 +21,8 @@ class RejectedError(Exception):
     """One page is left out; the run continues with the next one.
 
     Attributes:
-        reason: a short stable word to count by, such as `too-large` or `deleted`.
-        detail: a sentence with what was found and what was expected.
+        reason: A short stable word to count by, such as `too-large` or `deleted`.
+        detail: A sentence with what was found and what was expected.
     """
 
     def __init__(self, reason: str, detail: str) -> None:

@@ -512,7 +512,7 @@ def test_control_c_ends_quietly_with_130() -> None:
         assert output is not None
         assert process.wait(timeout=100) == 130
         said = output.read().decode()
-    assert said.strip() == "wikitext-builder: stopped; fetch, import and build go on from here when run again"
+    assert said.strip() == "wikitext-builder: stopped; run fetch, import or build again to resume it"
 
 
 def test_output_is_utf_8_whatever_the_locale() -> None:

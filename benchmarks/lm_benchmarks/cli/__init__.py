@@ -10,12 +10,12 @@ import click
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
 from ps_models.processor import use_processor
-from wikitext_builder.errors import ToolkitError
+from wikitext_builder.cli.run import Program, run
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(context_settings=SETTINGS)
+@click.group(PROGRAM, cls=Program, context_settings=SETTINGS)
 @click.version_option(package_name="wikitext-builder")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads; torch decides if not given.")
 def commands(threads: int | None) -> None:
@@ -35,8 +35,4 @@ for _command in (*measuring.COMMANDS, *showing.COMMANDS):
 def main() -> None:
     """Run `lm-benchmarks`; an error is one line and status 1, wrong usage status 2."""
     sys.path.insert(0, "")  # the user's own modules lie where the user is
-    try:
-        commands()
-    except ToolkitError as error:
-        click.echo(f"{PROGRAM}: {error}", err=True)
-        sys.exit(1)
+    run(commands)

@@ -1,0 +1,59 @@
+"""`import wikitext_builder as wb`: quick, nothing heavy, and every name is there and says what it is."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import wikitext_builder as wb
+from tests.command import environment
+
+HEAVY = {"torch", "pandas", "lxml", "matplotlib", "numpy", "pyarrow", "requests", "rich", "click"}
+    "torch",
+    "pandas",
+    "lxml",
+    "matplotlib",
+    "numpy",
+    "pyarrow",
+    "requests",
+    "rich",
+    "click",
+    "sacremoses",
+}
+MEASURE = (
+    "import time; start = time.perf_counter(); import wikitext_builder; took = time.perf_counter() - start;"
+    " import sys; print(took, *{name.split('.')[0] for name in sys.modules})"
+)
+
+
+def test_the_import_is_quick_and_light() -> None:
+    seconds = []
+    for _ in range(5):  # the best one: other work on the machine makes an import slower, never faster
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE], env=environment(), capture_output=True, text=True, check=True
+        )
+        took, *modules = done.stdout.split()
+        assert not HEAVY & set(modules)
+        seconds.append(float(took))
+    assert min(seconds) < 0.1
+
+
+@pytest.mark.parametrize("name", wb.__all__)
+def test_every_name_is_there_and_documented(name: str) -> None:
+    value = getattr(wb, name)
+    assert name in dir(wb)
+    if name != "__version__":
+        assert inspect.getdoc(value)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'wikitext_builder' has no attribute 'bild'"):
+        _ = wb.bild  # type: ignore[attr-defined]
+
+
+def test_all_is_what_the_type_checker_sees() -> None:
+    """The three lists of names in the module must not drift apart."""
+    public = {name for name in dir(wb) if not name.startswith("_")}
+    modules = {name for name in public if inspect.ismodule(getattr(wb, name))}
+    assert public - modules - {"TYPE_CHECKING", "lazy_names"} == set(wb.__all__) - {"__version__"}
