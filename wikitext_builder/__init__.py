@@ -2,6 +2,10 @@
 
 The names below are the library. Each command of `wikitext-builder` is one call of it, and prints the result.
 A module is imported when its name is first used.
+
+>>> import wikitext_builder as wb
+>>> wb.tokenize("It's 1,500 km.")
+"It 's 1 @,@ 500 km ."
 """
 
 from typing import TYPE_CHECKING
@@ -11,8 +15,19 @@ from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wikitext_builder.dataset.verify import verify
+    from wikitext_builder.extraction.page import extract
+    from wikitext_builder.tokens.detokenizer import detokenize
+    from wikitext_builder.tokens.tokenizer import tokenize
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"verify": "wikitext_builder.dataset.verify"})
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "detokenize": "wikitext_builder.tokens.detokenizer",
+            "extract": "wikitext_builder.extraction.page",
+            "tokenize": "wikitext_builder.tokens.tokenizer",
+            "verify": "wikitext_builder.dataset.verify",
+        },
+    )
 
 __version__ = "0.1.0"
-__all__ = ["BuilderError", "RejectedError", "__version__", "verify"]
+__all__ = ["BuilderError", "RejectedError", "__version__", "detokenize", "extract", "tokenize", "verify"]

@@ -10,17 +10,6 @@ import wikitext_builder as wb
 from tests.command import environment
 
 HEAVY = {"torch", "pandas", "lxml", "matplotlib", "numpy", "pyarrow", "requests", "rich", "click"}
-    "torch",
-    "pandas",
-    "lxml",
-    "matplotlib",
-    "numpy",
-    "pyarrow",
-    "requests",
-    "rich",
-    "click",
-    "sacremoses",
-}
 MEASURE = (
     "import time; start = time.perf_counter(); import wikitext_builder; took = time.perf_counter() - start;"
     " import sys; print(took, *{name.split('.')[0] for name in sys.modules})"
