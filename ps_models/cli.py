@@ -16,11 +16,11 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CONTEXTS
 from ps_models.evaluation.generate import generate as generated
 from ps_models.experiment import evaluate_checkpoint, load_model, train_model
-from ps_models.explain.checkpoints import compare_checkpoints, comparison_fields, explain_checkpoint
-from ps_models.explain.figure import FORMATS as PICTURES
-from ps_models.explain.figure import save_picture
-from ps_models.explain.frequency import save_figure
-from ps_models.explain.page import page
+from ps_models.explanation.checkpoints import compare_checkpoints, comparison_fields, explain_checkpoint
+from ps_models.explanation.figure import FORMATS as PICTURES
+from ps_models.explanation.figure import save_picture
+from ps_models.explanation.frequency import save_figure
+from ps_models.explanation.page import page
 from ps_models.language_model import Generative
 from ps_models.models import MODELS
 from ps_models.models.neural_cache import NeuralCacheConfig

@@ -16,7 +16,7 @@ from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
 from ps_models.data.dataset import find_dataset, vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
-from tests.ps_models.explain.test_page import browser, opened  # noqa: F401 - fixtures
+from tests.ps_models.explanation.test_page import browser, opened  # noqa: F401 - fixtures
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
 

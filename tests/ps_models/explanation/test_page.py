@@ -8,8 +8,8 @@ import shutil
 import pytest
 import torch
 
-from ps_models.explain.page import page
-from ps_models.explain.predictions import predictions
+from ps_models.explanation.page import page
+from ps_models.explanation.predictions import predictions
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from wikitext_builder.dataset.vocabulary import Vocabulary

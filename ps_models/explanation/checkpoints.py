@@ -15,8 +15,8 @@ from ps_models.evaluation.evaluate import read_up_to, token_nats
 from ps_models.evaluation.score import Score
 from ps_models.evaluation.signature import Signature
 from ps_models.experiment import checkpoint_signature, load_model, open_data
-from ps_models.explain.frequency import Bucket, Pointing, compare_by_frequency, pointing
-from ps_models.explain.predictions import Prediction, predictions
+from ps_models.explanation.frequency import Bucket, Pointing, compare_by_frequency, pointing
+from ps_models.explanation.predictions import Prediction, predictions
 from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
 

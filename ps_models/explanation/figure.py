@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from ps_models.errors import ModelError
-from ps_models.explain.predictions import Prediction, Shares
+from ps_models.explanation.predictions import Prediction, Shares
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 FORMATS = (".png", ".svg", ".pdf")

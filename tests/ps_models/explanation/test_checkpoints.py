@@ -9,9 +9,9 @@ from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.generate import generate
-from ps_models.explain.figure import save_picture
-from ps_models.explain.frequency import buckets_of, compare_by_frequency, pointing, save_figure
-from ps_models.explain.predictions import predictions
+from ps_models.explanation.figure import save_picture
+from ps_models.explanation.frequency import buckets_of, compare_by_frequency, pointing, save_figure
+from ps_models.explanation.predictions import predictions
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from wikitext_builder.dataset.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from ps_models.explain.predictions import Prediction
+from ps_models.explanation.predictions import Prediction
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 DIGITS = 5  # of a probability that is shown
@@ -89,4 +89,4 @@ def _hash(content: str) -> str:
 
 
 def _resource(name: str) -> str:
-    return files("ps_models.explain").joinpath(name).read_text(encoding="utf-8")
+    return files("ps_models.explanation").joinpath(name).read_text(encoding="utf-8")
