@@ -193,7 +193,7 @@ def test_fetch_refuses_before_it_asks_or_writes(tmp_path: Path) -> None:
     assert "--contact" in refused("fetch", "--store", path)
     assert "neither a mail address nor" in refused("fetch", "--store", path, "--contact", "me")
     nowhere = ("--api", "http://127.0.0.1:9/api.php")
-    assert "is no date" in refused("fetch", "--store", path, *nowhere, "--as-of", "yesterday")
+    assert "is not a date" in refused("fetch", "--store", path, *nowhere, "--as-of", "yesterday")
     assert "expected good, featured" in refused("fetch", "--store", path, *nowhere, "--select", "best")
     assert "not https://" in refused("fetch", "--store", path, "--api", "http://example.org/api.php")
     call("fetch", "--store", path, "--parallel", "4", expect=2)

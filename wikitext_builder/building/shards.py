@@ -16,13 +16,12 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.runners import blobs
-from wikitext_builder.runners.processes import time_limit
+from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Rejected, Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 PAGES_A_SHARD = 32  # about 2 MB of wikitext: seconds of work, and little is lost when a worker dies
-# The last resort; extraction itself refuses by structure, which does not depend on a machine's speed.
-SECONDS_A_PAGE = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +34,6 @@ class ShardTask:
     revision_ids: tuple[int, ...]
     location: str  # of the shard
     source: str = "wikitext"  # or "rendered", see `Recipe`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Input:
-    """A page, and what else its lines can be made of."""
-
-    page: Page
-    expansions: dict[str, str]
-    html: str | None  # where the lines are to come from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +59,14 @@ def make_shard(task: ShardTask) -> ShardResult:
     return ShardResult(pages=len(task.revision_ids), rejected=rejected, wikitext_bytes=size)
 
 
-def _inputs(task: ShardTask) -> Iterator[_Input]:
+def _inputs(task: ShardTask) -> Iterator[StoredPage]:
     if blobs.is_url(task.store):
         for line in zstandard.decompress(blobs.read(task.store)).decode().splitlines():
             fields = json.loads(line)
-            yield _Input(page=Page(**fields.pop("page")), **fields)
+            yield StoredPage(page=Page(**fields.pop("page")), **fields)
         return
     with Store.open(Path(task.store)) as store:
-        for page in store.pages(task.language, task.revision_ids):
-            html = store.rendered(task.language, page.revision_id) if task.source == "rendered" else None
-            expansions = store.expansions(task.language, page.revision_id)
-            yield _Input(page=page, expansions=expansions, html=html)
+        yield from stored_pages(store, task.language, task.revision_ids, html=task.source == "rendered")
 
 
 def pack_pages(task: ShardTask, location: str) -> None:
@@ -89,7 +76,7 @@ def pack_pages(task: ShardTask, location: str) -> None:
         blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
 
 
-def _article(one: _Input, task: ShardTask) -> Article:
+def _article(one: StoredPage, task: ShardTask) -> Article:
     page = one.page
     if one.html is None:
         return extract(page, language=task.language, sections=task.sections, expansions=one.expansions)
@@ -113,11 +100,11 @@ def _checked(article: Article) -> Article:
     return article
 
 
-def _use(one: _Input, task: ShardTask) -> Article | Rejected:
+def _use(one: StoredPage, task: ShardTask) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
     page = one.page
     try:
-        with time_limit(SECONDS_A_PAGE):
+        with time_limit(SECONDS_PER_PAGE):
             return _checked(tokenize_article(_article(one, task), language=task.language))
     except RejectedError as error:
         reason, detail = error.reason, error.detail

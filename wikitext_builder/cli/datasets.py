@@ -202,8 +202,8 @@ def _chosen_revisions(
     store_path: Path, language: str, as_of: str | None, lock_path: Path | None
 ) -> tuple[list[Revision], int]:
     """What to build from, and how many revisions are passed by because newer ones are taken."""
-    from wikitext_builder.fetching.selection import parse_date
     from wikitext_builder.store.lock import read_lock
+    from wikitext_builder.wiki.dates import parse_date
 
     if as_of and lock_path:
         raise BuilderError("--as-of and --lock: a lock file names its revisions; take one of the two")
@@ -231,7 +231,7 @@ def _chosen_revisions(
 def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
     if titles is None:
         return frozenset()
-    from wikitext_builder.fetching.selection import read_titles
+    from wikitext_builder.store.titles import read_titles
 
     names, bad = read_titles(titles)
     if not names and not bad:

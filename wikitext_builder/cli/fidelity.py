@@ -20,8 +20,9 @@ from wikitext_builder.wiki.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from wikitext_builder.fidelity.compare import Comparison
-    from wikitext_builder.fidelity.measure import Fidelity, Source
+    from wikitext_builder.fidelity.measure import Fidelity
     from wikitext_builder.fidelity.templates import TemplateShare
+    from wikitext_builder.store.pages import StoredPage
     from wikitext_builder.wiki.client import Wikipedia
 
 LONGEST = 400  # characters of a line that is shown
@@ -79,7 +80,7 @@ def fidelity(
         store = stack.enter_context(Store.open(store_path)) if store_path else None
         progress = stack.enter_context(shown_progress(as_json=as_json))
         sources = _sources(pages, store, language, title)
-        last: list[Source] = []
+        last: list[StoredPage] = []
         found = measure(
             _noted(islice(sources, limit), last if page_path else None),
             language=language,
@@ -110,7 +111,7 @@ def _wiki(api: str, language: str, contact: str) -> Wikipedia:
 
 def _sources(
     pages: tuple[Path, ...], store: Store | None, language: str, title: str | None
-) -> Iterator[Source]:
+) -> Iterator[StoredPage]:
     from wikitext_builder.fidelity.measure import sources_of_files, sources_of_store
 
     stored = sources_of_store(store, language) if store else iter(())
@@ -118,14 +119,14 @@ def _sources(
     return both if title is None else (one for one in both if one.page.title == title)
 
 
-def _noted(sources: Iterable[Source], kept: list[Source] | None) -> Iterator[Source]:
+def _noted(sources: Iterable[StoredPage], kept: list[StoredPage] | None) -> Iterator[StoredPage]:
     for one in sources:
         if kept is not None:
             kept.append(one)
         yield one
 
 
-def _write_page(path: Path, found: Fidelity, shown: list[Source]) -> None:
+def _write_page(path: Path, found: Fidelity, shown: list[StoredPage]) -> None:
     from wikitext_builder.fidelity.page import side_by_side
 
     kind = "rendered" if found.rendered else "official"

@@ -62,8 +62,9 @@ def fetch(
     from wikitext_builder.fetching.html import fetch_rendered
     from wikitext_builder.fetching.pages import current_revisions
     from wikitext_builder.fetching.pages import fetch as fetch_pages
-    from wikitext_builder.fetching.selection import default_selections, parse_date, parse_selection
+    from wikitext_builder.fetching.selection import default_selections, parse_selection
     from wikitext_builder.wiki.client import Wikipedia, api_of
+    from wikitext_builder.wiki.dates import parse_date
 
     wiki = LANGUAGES[language]
     chosen = [parse_selection(text, wiki) for text in selections] or list(default_selections(wiki))
@@ -121,7 +122,7 @@ def import_(
     Kept are pages whose own wikitext carries the Good or Featured mark.
     """
     from wikitext_builder.dumps.importing import import_dump
-    from wikitext_builder.fetching.selection import parse_date
+    from wikitext_builder.wiki.dates import parse_date
 
     with Store.create(store_path) as store:
         for path in dumps:
@@ -180,8 +181,8 @@ def lock(store_path: Path, language: str, as_of: str | None) -> None:
 
     Whoever fetches by this file and builds the same recipe gets the same bytes.
     """
-    from wikitext_builder.fetching.selection import parse_date
     from wikitext_builder.store.lock import write_lock
+    from wikitext_builder.wiki.dates import parse_date
 
     with Store.open(store_path) as store:
         revisions = store.revisions(language, as_of=parse_date(as_of) if as_of else None)
@@ -214,17 +215,10 @@ def extract(store_path: Path, language: str, title: str, sections: str) -> None:
     Through `tokenize` they become its official lines.
     """
     from wikitext_builder.extraction.page import extract as extract_page
+    from wikitext_builder.store.pages import read_page
 
-    with Store.open(store_path) as store:
-        found = [revision for revision in store.revisions(language) if revision.title == title]
-        if not found:
-            raise BuilderError(
-                f"{store_path}: no article {title!r} of {language}; titles are as Wikipedia writes them,"
-                " `wikitext-builder lock` lists those that are here"
-            )
-        page = next(store.pages(language, [found[0].revision_id]))
-        expansions = store.expansions(language, page.revision_id)
-    article = extract_page(page, language=language, sections=sections, expansions=expansions)
+    stored = read_page(store_path, title=title, language=language)
+    article = extract_page(stored.page, language=language, sections=sections, expansions=stored.expansions)
     for line in article.lines:
         click.echo(line)
     for call in article.left_out:

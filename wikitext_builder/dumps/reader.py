@@ -18,6 +18,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.dumps.decompress import THREADS, Source, decompressed
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.store.store import Rejected, sha1_of
+from wikitext_builder.wiki.dates import TIMESTAMP
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
 FIELD_LIMIT = 2**12  # characters of any other field; a title has at most 255 bytes
@@ -33,7 +34,6 @@ REVISION_FIELDS = frozenset(
 SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namespaces/namespace"})
 FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
 
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 NUMBER = re.compile(r"[0-9]{1,18}")
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")

@@ -8,12 +8,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wikitext_builder.article import Page
-from wikitext_builder.building.shards import SECONDS_A_PAGE
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.fetching.pages import check_wiki
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners.processes import time_limit
+from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.responses import ApiError, expected_parts
@@ -87,7 +86,7 @@ def expand(
         for page in store.pages(code, revision_ids):
             calls: tuple[str, ...] = ()
             try:
-                with time_limit(SECONDS_A_PAGE):
+                with time_limit(SECONDS_PER_PAGE):
                     calls = unknown_calls(store, code, page)
             except RejectedError as error:
                 rejected[error.reason] += 1

@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
 from pathlib import Path
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.store.titles import read_titles
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Site, continuation, expected_parts
@@ -125,25 +125,6 @@ def default_selections(language: Language) -> tuple[Selection, ...]:
             f"no category of Good articles is known for {language.code}; say --select category:NAME"
         )
     return found
-
-
-def parse_date(text: str) -> str:
-    """An ISO date or datetime as MediaWiki writes it, in UTC; a date alone is its last second.
-
-    >>> parse_date("2016-08-31"), parse_date("2016-08-31T12:00:00+02:00")
-    ('2016-08-31T23:59:59Z', '2016-08-31T10:00:00Z')
-    """
-    try:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-            moment = datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
-        else:
-            moment = datetime.fromisoformat(text)
-            moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise BuilderError(
-            f"{text!r} is no date ({error}); write 2016-08-31 or 2016-08-31T12:00:00Z"
-        ) from error
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 
 
 def select(
@@ -309,31 +290,3 @@ def _link_title(target: str, site: Site) -> str:
     if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
         return ""
     return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
-
-
-# --- files of titles
-
-
-def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
-    """The titles of a file, one a line, each once; blank lines and those that begin with `#` say nothing.
-
-    Lines that are no titles come back as rejections with their numbers.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise BuilderError(f"{path}: {error.strerror}; a file of titles, one a line, was expected") from error
-    except UnicodeDecodeError as error:
-        raise BuilderError(f"{path}: not UTF-8 at byte {error.start:,}; save it as UTF-8") from error
-    titles: dict[str, None] = {}
-    rejected = []
-    for number, line in enumerate(lines, 1):
-        title = tidy_title(line.strip("\r\t "))
-        if not title or title.startswith("#"):
-            continue
-        if fault := title_fault(title):
-            detail = f"{path.name}, line {number}: no page can have this title, {fault}"
-            rejected.append(Rejected(title=title[:200], reason="invalid-title", detail=detail))
-        else:
-            titles[title] = None
-    return list(titles), rejected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from wikitext_builder.article import Article, Page
@@ -18,21 +18,13 @@ from wikitext_builder.fidelity.compare import Comparison, Summary, compare, summ
 from wikitext_builder.fidelity.residue import Residue, ResidueCount
 from wikitext_builder.fidelity.templates import template_counts
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 
 DUMPS = (".xml", ".bz2", ".gz", ".zst")
 WIKITEXT = (".wiki", ".wikitext")  # one page a file; its name up to the first dot is the title
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A page, and what else is known of it."""
-
-    page: Page
-    expansions: Mapping[str, str] = field(default_factory=dict)
-    html: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +47,7 @@ class Fidelity:
 
 
 def measure(
-    sources: Iterable[Source],
+    sources: Iterable[StoredPage],
     *,
     language: str = "en",
     sections: str = "official",
@@ -105,7 +97,7 @@ def measure(
 
 
 def against_rendering(
-    one: Source, render: Callable[[Page], Rendering] | None, language: str, sections: str
+    one: StoredPage, render: Callable[[Page], Rendering] | None, language: str, sections: str
 ) -> Comparison:
     """The comparison of a page's two ways to lines; a wiki is asked where the HTML is not here."""
     page, html = one.page, one.html
@@ -114,7 +106,7 @@ def against_rendering(
             raise RejectedError("not-rendered", f"{page.title!r} has no HTML; ask a wiki for it by --api")
         rendering = render(page)
         page, html = rendering.page, rendering.html
-    plain = _extract(Source(page=page, expansions=one.expansions), language, sections)
+    plain = _extract(StoredPage(page=page, expansions=one.expansions), language, sections)
     theirs = extract_rendered(
         html,
         title=page.title,
@@ -128,7 +120,7 @@ def against_rendering(
     return compare(page.title, lines, tokenize_article(theirs, language=language).lines)
 
 
-def _extract(one: Source, language: str, sections: str) -> Article:
+def _extract(one: StoredPage, language: str, sections: str) -> Article:
     return extract(one.page, language=language, sections=sections, expansions=one.expansions)
 
 
@@ -140,7 +132,7 @@ def renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:
 # --- where pages come from
 
 
-def sources_of_files(paths: Iterable[Path]) -> Iterator[Source]:
+def sources_of_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
     """The pages of XML exports and of files of wikitext, of folders too, in the order of names.
 
     Raises:
@@ -150,11 +142,11 @@ def sources_of_files(paths: Iterable[Path]) -> Iterator[Source]:
         files = sorted(one for one in path.iterdir() if _is_pages(one)) if path.is_dir() else [path]
         for file in files:
             if file.suffix in WIKITEXT:
-                yield Source(page=_page_of_file(file))
+                yield StoredPage(page=_page_of_file(file))
             elif file.suffix in DUMPS:
                 for dumped in read_pages(file):
                     if isinstance(dumped.content, Page) and dumped.namespace == 0:
-                        yield Source(page=dumped.content)
+                        yield StoredPage(page=dumped.content)
             else:
                 expected = ", ".join(DUMPS + WIKITEXT)
                 raise BuilderError(f"{file}: expected a file of pages: {expected}")
@@ -173,12 +165,10 @@ def _page_of_file(path: Path) -> Page:
     return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
 
 
-def sources_of_store(store: Store, language: str) -> Iterator[Source]:
+def sources_of_store(store: Store, language: str) -> Iterator[StoredPage]:
     """The newest revision of each page of a store, with its expansions and its HTML where it has them."""
     numbers = [one.revision_id for one in store.revisions(language)]
-    for page in store.pages(language, numbers):
-        expansions = store.expansions(language, page.revision_id)
-        yield Source(page=page, expansions=expansions, html=store.rendered(language, page.revision_id))
+    yield from stored_pages(store, language, numbers, html=True)
 
 
 def official_articles(path: Path) -> dict[str, tuple[str, ...]]:

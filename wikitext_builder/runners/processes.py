@@ -24,6 +24,9 @@ MAX_BROKEN_POOLS = 5  # a worker that dies so often dies of its task, not of cha
 # A limit that has passed is told again and again, for what is raised in a `__del__` or in a callback of the
 # garbage collector is lost.
 SECONDS_AGAIN = 1.0
+# The last resort for a page: extraction itself refuses by structure, which does not depend on a machine's
+# speed.
+SECONDS_PER_PAGE = 10.0
 AHEAD = 2  # tasks handed out a worker: enough to keep it busy, few enough to lose little
 
 

@@ -9,13 +9,13 @@ from typing import TextIO
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Revision
+from wikitext_builder.wiki.dates import TIMESTAMP
 from wikitext_builder.wiki.titles import title_fault
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (\S+)")
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 SHA1 = re.compile(r"[0-9a-f]{40}")
 
 

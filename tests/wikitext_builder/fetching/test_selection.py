@@ -1,4 +1,4 @@
-"""What `--select`, dates and files of titles mean."""
+"""What `select` means, and what a list page links to."""
 
 from pathlib import Path
 
@@ -13,9 +13,7 @@ from wikitext_builder.fetching.selection import (
     TitlesFile,
     default_selections,
     linked_titles,
-    parse_date,
     parse_selection,
-    read_titles,
 )
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import Site
@@ -67,67 +65,6 @@ def test_the_default_is_what_a_language_has() -> None:
                 parse_selection("good", language)
         if language.good_category or language.featured_category:
             assert default_selections(language)
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("2016-08-31", "2016-08-31T23:59:59Z"),
-        ("2016-02-29", "2016-02-29T23:59:59Z"),
-        ("2016-08-31T12:00:00", "2016-08-31T12:00:00Z"),
-        ("2016-08-31T12:00:00Z", "2016-08-31T12:00:00Z"),
-        ("2016-08-31T00:30:00+02:00", "2016-08-30T22:30:00Z"),
-        ("2016-08-31 12:00", "2016-08-31T12:00:00Z"),
-    ],
-)
-def test_dates(text: str, moment: str) -> None:
-    assert parse_date(text) == moment
-
-
-NO_DATES = [
-    "", "now", "2016", "2016-13-01", "2015-02-29", "31.08.2016", "2016-08-31T25:00:00", "٢٠١٦-08-31",
-    "0001-01-01T00:00:00+10:00",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NO_DATES)
-def test_no_dates(text: str) -> None:
-    with pytest.raises(BuilderError, match="is no date"):
-        parse_date(text)
-
-
-def test_a_file_of_titles_and_the_lines_that_are_none(tmp_path: Path) -> None:
-    path = tmp_path / "titles.txt"
-    lines = [
-        "AT&T",
-        "",
-        "# a comment",
-        "  New_York  ",
-        "AT&T\r",
-        "../x",
-        "A|B",
-        "100 %",
-        "A\u2028B",
-        "x" * 300,
-    ]
-    path.write_bytes(("\ufeff" + "\n".join(lines)).encode())
-    titles, rejected = read_titles(path)
-    assert titles == ["AT&T", "New York", "100 %", "A B"]
-    assert [(one.title[:9], one.reason) for one in rejected] == [
-        ("../x", "invalid-title"),
-        ("A|B", "invalid-title"),
-        ("x" * 9, "invalid-title"),
-    ]
-    assert rejected[1].detail == "titles.txt, line 7: no page can have this title, it contains '|'"
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "titles.txt"
-    with pytest.raises(BuilderError, match=r"titles\.txt: No such file"):
-        read_titles(path)
-    path.write_bytes(b"AT&T\n\xff\n")
-    with pytest.raises(BuilderError, match="not UTF-8 at byte 5"):
-        read_titles(path)
 
 
 def test_links_in_a_list_page() -> None:
