@@ -1,6 +1,8 @@
-# make demo   builds a dataset from the bundled sample and shows it
-# make test   runs all tests
-# make lint   checks style and types
+# make demo    builds a dataset from the bundled sample and shows it
+# make test    runs all tests
+# make lint    checks style and types
+# make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
+# make figures prints how long modules and functions are, and what is exempt from checks
 # All of them set up what they need in .venv first; PYTHON=python3.12 names another Python.
 
 PYTHON ?= python3
@@ -8,7 +10,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format docs figures clean
 .DEFAULT_GOAL := demo
 
 .venv/python: pyproject.toml constraints.txt
@@ -28,6 +30,10 @@ DEMO := demo
 
 .venv/lint: .venv/python
 	$(PIP) --editable '.[models,test,lint]'
+	touch $@
+
+.venv/docs: .venv/python
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 demo: .venv/models
@@ -60,5 +66,12 @@ format: .venv/lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file .mkdocs.yml
+	@echo "Open build/site/index.html"
+
+figures: .venv/python
+	$(BIN)/python tests/code_figures.py
+
 clean:
-	rm -rf .venv $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build/site $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis

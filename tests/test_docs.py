@@ -7,6 +7,7 @@ the documents.
 """
 
 import ast
+import importlib
 import importlib.util
 import os
 import re
@@ -17,12 +18,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from lm_benchmarks.cli import commands as lm_benchmarks_commands
 
 from ps_models.cli import commands as ps_models_commands
+from tests.code_figures import FOLDERS, documented_in, modules
 from wikitext_builder.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,19 +70,18 @@ def commands(fence: Fence) -> Iterator[tuple[str, str]]:
 # --- commands
 
 
-def generated_page() -> str:
-    spec = importlib.util.spec_from_file_location("generate_cli", DOCS / "generate_cli.py")
+def script(name: str) -> Any:
+    """A module of the folder docs/, which is not a package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    page = module.render()
-    assert isinstance(page, str)
-    return page
+    return module
 
 
 def test_page_of_commands_is_fresh() -> None:
-    assert (DOCS / "cli.md").read_text(encoding="utf-8") == generated_page(), (
+    assert (DOCS / "cli.md").read_text(encoding="utf-8") == script("generate_cli").render(), (
         "run python docs/generate_cli.py"
     )
 
@@ -291,8 +293,6 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
         reached.add(path)
         targets = {target.partition("#")[0] for target in LINK.findall(path.read_text(encoding="utf-8"))}
         paths = {(path.parent / target).resolve() for target in targets if not target.startswith("https://")}
-        for folder in [one for one in paths if one == DOCS / "decisions"]:
-            paths |= set(folder.glob("*.md"))
         todo += [one for one in paths if one.suffix == ".md" and one not in reached]
     assert set(DOCUMENTS) <= reached
 
@@ -332,27 +332,42 @@ def test_every_reason_of_rejection_is_documented() -> None:
 # --- docstrings
 
 
-def public(tree: ast.Module, path: Path) -> Iterator[tuple[str, str | None]]:
-    """The public names of a module and their docstrings, the module itself first."""
-    yield str(path), ast.get_docstring(tree)
-    todo: list[tuple[str, ast.stmt]] = [("", node) for node in tree.body]
-    while todo:
-        before, node = todo.pop()
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        if node.name.startswith("_"):
-            continue
-        yield f"{path}: {before}{node.name}", ast.get_docstring(node)
-        if isinstance(node, ast.ClassDef):
-            todo += [(f"{node.name}.", inner) for inner in node.body]
-
-
-@pytest.mark.parametrize("package", ["wikitext_builder", "ps_models"])
+@pytest.mark.parametrize("package", FOLDERS)
 def test_every_public_name_has_a_docstring(package: str) -> None:
-    modules = sorted((ROOT / package).rglob("*.py"))
-    assert modules
-    for path in modules:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for name, docstring in public(tree, path.relative_to(ROOT)):
+    paths = modules(ROOT / package)
+    assert paths
+    for path in paths:
+        for name, docstring in documented_in(path):
             assert docstring, f"{name} has no docstring"
             assert docstring.splitlines()[0].strip(), f"{name}: its first line says nothing"
+
+
+def test_the_site_turns_links_into_its_own() -> None:
+    hooks = script("site_hooks")
+    readme = "[a](docs/format.md#lines), [b](wikitext_builder), ![c](docs/notes/c.svg), [d](#e)"
+    assert hooks.for_site(readme, "README.md") == ("[a](format.md#lines), b, ![c](notes/c.svg), [d](#e)")
+    page = "[a](../README.md) [b](../tests/test_docs.py) [c](https://c.org)\n```text\n[d](../e)\n```\n"
+    assert hooks.for_site(page, "docs/format.md") == (
+        "[a](index.md) b [c](https://c.org)\n```text\n[d](../e)\n```\n"
+    )
+    assert hooks.for_site(r"| `a \| b` | a \| b |", "docs/cli.md") == r"| `a | b` | a \| b |"
+
+
+def test_the_site_shows_examples_in_docstrings_as_code() -> None:
+    pytest.importorskip("griffe", reason="needs the docs extra")
+    shown = script("doctest_blocks").fenced("Adds.\n\n>>> 1 + 1\n2\n\nMore.")
+    assert shown == "Adds.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+
+
+def test_every_name_of_a_front_door_has_an_entry() -> None:
+    hooks = script("site_hooks")
+    pages = hooks.api_pages()
+    for package in hooks.PACKAGES:
+        names = getattr(importlib.import_module(package), "__all__", ())
+        entries = set(re.findall(r"^::: ([\w.]+)$", pages[f"api/{package}.md"], flags=re.MULTILINE))
+        assert entries == {package, *(f"{package}.{name}" for name in names if not name.startswith("__"))}
+    entries = {name for page in pages.values() for name in re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)}
+    for package, folder in hooks.PACKAGES.items():
+        for path in modules(folder):
+            name = ".".join((package, *path.relative_to(folder).with_suffix("").parts))
+            assert path.stem.startswith("__main") or name.removesuffix(".__init__") in entries

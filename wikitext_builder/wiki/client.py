@@ -58,7 +58,10 @@ class Wikipedia:
         maxlag: Do not answer when the databases lag by more seconds than this; None leaves it out.
         parallel: How many requests run at once, 1 to 3.
         patience: How long it is waited for.
-        sleep, clock, now, randomness: Waiting, and what it is measured with; the last spreads the waits.
+        sleep: Waits for a number of seconds.
+        clock: What waits are measured with.
+        now: The time of day, for a `Retry-After` that names a date.
+        randomness: Spreads the waits.
     """
 
     def __init__(
