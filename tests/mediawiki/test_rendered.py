@@ -6,7 +6,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.html import fetch_rendered, render_page
-from wikitext_builder.fidelity.measure import measure, sources_of_store
+from wikitext_builder.fidelity.measure import measure_pages, read_store_pages
 
 
 def test_html_is_kept_by_revision_and_not_asked_for_again(wiki: Wiki, tmp_path):
@@ -18,7 +18,7 @@ def test_html_is_kept_by_revision_and_not_asked_for_again(wiki: Wiki, tmp_path):
             rest = fetch_rendered(store, wikipedia)
             again = fetch_rendered(store, wikipedia)
         assert (first.fetched, rest.fetched, rest.present, again.fetched, again.requests) == (1, 2, 1, 0, 0)
-        found = measure(sources_of_store(store, "en"))
+        found = measure_pages(read_store_pages(store, "en"))
         assert [one.title for one in found.rendered] == [one.title for one in store.revisions("en")]
 
 
@@ -41,7 +41,7 @@ def test_both_ways_give_the_same_lines_without_templates_that_are_missing(wiki: 
     with ask(wiki.api) as wikipedia:
         rendering = render_page(wikipedia, page)
     assert "nowhere" not in rendering.page.wikitext
-    theirs = extract_rendered(rendering.html, title="X", page_id=1, revision_id=1, timestamp="")
+    theirs = extract_rendered(rendering.html, rendering.page)
     ours = extract(rendering.page, expansions={"{{wrapped|d|e}}": "d, e"})
     assert theirs.lines == ours.lines
     assert theirs.lines[3:-1] == ("A is c, d, e.", "", "== G ==", "", "h", "i", "j", "k")

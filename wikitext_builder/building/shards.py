@@ -80,15 +80,7 @@ def _article(one: StoredPage, task: ShardTask) -> Article:
     page = one.page
     if one.html is None:
         return extract(page, language=task.language, sections=task.sections, expansions=one.expansions)
-    return extract_rendered(
-        one.html,
-        title=page.title,
-        page_id=page.page_id,
-        revision_id=page.revision_id,
-        timestamp=page.timestamp,
-        language=task.language,
-        sections=task.sections,
-    )
+    return extract_rendered(one.html, page, language=task.language, sections=task.sections)
 
 
 def _checked(article: Article) -> Article:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lxml import etree
 
-from wikitext_builder.article import Article
+from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block
 from wikitext_builder.extraction.listing import listed
@@ -69,37 +69,38 @@ ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
 
 def extract_rendered(
-    page_html: str,
-    *,
-    title: str,
-    page_id: int,
-    revision_id: int,
-    timestamp: str,
-    language: str = "en",
-    sections: str = "official",
+    page_html: str, page: Page, *, language: str = "en", sections: str = "official"
 ) -> Article:
-    """The article that a reader of a rendered page sees, headings and paragraphs one a line.
+    """The article that a reader of a rendered page sees: headings and paragraphs, one per line.
 
-    Its lines are those that `extract` has for the page's wikitext, where all of its templates are known.
+    If all templates of the page are known, its lines are those that `extract` gives for the page's wikitext.
+
+    Args:
+        page_html: What MediaWiki rendered for the page.
+        page: The page; its wikitext is not read.
+        language: Code of the Wikipedia.
+        sections: Which sections to remove, see `extract`.
 
     Raises:
-        RejectedError: the HTML cannot be used; the reason is `too-large` or `too-deep`.
-        BuilderError: the language or the kind of sections is not known.
+        RejectedError: The HTML cannot be used; the reason is `too-large` or `too-deep`.
+        BuilderError: The language or the kind of sections is unknown.
 
-    >>> found = extract_rendered(
-    ...     "<p><b>Tokyo</b> is 10&#160;km away.<sup class='reference'>[1]</sup></p>",
-    ...     title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15Z",
-    ... )
-    >>> found.lines
+    >>> page = Page(title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15Z", wikitext="")
+    >>> html = "<p><b>Tokyo</b> is 10&#160;km away.<sup class='reference'>[1]</sup></p>"
+    >>> extract_rendered(html, page).lines
     ('', '= Tokyo =', '', 'Tokyo is 10 km away.', '')
     """
     names = language_of(language)
     if sections not in SECTION_MODES:
         raise BuilderError(f"sections={sections!r} is not known; use one of {', '.join(SECTION_MODES)}")
     kept = select(rendered_blocks(page_html), removed=names.removed_sections, mode=sections)
-    lines, _ = layout(title, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
+    lines, _ = layout(page.title, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
     return Article(
-        title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, lines=tuple(lines)
+        title=page.title,
+        page_id=page.page_id,
+        revision_id=page.revision_id,
+        timestamp=page.timestamp,
+        lines=tuple(lines),
     )
 
 

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.page import extract, language_of
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.html import Rendering, render_page
-from wikitext_builder.fidelity.compare import Comparison, Summary, compare, summary_of
+from wikitext_builder.fidelity.compare import ArticleComparison, Summary, compare, summarize, worst
+from wikitext_builder.fidelity.page import side_by_side
 from wikitext_builder.fidelity.residue import Residue, ResidueCount
-from wikitext_builder.fidelity.templates import template_counts
+from wikitext_builder.fidelity.templates import (
+    RenderedCall,
+    TemplateShare,
+    compare_calls,
+    count_templates,
+    read_calls,
+)
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Store
@@ -24,7 +34,7 @@ from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 
 DUMPS = (".xml", ".bz2", ".gz", ".zst")
-WIKITEXT = (".wiki", ".wikitext")  # one page a file; its name up to the first dot is the title
+WIKITEXT = (".wiki", ".wikitext")  # one page per file; the file's name up to the first dot is the title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,41 +46,130 @@ class Fidelity:
     rejected: Mapping[str, int]  # pages by reason, of the wiki or of extraction
     left_out: Mapping[str, int]  # template calls without a text, by name
     residue: tuple[Residue, ...]
-    rendered: tuple[Comparison, ...]
-    official: tuple[Comparison, ...]
-    templates: Counter[str]
+    rendered: tuple[ArticleComparison, ...]
+    official: tuple[ArticleComparison, ...]
+    templates: Counter[str]  # calls in the pages, by name
+    calls: tuple[TemplateShare, ...] = ()  # of the file of calls, if there is one
+
+    def comparisons(self) -> dict[str, tuple[ArticleComparison, ...]]:
+        """The comparisons that were made, by the name of the reference lines."""
+        both = {"rendered": self.rendered, "official": self.official}
+        return {name: found for name, found in both.items() if found}
 
     def summaries(self) -> dict[str, Summary]:
         """The figures of each comparison that was made."""
-        both = {"rendered": self.rendered, "official": self.official}
-        return {name: summary_of(found) for name, found in both.items() if found}
+        return {name: summarize(found) for name, found in self.comparisons().items()}
+
+    def record(self, worst_count: int = 10) -> dict[str, Any]:
+        """The report as JSON takes it, with this many of the worst differences per comparison."""
+        return {
+            "pages": self.pages,
+            "tokens": self.tokens,
+            "rejected": self.rejected,
+            "left_out": self.left_out,
+            "residue": [asdict(one) for one in self.residue],
+            "comparisons": {
+                name: {
+                    "summary": asdict(summarize(found)),
+                    "articles": [one.figures() for one in found],
+                    "worst": [{"title": title} | asdict(part) for title, part in worst(found, worst_count)],
+                }
+                for name, found in self.comparisons().items()
+            },
+            "templates": [asdict(one) for one in self.calls],
+        }
 
 
 def measure(
-    sources: Iterable[StoredPage],
+    pages: str | Path | Iterable[str | Path] = (),
+    *,
+    store: str | Path | None = None,
+    api: str = "",
+    contact: str = "",
+    official: str | Path | None = None,
+    calls: str | Path | None = None,
+    language: str = "en",
+    sections: str = "official",
+    limit: int | None = None,
+    title: str = "",
+    page: str | Path | None = None,
+    progress: Progress = no_progress,
+) -> Fidelity:
+    """Extract pages and compare their lines with rendered and official ones.
+
+    Args:
+        pages: MediaWiki XML exports, files of wikitext (`Title.wiki`), or folders of them.
+        store: Store of fetched pages; those with HTML are compared with its lines.
+        api: Address of the `api.php` of a wiki, which renders the pages that have no HTML.
+        contact: Your address, for the wiki.
+        official: WikiText file; its articles are compared with the pages of the same title.
+        calls: JSON lines with `wikitext`, `text` and `page`: template calls and what Wikipedia rendered.
+        language: Code of the Wikipedia.
+        sections: Which sections to remove, see `extract`.
+        limit: The largest number of pages.
+        title: Only measure the page of this title.
+        page: HTML file to write with wikitext, our lines and the reference lines; needs `title`.
+        progress: Called after each page.
+
+    Raises:
+        BuilderError: The arguments name nothing to measure, or a file cannot be read.
+    """
+    if page is not None and not title:
+        raise BuilderError("`page` shows one article; name it with `title`")
+    files = [pages] if isinstance(pages, str | Path) else list(pages)
+    if not (files or store or calls):
+        raise BuilderError("nothing to measure; name files of `pages`, a `store` or a file of `calls`")
+    shown: list[StoredPage] = []
+    with ExitStack() as stack:
+        wiki = Wikipedia(api, language=language_of(language), contact=contact) if api else None
+        render = renderer(stack.enter_context(wiki) if wiki else None)
+        opened = stack.enter_context(Store.open(Path(store))) if store else None
+        stored = read_store_pages(opened, language) if opened else iter(())
+        given = chain(read_page_files(map(Path, files)), stored)
+        chosen = islice((one for one in given if not title or one.page.title == title), limit)
+        found = measure_pages(
+            _noted(chosen, shown) if page is not None else chosen,
+            language=language,
+            sections=sections,
+            render=render,
+            official=read_official_articles(Path(official)) if official else None,
+            calls=read_calls(Path(calls)) if calls else (),
+            progress=progress,
+        )
+    if title and not found.pages:
+        raise BuilderError(f"no page has the title {title!r}; expected a title as Wikipedia writes it")
+    if page is not None:
+        _write_page(Path(page), found, shown[0].page.wikitext)
+    return found
+
+
+def measure_pages(
+    pages: Iterable[StoredPage],
     *,
     language: str = "en",
     sections: str = "official",
     render: Callable[[Page], Rendering] | None = None,
     official: Mapping[str, tuple[str, ...]] | None = None,
+    calls: Iterable[RenderedCall] = (),
     progress: Progress = no_progress,
 ) -> Fidelity:
     """Extract pages and compare their lines.
 
     Args:
-        sources: The pages; those with HTML are compared with its lines.
+        pages: Those with HTML are compared with its lines.
         language: Code of the Wikipedia.
-        sections: Which sections go, see `extract`.
-        render: Asks a wiki for the HTML of a page that has none here; None asks nobody.
-        official: Lines of official articles by tokenized title, see `official_articles`.
+        sections: Which sections to remove, see `extract`.
+        render: Renders a page that has no HTML; None leaves it without.
+        official: Lines of official articles by tokenized title, see `read_official_articles`.
+        calls: Template calls with what Wikipedia rendered for them.
         progress: Called after each page.
     """
     residue, templates = ResidueCount(), Counter[str]()
     rejected, left_out = Counter[str](), Counter[str]()
-    rendered, theirs = list[Comparison](), list[Comparison]()
-    pages = 0
-    for pages, one in enumerate(sources, start=1):
-        templates += template_counts([one.page])
+    rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
+    count = 0
+    for count, one in enumerate(pages, start=1):
+        templates += count_templates([one.page])
         try:
             plain = _extract(one, language, sections)
             tokenized = tokenize_article(plain, language=language)
@@ -78,14 +177,14 @@ def measure(
             left_out.update(call.strip("{} \n").partition("|")[0].strip() for call in plain.left_out)
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
-            if one.html is not None or render:
-                rendered.append(against_rendering(one, render, language, sections))
+            if rendering := _rendering(one, render):
+                rendered.append(_compare_with_rendering(rendering, one.expansions, language, sections))
         except RejectedError as error:
             rejected[error.reason] += 1
-        progress("measuring", pages, None, f"{rejected.total()} rejected" if rejected else "")
-    progress("measuring", pages, pages)
+        progress("measuring", count, None, f"{rejected.total()} rejected" if rejected else "")
+    progress("measuring", count, count)
     return Fidelity(
-        pages=pages,
+        pages=count,
         tokens=residue.tokens,
         rejected=dict(sorted(rejected.items())),
         left_out=dict(left_out.most_common()),
@@ -93,30 +192,23 @@ def measure(
         rendered=tuple(rendered),
         official=tuple(theirs),
         templates=templates,
+        calls=tuple(compare_calls(calls, language=language, weights=templates if count else None)),
     )
 
 
-def against_rendering(
-    one: StoredPage, render: Callable[[Page], Rendering] | None, language: str, sections: str
-) -> Comparison:
-    """The comparison of a page's two ways to lines; a wiki is asked where the HTML is not here."""
-    page, html = one.page, one.html
-    if html is None:
-        if render is None:
-            raise RejectedError("not-rendered", f"{page.title!r} has no HTML; ask a wiki for it by --api")
-        rendering = render(page)
-        page, html = rendering.page, rendering.html
-    plain = _extract(StoredPage(page=page, expansions=one.expansions), language, sections)
-    theirs = extract_rendered(
-        html,
-        title=page.title,
-        page_id=page.page_id,
-        revision_id=page.revision_id,
-        timestamp=page.timestamp,
-        language=language,
-        sections=sections,
-    )
-    lines = tokenize_article(plain, language=language).lines
+def _rendering(one: StoredPage, render: Callable[[Page], Rendering] | None) -> Rendering | None:
+    if one.html is not None:
+        return Rendering(page=one.page, html=one.html)
+    return render(one.page) if render else None
+
+
+def _compare_with_rendering(
+    rendering: Rendering, expansions: Mapping[str, str], language: str, sections: str
+) -> ArticleComparison:
+    page = rendering.page
+    ours = _extract(StoredPage(page=page, expansions=expansions), language, sections)
+    theirs = extract_rendered(rendering.html, page, language=language, sections=sections)
+    lines = tokenize_article(ours, language=language).lines
     return compare(page.title, lines, tokenize_article(theirs, language=language).lines)
 
 
@@ -125,21 +217,37 @@ def _extract(one: StoredPage, language: str, sections: str) -> Article:
 
 
 def renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:
-    """What asks a wiki for a page's HTML; None where there is no wiki."""
+    """The function that renders a page on a wiki; None without a wiki."""
     return None if wikipedia is None else lambda page: render_page(wikipedia, page)
+
+
+def _noted(pages: Iterable[StoredPage], kept: list[StoredPage]) -> Iterator[StoredPage]:
+    for one in pages:
+        kept.append(one)
+        yield one
+
+
+def _write_page(path: Path, found: Fidelity, wikitext: str) -> None:
+    for name, comparisons in found.comparisons().items():
+        text = side_by_side(wikitext, comparisons[0], theirs=name)
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    raise BuilderError(
+        f"{path}: nothing to compare with; name an `api`, an `official` file or a `store` with rendered pages"
+    )
 
 
 # --- where pages come from
 
 
-def sources_of_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
-    """The pages of XML exports and of files of wikitext, of folders too, in the order of names.
+def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
+    """The pages of XML exports and of files of wikitext; the files of a folder in the order of their names.
 
     Raises:
-        BuilderError: A file is none of these.
+        BuilderError: A file is neither.
     """
     for path in paths:
-        files = sorted(one for one in path.iterdir() if _is_pages(one)) if path.is_dir() else [path]
+        files = sorted(one for one in path.iterdir() if _has_pages(one)) if path.is_dir() else [path]
         for file in files:
             if file.suffix in WIKITEXT:
                 yield StoredPage(page=_page_of_file(file))
@@ -152,7 +260,7 @@ def sources_of_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
                 raise BuilderError(f"{file}: expected a file of pages: {expected}")
 
 
-def _is_pages(path: Path) -> bool:
+def _has_pages(path: Path) -> bool:
     return path.suffix in WIKITEXT or ".xml" in path.suffixes
 
 
@@ -165,12 +273,12 @@ def _page_of_file(path: Path) -> Page:
     return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
 
 
-def sources_of_store(store: Store, language: str) -> Iterator[StoredPage]:
-    """The newest revision of each page of a store, with its expansions and its HTML where it has them."""
+def read_store_pages(store: Store, language: str) -> Iterator[StoredPage]:
+    """The newest revision of each page of a store, with its expansions and its HTML if the store has them."""
     numbers = [one.revision_id for one in store.revisions(language)]
     yield from stored_pages(store, language, numbers, html=True)
 
 
-def official_articles(path: Path) -> dict[str, tuple[str, ...]]:
+def read_official_articles(path: Path) -> dict[str, tuple[str, ...]]:
     """The articles of a WikiText file by their title line, `= Title =`."""
     return {lines[1]: lines for lines in read_articles(path)}

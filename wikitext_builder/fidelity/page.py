@@ -1,4 +1,4 @@
-"""A page of HTML for people: an article's wikitext, our lines and the rendered ones, differences marked."""
+"""side_by_side: an HTML page with an article's wikitext, our lines and the reference, differences marked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 from difflib import SequenceMatcher
 
 from wikitext_builder.dataset.vocabulary import UNK
-from wikitext_builder.fidelity.compare import MAX_PRODUCT, Comparison, Part
+from wikitext_builder.fidelity.compare import MAX_PRODUCT, Alignment, ArticleComparison
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --lost: #cfe8d4; --made: #f6cfcf; }
@@ -33,22 +33,22 @@ del { background: var(--made); text-decoration: none; outline: 1px solid #c336; 
 ins { background: var(--lost); text-decoration: none; outline: 1px solid #2a62; }
 nav { display: inline; } nav a { margin-right: .4rem; }
 """
-MAX_LINKS = 200  # to differences, at the head of the page
+MAX_LINKS = 200  # to differences, at the top of the page
 
 
-def side_by_side(wikitext: str, comparison: Comparison, *, theirs: str = "rendered") -> str:
-    """The page as HTML. It loads nothing, and its policy lets it load nothing.
+def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = "rendered") -> str:
+    """The page as HTML. It loads nothing, and its content security policy forbids it to load anything.
 
     Args:
-        wikitext: What our lines were made of.
-        comparison: Of our lines with others.
-        theirs: Where the others come from, in a word.
+        wikitext: The source of our lines.
+        comparison: Our lines compared with the reference lines.
+        theirs: A word for the reference: `rendered` or `official`.
     """
     score = comparison.score
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = html.escape(comparison.title)
-    differing = [index for index, part in enumerate(comparison.parts) if part.wrong]
+    differing = [index for index, part in enumerate(comparison.alignments) if part.wrong]
     links = "".join(
         f'<a href="#d{index}">{number}</a> ' for number, index in enumerate(differing[:MAX_LINKS], start=1)
     )
@@ -84,9 +84,9 @@ precision {score.precision:.4f}, recall {score.recall:.4f}, F1 {score.f1:.4f}.
 """
 
 
-def _rows(comparison: Comparison) -> Iterator[str]:
-    known = {token for part in comparison.parts for line in part.theirs for token in line.split()}
-    for index, part in enumerate(comparison.parts):
+def _rows(comparison: ArticleComparison) -> Iterator[str]:
+    known = {token for part in comparison.alignments for line in part.theirs for token in line.split()}
+    for index, part in enumerate(comparison.alignments):
         if part.wrong:
             left, right = _marked(part, known)
             yield f'<tr class="differs" id="d{index}"><td>{left}</td><td>{right}</td></tr>'
@@ -95,8 +95,8 @@ def _rows(comparison: Comparison) -> Iterator[str]:
                 yield f"<tr><td>{html.escape(ours)}</td><td>{html.escape(theirs)}</td></tr>"
 
 
-def _marked(part: Part, known: Set[str]) -> tuple[str, str]:
-    """Both sides of a part as HTML, what only one has being marked; `<unk>` is any token not known."""
+def _marked(part: Alignment, known: Set[str]) -> tuple[str, str]:
+    """Both sides as HTML, with the tokens marked that only one has; `<unk>` matches any unknown token."""
     left, right = _tokens(part.ours), _tokens(part.theirs)
     keys = [one if one in known or one == "\n" else UNK for one in left] if UNK in known else left
     matcher = SequenceMatcher(None, keys, right, autojunk=len(left) * len(right) > MAX_PRODUCT)

@@ -1,4 +1,4 @@
-"""Residue: markup and holes left in lines, counted by pattern, with the articles where they stand."""
+"""Residue: markup and holes left in lines, counted by pattern, with the articles that have them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from wikitext_builder.article import Article
 from wikitext_builder.extraction.tags import BLOCKS, INLINE
 
-# What dropped templates and forgotten markup leave in lines, before tokenization.
+# What removed templates and unread markup leave in lines, before tokenization.
 RESIDUE = {
     "( )": re.compile(r"\( ?\)"),
     "( ,": re.compile(r"\( ?,"),
@@ -32,20 +32,23 @@ RESIDUE = {
 }
 
 
+EXAMPLES = 5  # lines kept per pattern
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residue:
-    """What one pattern finds in many articles."""
+    """The matches of one pattern in many articles."""
 
     pattern: str
     count: int
     per_million: float  # tokens
-    titles: tuple[str, ...]  # of the articles where it stands, in the order in which they came
-    lines: tuple[str, ...]  # some of them
+    titles: tuple[str, ...]  # of the articles that have it, in the order of the input
+    lines: tuple[str, ...]  # examples
 
 
 @dataclass(slots=True)
 class ResidueCount:
-    """Counts over articles that come one by one.
+    """Counts residue over articles, one at a time.
 
     >>> lines = ("It ( ) is ''b.",)
     >>> article = Article(title="A", page_id=1, revision_id=1, timestamp="", lines=lines)
@@ -55,7 +58,6 @@ class ResidueCount:
     [('( )', 1), ("''", 1)]
     """
 
-    examples: int = 5  # lines kept of each pattern
     tokens: int = 0
     _counts: Counter[str] = field(default_factory=Counter)
     _titles: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -65,14 +67,14 @@ class ResidueCount:
         """Count in one article, given before and after tokenization."""
         for line, tokens in zip(plain.lines, tokenized.lines, strict=True):
             self.tokens += tokens.count(" ") + 1 if tokens else 0
-            for name, found in residue_of(line):
+            for name, found in count_residue(line):
                 self._counts[name] += found
                 self._titles.setdefault(name, {})[plain.title] = None
                 lines = self._lines.setdefault(name, [])
-                lines += [line] if len(lines) < self.examples else []
+                lines += [line] if len(lines) < EXAMPLES else []
 
     def result(self) -> tuple[Residue, ...]:
-        """Every pattern with what it found, zeros included."""
+        """Every pattern with its matches, zeros included."""
         return tuple(
             Residue(
                 pattern=name,
@@ -85,10 +87,10 @@ class ResidueCount:
         )
 
 
-def residue_of(line: str) -> Iterator[tuple[str, int]]:
-    """The patterns that a line of text holds, and how often.
+def count_residue(line: str) -> Iterator[tuple[str, int]]:
+    """The patterns that match in a line of text, and how often.
 
-    >>> list(residue_of("It ( ) is ''b, ."))
+    >>> list(count_residue("It ( ) is ''b, ."))
     [('( )', 1), (', .', 1), ("''", 1)]
     """
     for name, pattern in RESIDUE.items():

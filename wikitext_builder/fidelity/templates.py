@@ -1,4 +1,4 @@
-"""Template calls with the text that Wikipedia rendered for them, and how often ours is the same."""
+"""Template calls with the text that Wikipedia rendered for them, and how often ours is equal."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from wikitext_builder.extraction.templates import template_name
 
 CALL = re.compile(r"\{\{\s*([^{}|\n#:]{1,100}?)\s*(?=[|}\n])")
 INVOKED = re.compile(r"\{\{\s*#invoke:\s*([^{}|]*?)\s*[|}]")
-PIECE = "(a piece of a page)"  # what stands for a name where one call is not all of the wikitext
+PIECE = "(a piece of a page)"  # in place of a name, if the wikitext is not one call
 BRACES = re.compile(r"\{\{|\}\}")
-OF_THE_TITLE = "Coordinates:"  # such coordinates stand beside the title, and in no line
+OF_THE_TITLE = "Coordinates:"  # begins coordinates beside the title, which are in no line
 INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\u00ad]")
-# What stands in rendered text for editors, listeners and references, and in no line of ours.
+# Rendered text for editors, listeners and references, which is in no line of ours.
 FOR_EDITORS = re.compile(r"\[update\]|\(listen\)|\[[\w ]+ needed\]|\[\d{1,3}\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class RenderedCall:
     """A template call and what Wikipedia rendered for it."""
 
     wikitext: str
@@ -39,30 +39,28 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class TemplateShare:
-    """How many calls of one template give the text that is expected."""
+    """How many calls of one template give the expected text."""
 
     name: str
-    kind: str  # text (a macro), removed (nothing is expected of it) or unknown
+    kind: str  # text (a macro), removed (no text is expected) or unknown
     calls: int = 0
     equal: int = 0
-    weight: int = (
-        0  # how often the template stands in the pages; the number of calls where no pages are given
-    )
+    weight: int = 0  # calls of the template in the pages; without pages, the number of calls in the file
     differences: list[tuple[str, str, str]] = field(default_factory=list)  # wikitext, ours, theirs
 
 
-def read_calls(path: Path) -> Iterator[Call]:
-    """The calls of a file of JSON lines, which may be compressed with bzip2.
+def read_calls(path: Path) -> Iterator[RenderedCall]:
+    """The calls of a file of JSON lines, plain or compressed with bzip2.
 
     Raises:
-        BuilderError: The file cannot be read, or a line is no JSON with `wikitext` and `text`.
+        BuilderError: The file cannot be read, or a line is not JSON with `wikitext` and `text`.
     """
     try:
         data = path.read_bytes()
         lines = (bz2.decompress(data) if path.suffix == ".bz2" else data).decode().splitlines()
         for record in map(json.loads, lines):
             text, wikitext = str(record["text"]), str(record["wikitext"])
-            yield Call(wikitext=wikitext, text=text, page=str(record.get("page", "")))
+            yield RenderedCall(wikitext=wikitext, text=text, page=str(record.get("page", "")))
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise BuilderError(
             f"{path}: {type(error).__name__}: {error}; expected JSON lines with wikitext, text and page,"
@@ -70,31 +68,31 @@ def read_calls(path: Path) -> Iterator[Call]:
         ) from error
 
 
-def template_counts(pages: Iterable[Page]) -> Counter[str]:
-    """How often each template is called in pages.
+def count_templates(pages: Iterable[Page]) -> Counter[str]:
+    """The number of calls of each template in pages.
 
     >>> text = "{{convert|1|m}} {{Convert |2|m}}"
     >>> page = Page(title="A", page_id=1, revision_id=1, timestamp="", wikitext=text)
-    >>> template_counts([page])
+    >>> count_templates([page])
     Counter({'Convert': 2})
     """
     return Counter(template_name(name) for page in pages for name in CALL.findall(page.wikitext))
 
 
-def shares(
-    calls: Iterable[Call], *, language: str = "en", weights: Counter[str] | None = None
+def compare_calls(
+    calls: Iterable[RenderedCall], *, language: str = "en", weights: Counter[str] | None = None
 ) -> list[TemplateShare]:
     """How many calls give what Wikipedia rendered, by template, the most frequent first.
 
-    White space is folded. Of boxes, navigation and citations nothing is expected, whatever was rendered.
+    White space is collapsed. Boxes, navigation and citations are expected to give no text.
     """
     found: dict[str, TemplateShare] = {}
     for call in calls:
         name = _name(call.wikitext.strip())
         share = found.setdefault(name, TemplateShare(name=name, kind=_kind(name)))
-        ours = text_of(call, language)
+        ours = _text_of(call, language)
         gone = share.kind == "removed" or call.text.startswith(OF_THE_TITLE)
-        expected = "" if gone else folded(call.text)
+        expected = "" if gone else collapse(call.text)
         share.calls += 1
         share.equal += ours == expected
         if ours != expected:
@@ -104,8 +102,8 @@ def shares(
     return sorted(found.values(), key=lambda one: (-one.weight, one.name))
 
 
-def text_of(call: Call, language: str = "en") -> str:
-    """What our macros make of a call, in one line."""
+def _text_of(call: RenderedCall, language: str) -> str:
+    """The text of a call by our macros, on one line."""
     page = Page(
         title=call.page or "A",
         page_id=1,
@@ -113,13 +111,13 @@ def text_of(call: Call, language: str = "en") -> str:
         timestamp="2022-01-01T00:00:00Z",
         wikitext=call.wikitext,
     )
-    return folded(" ".join(line for line in extract(page, language=language).lines[3:] if line))
+    return collapse(" ".join(line for line in extract(page, language=language).lines[3:] if line))
 
 
-def folded(text: str) -> str:
-    """Text in single spaces, without invisible characters and marks for editors.
+def collapse(text: str) -> str:
+    """The text with single spaces, without invisible characters and marks for editors.
 
-    >>> folded("10\u00a0km\u200b [update]")
+    >>> collapse("10\u00a0km\u200b [update]")
     '10 km'
     """
     visible = FOR_EDITORS.sub("", INVISIBLE.sub("", unicodedata.normalize("NFC", text)))
@@ -136,7 +134,7 @@ def _name(wikitext: str) -> str:
 
 
 def _is_one_call(wikitext: str) -> bool:
-    """Whether the braces that open the text are closed at its end, and not before."""
+    """True if the braces that open the text are closed at its end, and not before."""
     depth = 0
     for braces in BRACES.finditer(wikitext):
         depth += 1 if braces[0] == "{{" else -1
@@ -153,7 +151,7 @@ def _kind(name: str) -> str:
 
 
 def weighted_share(found: Iterable[TemplateShare]) -> float:
-    """Share of equal calls, each template counting as often as its weight says."""
+    """The share of equal calls, with each template weighted by its `weight`."""
     found = [one for one in found if one.weight]
     total = sum(one.weight for one in found)
     return sum(one.weight * one.equal / one.calls for one in found) / total if total else 1.0

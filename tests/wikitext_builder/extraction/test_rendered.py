@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import has_only_visible_characters
-from wikitext_builder.article import heading_level
+from wikitext_builder.article import Page, heading_level
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction import rendered
 from wikitext_builder.extraction.rendered import MAX_HTML_BYTES, extract_rendered, rendered_blocks
@@ -18,13 +18,12 @@ REFERENCE = '<sup class="reference"><a href="#cite_note-1">[1]</a></sup>'
 
 MATH = '<span class="mwe-math-element"><math><mi>E</mi></math><img/></span>'
 DISPLAYED_MATH = '<div class="mwe-math-element"><div><math><mi>E</mi></math></div><img/></div>'
+TOKYO = Page(title="Tokyo", page_id=1, revision_id=2, timestamp="2016-04-16T17:15:34Z", wikitext="")
 TAGS = ("<p>", "</p>", "<ul>", "<li>", "</li>", "<h2>", "</h2>", "<i>", "</i>", "<div>", "</div>")
 
 
 def article(page_html, **options):
-    return extract_rendered(
-        page_html, title="Tokyo", page_id=1, revision_id=2, timestamp="2016-04-16T17:15:34Z", **options
-    )
+    return extract_rendered(page_html, TOKYO, **options)
 
 
 def body(page_html, **options):

@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 
 from tests.wikitext_builder.extraction.pages import cases, real_articles
-from wikitext_builder.fidelity.residue import RESIDUE, residue_of
+from wikitext_builder.fidelity.residue import RESIDUE, count_residue
 
 
 def found(month: str) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for article in real_articles(month):
         for line in article.lines:
-            counts.update({(pattern, article.title): count for pattern, count in residue_of(line)})
+            counts.update({(pattern, article.title): count for pattern, count in count_residue(line)})
     return counts
 
 

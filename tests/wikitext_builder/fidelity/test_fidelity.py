@@ -22,11 +22,11 @@ from wikitext_builder.cli import cli
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.html import without_templates
-from wikitext_builder.fidelity.compare import Score, compare, summary_of, token_score, worst
-from wikitext_builder.fidelity.measure import measure, sources_of_files, sources_of_store
+from wikitext_builder.fidelity.compare import TokenScore, compare, score_tokens, summarize, worst
+from wikitext_builder.fidelity.measure import measure_pages, read_page_files, read_store_pages
 from wikitext_builder.fidelity.page import side_by_side
 from wikitext_builder.fidelity.residue import RESIDUE, ResidueCount
-from wikitext_builder.fidelity.templates import Call, read_calls, shares, weighted_share
+from wikitext_builder.fidelity.templates import RenderedCall, compare_calls, read_calls, weighted_share
 from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
@@ -46,26 +46,26 @@ def page(wikitext, title="Tokyo", number=1):
 def test_equal_lines_have_all_in_common():
     lines = ("", "= Tokyo =", "", "It is big .", "")
     found = compare("Tokyo", lines, lines)
-    assert found.score == Score(matched=7, ours=7, theirs=7)
+    assert found.score == TokenScore(matched=7, ours=7, theirs=7)
     assert worst([found], 5) == []
 
 
 def test_what_is_lost_and_what_is_made_up():
     found = compare("Tokyo", ["It is long .", "More ."], ["It is 10 km long .", "More ."])
-    assert found.score == Score(matched=6, ours=6, theirs=8)
+    assert found.score == TokenScore(matched=6, ours=6, theirs=8)
     assert (found.score.precision, found.score.recall) == (1, 0.75)
     assert [(title, part.wrong) for title, part in worst([found], 5)] == [("Tokyo", 2)]
 
 
 def test_a_line_that_is_cut_in_two_costs_nothing():
     found = compare("Tokyo", ["a b c d e f g h"], ["a b c d", "e f g h"])
-    assert (found.score.f1, len(found.parts), worst([found], 5)) == (1, 1, [])
+    assert (found.score.f1, len(found.alignments), worst([found], 5)) == (1, 1, [])
 
 
 def test_alike_lines_stand_beside_each_other():
     ours = ["one two three four five .", "six seven eight nine ten ."]
     theirs = ["quite another line here", "one two three four 5 .", "six seven eight nine 10 ."]
-    parts = compare("Tokyo", ours, theirs).parts
+    parts = compare("Tokyo", ours, theirs).alignments
     pairs = zip(ours, theirs[1:], strict=True)
     beside = [((), ("quite another line here",)), *(((left,), (right,)) for left, right in pairs)]
     assert [(part.ours, part.theirs) for part in parts] == beside
@@ -78,7 +78,7 @@ def test_unknown_words_match_any_but_those_that_are_known():
 
 
 def test_an_empty_article_has_nothing_in_common_with_another():
-    assert compare("A", [], ["a b"]).score == Score(matched=0, ours=0, theirs=2)
+    assert compare("A", [], ["a b"]).score == TokenScore(matched=0, ours=0, theirs=2)
     assert compare("A", [], []).score.f1 == 1
 
 
@@ -89,8 +89,8 @@ def test_scores_are_bounded_symmetric_counts(ours, theirs):
     assert (found.score.ours, found.score.theirs) == (tokens[0].total(), tokens[1].total())
     assert 0 <= found.score.matched <= (tokens[0] & tokens[1]).total()
     assert 0 <= found.score.f1 <= 1
-    assert [line for part in found.parts for line in part.ours] == ours
-    assert [line for part in found.parts for line in part.theirs] == theirs
+    assert [line for part in found.alignments for line in part.ours] == ours
+    assert [line for part in found.alignments for line in part.theirs] == theirs
 
 
 @given(LINES)
@@ -101,14 +101,14 @@ def test_a_copy_has_everything(lines):
 def test_long_texts_are_compared_in_bounded_time():
     ours = random.Random(1).choices([f"w{number}" for number in range(500)], k=20_000)
     theirs = [*ours[:9_000], "x", *ours[9_000:]]
-    score = token_score(ours, theirs)
+    score = score_tokens(ours, theirs)
     assert score.matched >= 0.99 * len(ours)
 
 
 def test_summaries_are_over_tokens_and_over_articles():
     found = [compare("A", ["a b c d"], ["a b c d"]) for _ in range(8)]
     found += [compare("B", ["a"], ["a b c"]), compare("C", ["a b"], ["a b c d e f"])]
-    summary = summary_of(found)
+    summary = summarize(found)
     assert (summary.articles, summary.median_f1, summary.tenth_percentile_f1) == (10, 1, 0.5)
     assert summary.recall == pytest.approx((32 + 1 + 2) / (32 + 3 + 6))
 
@@ -172,16 +172,16 @@ def test_text_that_only_looks_like_residue_is_none(line):
 
 def test_calls_are_judged_by_kind():
     calls = [
-        Call(wikitext="{{convert|10|km}}", text="10\u00a0kilometres (6.2\u00a0mi)", page="A"),
-        Call(wikitext="{{convert|10|km}}", text="ten kilometres", page="A"),
-        Call(wikitext="{{cite web|title=x}}", text='"x".', page="A"),
-        Call(wikitext="{{#invoke:cite news||title=x}}", text='"x".', page="A"),
-        Call(wikitext="{{mystery|x}}", text="y", page="A"),
-        Call(wikitext="{{coord|1|N|2|E|display=title}}", text="Coordinates: 1°N 2°E", page="A"),
-        Call(wikitext="|| {{won}}", text="Won", page="A"),
-        Call(wikitext="{{refbegin}} * a {{refend}}", text="a", page="A"),
+        RenderedCall(wikitext="{{convert|10|km}}", text="10\u00a0kilometres (6.2\u00a0mi)", page="A"),
+        RenderedCall(wikitext="{{convert|10|km}}", text="ten kilometres", page="A"),
+        RenderedCall(wikitext="{{cite web|title=x}}", text='"x".', page="A"),
+        RenderedCall(wikitext="{{#invoke:cite news||title=x}}", text='"x".', page="A"),
+        RenderedCall(wikitext="{{mystery|x}}", text="y", page="A"),
+        RenderedCall(wikitext="{{coord|1|N|2|E|display=title}}", text="Coordinates: 1°N 2°E", page="A"),
+        RenderedCall(wikitext="|| {{won}}", text="Won", page="A"),
+        RenderedCall(wikitext="{{refbegin}} * a {{refend}}", text="a", page="A"),
     ]
-    found = {one.name: (one.kind, one.calls, one.equal) for one in shares(calls)}
+    found = {one.name: (one.kind, one.calls, one.equal) for one in compare_calls(calls)}
     assert found["Convert"] == ("text", 2, 1)
     assert found["Cite web"] == found["#invoke:cite news"] == ("removed", 1, 1)
     assert found["Mystery"] == ("unknown", 1, 0)
@@ -191,10 +191,10 @@ def test_calls_are_judged_by_kind():
 
 def test_frequency_weighs():
     calls = [
-        Call(wikitext="{{convert|10|km}}", text="wrong", page="A"),
-        Call(wikitext="{{nowrap|a}}", text="a", page="A"),
+        RenderedCall(wikitext="{{convert|10|km}}", text="wrong", page="A"),
+        RenderedCall(wikitext="{{nowrap|a}}", text="a", page="A"),
     ]
-    found = shares(calls, weights=Counter({"Convert": 1, "Nowrap": 3}))
+    found = compare_calls(calls, weights=Counter({"Convert": 1, "Nowrap": 3}))
     assert [one.name for one in found] == ["Nowrap", "Convert"]
     assert weighted_share(found) == 0.75
 
@@ -207,7 +207,7 @@ def test_a_file_of_calls_that_is_none_is_an_error(tmp_path):
 
 
 def test_real_calls_in_running_text_are_ours():
-    found = shares(read_calls(data("template_expansions.jsonl.bz2")))
+    found = compare_calls(read_calls(data("template_expansions.jsonl.bz2")))
     text = [one for one in found if one.kind == "text"]
     assert sum(one.equal for one in text) / sum(one.calls for one in text) >= 0.98
 
@@ -286,7 +286,7 @@ def test_damaged_html_is_an_error(store_path):
 
 def test_a_store_is_compared_with_the_html_that_it_has(store_path):
     with Store.open(store_path) as store:
-        found = measure(sources_of_store(store, "en"))
+        found = measure_pages(read_store_pages(store, "en"))
     (comparison,) = found.rendered
     assert (comparison.title, comparison.score.ours - comparison.score.matched) == ("A", 1)
     assert (found.pages, found.templates) == (2, Counter({"Convert": 1}))
@@ -332,10 +332,10 @@ def test_a_dataset_of_html_is_another_than_one_of_wikitext(store_path, tmp_path)
 def test_files_of_wikitext_bear_their_titles(tmp_path):
     (tmp_path / "Michael_Jordan.2018-06-06.wiki").write_text("'''He''' is.", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
-    (source,) = sources_of_files([tmp_path])
+    (source,) = read_page_files([tmp_path])
     assert (source.page.title, source.page.wikitext) == ("Michael Jordan", "'''He''' is.")
     with pytest.raises(BuilderError, match=r"notes\.txt"):
-        list(sources_of_files([tmp_path / "notes.txt"]))
+        list(read_page_files([tmp_path / "notes.txt"]))
 
 
 # --- the command
@@ -374,7 +374,7 @@ def test_official_lines_are_found_by_title(tmp_path):
     [
         ((), "nothing to measure"),
         (("--page", "x.html", "--store", "STORE"), "--title"),
-        (("--title", "C", "--store", "STORE"), "no page 'C'"),
+        (("--title", "C", "--store", "STORE"), "no page has the title 'C'"),
         (("--title", "B", "--page", "x.html", "--store", "STORE"), "nothing to compare"),
     ],
 )
