@@ -117,7 +117,7 @@ def _shown(lines: tuple[str, ...]) -> str:
 def _print_templates(templates: tuple[TemplateShare, ...], count: int) -> None:
     from wikitext_builder.fidelity.templates import weighted_share
 
-    for kind, what in (("text", "in running text"), ("removed", "removed"), ("unknown", "unknown")):
+    for kind, what in (("text", "in running text"), ("removed", "removed"), ("unknown", "without a macro")):
         some = [one for one in templates if one.kind == kind]
         if not some:
             continue
