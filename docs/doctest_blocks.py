@@ -14,8 +14,12 @@ class DoctestBlocks(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         """Changes the docstring of one object."""
-        if obj.docstring:
+        if obj.docstring and "```" not in obj.docstring.value:
             obj.docstring.value = fenced(obj.docstring.value)
+
+    def on_package(self, *, pkg: griffe.Object, **_: object) -> None:
+        """Changes the docstring of a package, for which griffe does not call `on_object`."""
+        self.on_object(obj=pkg)
 
 
 def fenced(docstring: str) -> str:

@@ -1,6 +1,6 @@
-"""Writes docs/templates.md: which templates of a set of pages yield nothing because nobody knows their text.
+"""Writes docs/notes/templates.md: the templates of a set of pages that give no text, because it is unknown.
 
-    python docs/generate_templates.py PAGES… > docs/templates.md
+    python docs/generate_templates.py PAGES… > docs/notes/templates.md
 
 PAGES are MediaWiki XML exports; the committed file was made from the 1,049 pages of April 2016, December 2016
 and June 2018 that the tests measure with.
@@ -25,15 +25,14 @@ from wikitext_builder.extraction.templates import template_name
 
 HEAD = """# Templates without text
 
-Extraction knows {macros:,} templates of the English Wikipedia and {local:,} of ten others by their names, and
-{names:,} more that are taken out on purpose, with families of such names (boxes, navigation, citations).
-The calls below stood in running text of {articles:,} pages ({words:,} words) and gave nothing: their
-text depends on tables that change (prices, populations), on another page, or on a module that was not
-rewritten. Each such call is in `Article.left_out` and in the build's `left_out.tsv`; with a wiki to ask, it
-is expanded there. A call that stands alone in its block with no argument but named ones is taken for a box
-and not counted.
+Extraction knows {macros:,} templates of the English Wikipedia and {local:,} of ten others by their names. It
+removes {names:,} more on purpose, with families of such names (boxes, navigation, citations). The calls below
+stand in running text of {articles:,} pages ({words:,} words) and give no text: it depends on tables
+that change (prices, populations), on another page, or on a module that has no macro. Each such call is in
+`Article.left_out` and in the build's `left_out.tsv`; a wiki, if there is one to ask, expands it. A call that
+stands alone in its block and has only named arguments is taken for a box and not counted.
 
-`python docs/generate_templates.py` with the pages makes this page again.
+`python docs/generate_templates.py` with the pages writes this page again.
 
 | template | calls | pages | an example |
 |---|---|---|---|

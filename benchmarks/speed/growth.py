@@ -1,6 +1,6 @@
 """Draws how a build grows with its pages, from the records of benchmarks/speed/build.py.
 
-python benchmarks/speed/growth.py benchmarks/results/build.jsonl docs/build-growth.svg
+python benchmarks/speed/growth.py benchmarks/results/build.jsonl docs/notes/build-growth.svg
 """
 
 from __future__ import annotations

@@ -28,16 +28,16 @@ SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what wa
 BEGAN: Final = "first-updates.jsonl"
 HEAD: Final = """# All rows
 
-This page is written from the records in [`benchmarks/results`](../benchmarks/results) by
-`lm-benchmarks rows benchmarks/results --out docs/rows.md`; a test fails when it is stale. Which preset is
-which row, [`rows.py`](../benchmarks/lm_benchmarks/reporting/rows.py) says.
+This page is written from the records in [`benchmarks/results`](../../benchmarks/results) by
+`lm-benchmarks rows benchmarks/results --out docs/notes/rows.md`; a test fails when it is out of date.
+[`rows.py`](../../benchmarks/lm_benchmarks/reporting/rows.py) says which preset belongs to which row.
 
-Perplexities are of words with one `<eos>` a line, valid / test, on the official files, in one pass over the
-text. *Small size* is what two processor cores train in minutes or hours: compare small sizes with each other
-after as many epochs of train, not with published numbers. *Full size* is the published size, trained as
-published, to the end. *First updates* only show that the full size can be trained: mean loss in nats a token
-of the first and of the last ten updates, parameters, updates, seconds (some on a machine that others kept
-busy). A dash: there is no such number, or we have no such size.
+Numbers are perplexities per word, valid / test, on the official files, in one pass over the text, with one
+`<eos>` per line. *Small size* is what two processor cores can train in minutes or hours: compare small sizes
+with each other after the same number of epochs, not with published numbers. *Full size* is the published
+size, trained to the end as published. *First updates* only show that the full size can be trained: the mean
+loss in nats per token of the first and of the last ten updates, parameters, updates, seconds (some on a
+machine that also did other work). A dash: there is no such number, or we have no such size.
 """
 Key = tuple[str, str]  # dataset and recipe
 

@@ -147,7 +147,7 @@ def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, e
 
 
 def test_the_page_is_made_of_the_records():
-    page = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "notes" / "rows.md").read_text(encoding="utf-8")
     assert page == rows_page(*read_records(RECORDS)), (
-        "docs/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/rows.md"
+        "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
     )
