@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import click
 import torch
 
+from ps_models.choices import PRECISIONS
 from ps_models.data.dataset import SPLITS
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CONTEXTS
@@ -28,7 +29,6 @@ from ps_models.presets import PRESETS
 from ps_models.processor import use_processor
 from ps_models.training.distributed import torchrun_processes
 from ps_models.training.loop import Pace
-from ps_models.training.optimizers import PRECISIONS
 from wikitext_builder.cli.run import Program, run
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.progress import no_progress, shown_progress

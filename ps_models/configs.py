@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_type_hints
 
 from torch import nn
@@ -12,7 +11,7 @@ from torch import nn
 from ps_models.errors import ModelError
 from ps_models.models import MODELS
 from ps_models.presets import preset_of
-from ps_models.training.optimizers import SIZE, SOME, Range, TrainingConfig, out_of_range
+from ps_models.training.config import TrainingConfig
 
 
 def make_configs(
@@ -37,9 +36,8 @@ def make_configs(
         key, equals, text = setting.partition("=")
         if not equals or key not in kinds or key == "vocab_size":
             known = ", ".join(sorted(kinds.keys() - {"vocab_size"}))
-            raise ModelError(f"--set {setting}: expected key=value with a key of {known}")
+            raise ModelError(f"{setting}: expected key=value with a key of {known}")
         fields[key] = _value(setting, text, kinds[key])
-        _check_range(setting, key, fields[key])
     own = {entry.name for entry in dataclasses.fields(config_class)}
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
@@ -77,43 +75,23 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
         raise ModelError(f"{model}: {error}; use the version that wrote the checkpoint") from error
 
 
-# What a hyperparameter of that name must be, in every model; a training's are checked by its configuration.
-RATE = (0.0, 1.0)
-RANGES: dict[str, Range] = {
-    **dict.fromkeys(("dropout", "zoneout", "zoneout_cell"), RATE),
-    **dict.fromkeys(("hidden_size", "layers", "window", "depth", "heads", "inner_size", "context"), SIZE),
-    **dict.fromkeys(("character_size", "word_length", "topics", "document_lines", "powers"), SIZE),
-    **dict.fromkeys(("embedding_size", "highways", "lda_passes", "eos"), SOME),
-    **dict.fromkeys(("init", "activation", "temporal_activation"), SOME),
-    "initial_gate": (math.nextafter(0, 1), 1.0),
+BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}
+KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is expected, and how it is read
+    bool: ("yes or no", lambda text: BOOLEANS[text.lower()]),
+    int: ("an integer", int),
+    float: ("a number", float),
+    tuple[int, ...]: (
+        "integers separated by commas",
+        lambda text: tuple(int(part) for part in text.split(",") if part),
+    ),
+    float | None: ("a number or none", lambda text: None if text.lower() == "none" else float(text)),
+    str: ("a name", str),
 }
 
 
-def _check_range(setting: str, key: str, value: object) -> None:
-    wanted = RATE if key.endswith("_dropout") else RANGES.get(key)
-    if wanted and isinstance(value, int | float) and (expected := out_of_range(value, wanted)):
-        raise ModelError(f"--set {setting}: {expected}")
-
-
-BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}
-
-
 def _value(setting: str, text: str, kind: object) -> object:
+    expected, read = KINDS[kind]
     try:
-        if kind is bool:
-            return BOOLEANS[text.lower()]
-        if kind is int:
-            return int(text)
-        if kind is float:
-            return float(text)
-        if kind == tuple[int, ...]:
-            return tuple(int(part) for part in text.split(",") if part)
-        if kind == float | None:
-            return None if text.lower() == "none" else float(text)
+        return read(text)
     except (ValueError, KeyError):
-        raise ModelError(f"--set {setting}: {text!r} is no {_kind(kind)}") from None
-    return text
-
-
-def _kind(kind: object) -> str:
-    return "yes or no" if kind is bool else getattr(kind, "__name__", str(kind))
+        raise ModelError(f"{setting}: expected {expected}") from None

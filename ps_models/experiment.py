@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch import nn
 
 from ps_models.configs import config_of, make_configs, make_model
 from ps_models.data.dataset import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.devices import autocast, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.evaluation.score import Score
@@ -33,29 +33,9 @@ from ps_models.training.cuda_graphs import choose_recorder
 from ps_models.training.distributed import ONE_PROCESS, Processes
 from ps_models.training.logs import tensorboard
 from ps_models.training.loop import Pace, Task, train
-from ps_models.training.update import Position, use_products
+from ps_models.training.update import Position
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.progress import Progress, no_progress
-
-
-def choose_device(name: str, rank: int = 0) -> torch.device:
-    """A device by name; `auto` is a GPU where there is one, and each process's own.
-
-    Raises:
-        ModelError: There is no such device here.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        if device.type == "cuda" and torch.cuda.is_available():
-            if ":" not in name:
-                device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
-            torch.cuda.set_device(device)
-        torch.zeros(1, device=device).item()  # a device without numbers, such as meta, fails here
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
-    return device
 
 
 def train_model(
@@ -272,12 +252,6 @@ def _adapted(
         except ValueError as error:
             raise ModelError(f"{name}: {error}; evaluate without --samples") from error
     return cast("LanguageModel[Any]", model)
-
-
-def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """The arithmetic that a precision names."""
-    use_products(precision)
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
 def checkpoint_signature(

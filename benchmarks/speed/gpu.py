@@ -36,8 +36,8 @@ from torch import Tensor
 from ps_models.configs import make_configs, make_model
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text, find_dataset, read_stream
+from ps_models.devices import choose_device
 from ps_models.evaluation.evaluate import evaluate
-from ps_models.experiment import choose_device
 from ps_models.training.cuda_graphs import WARM_UP, CudaGraphs, reason_of
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.update import Position, Training

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
@@ -32,22 +33,22 @@ from ps_models.models.lstm import LSTMLayer, scored_and_advance
 
 
 @dataclass(frozen=True, kw_only=True)
-class AWDLSTMConfig:
+class AWDLSTMConfig(Config):
     """Sizes and rates; the defaults are those of the published code for Penn Treebank, in its README."""
 
     vocab_size: int
-    embedding_size: int = 400  # E, and the outputs of the last layer; section 5
-    hidden_size: int = 1150  # of the other layers; section 5
-    layers: int = 3  # section 5
-    type_dropout: float = 0.1  # of whole words of the embedding; section 5
-    input_dropout: float = 0.4  # of the embedding's output; section 5
-    layer_dropout: float = 0.25  # between layers; the paper has 0.3, its code's README 0.25
-    output_dropout: float = 0.4  # section 5
-    weight_dropout: float = 0.5  # of U; section 5
-    activation: float = 2.0  # alpha; section 5
-    temporal_activation: float = 1.0  # beta; section 5
-    init: float = 0.1  # the embedding is uniform in [-init, init]; layers as H^-1/2, section 5
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+    embedding_size: Size = 400  # E, and the outputs of the last layer; section 5
+    hidden_size: Size = 1150  # of the other layers; section 5
+    layers: Size = 3  # section 5
+    type_dropout: Rate = 0.1  # of whole words of the embedding; section 5
+    input_dropout: Rate = 0.4  # of the embedding's output; section 5
+    layer_dropout: Rate = 0.25  # between layers; the paper has 0.3, its code's README 0.25
+    output_dropout: Rate = 0.4  # section 5
+    weight_dropout: Rate = 0.5  # of U; section 5
+    activation: Amount = 2.0  # alpha; section 5
+    temporal_activation: Amount = 1.0  # beta; section 5
+    init: Amount = 0.1  # the embedding is uniform in [-init, init]; layers as H^-1/2, section 5
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class AWDLSTMState(NamedTuple):

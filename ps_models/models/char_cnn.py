@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ps_models.hyperparameters import Count, Rate, Size
 from ps_models.layers.products import wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -37,16 +38,16 @@ FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: U+0000 is no text, t
 class CharCNNConfig(LSTMConfig):
     """The LSTM's sizes and rates, and the letters'; the defaults are the paper's large model, its Table 2."""
 
-    character_size: int = 15  # D
+    character_size: Size = 15  # D
     widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
     features: tuple[int, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
-    highways: int = 2
+    highways: Count = 2
     gate_bias: float = -2.0  # of t before training, section 3: most is carried at first
-    word_length: int = 63  # bytes that are read of a word; 65 with its marks, as in the paper's code
+    word_length: Size = 63  # bytes that are read of a word; 65 with its marks, as in the paper's code
     softmax_bias: bool = True
     locked: bool = False  # Zaremba's dropout …
-    input_dropout: float = 0.0  # … between layers and of outputs only: none of z, as in the paper's code
-    zoneout: float = 0.0
+    input_dropout: Rate = 0.0  # … between layers and of outputs only: none of z, as in the paper's code
+    zoneout: Rate = 0.0
 
 
 class Highway(nn.Module):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.backends import cudnn
 from torch.nn import functional
 
+from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
 from ps_models.layers.products import product_type, wide
@@ -27,28 +28,28 @@ from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, score
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSTMConfig:
+class LSTMConfig(Config):
     """Sizes and rates; the defaults are the paper's zoneout + variational LSTM (medium), section 5.2."""
 
     vocab_size: int
-    hidden_size: int = 650  # H, of the embedding too
-    layers: int = 2
+    hidden_size: Size = 650  # H, of the embedding too
+    layers: Size = 2
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
     softmax_bias: bool = False  # the paper: softmax(U h); Zaremba's code has one
     cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; a full one where empty
-    type_dropout: float = 0.0  # of the embedding, whole word types
-    input_dropout: float = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
-    layer_dropout: float = 0.5  # of the input to each further layer
-    output_dropout: float = 0.5  # of the last layer's output
-    recurrent_dropout: float = 0.0  # of h before the recurrent weights, always locked
+    type_dropout: Rate = 0.0  # of the embedding, whole word types
+    input_dropout: Rate = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
+    layer_dropout: Rate = 0.5  # of the input to each further layer
+    output_dropout: Rate = 0.5  # of the last layer's output
+    recurrent_dropout: Rate = 0.0  # of h before the recurrent weights, always locked
     locked: bool = True  # the same mask at each step, section 5.2
     per_gate: bool = False  # another mask at each gate, of layers' inputs and of the recurrence
-    zoneout: float = (
+    zoneout: Rate = (
         0.5  # of outputs h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
     )
-    zoneout_cell: float = 0.0  # of cells c, of which the paper says nothing; Krueger et al. used 0.5, h 0.05
-    init: float = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+    zoneout_cell: Rate = 0.0  # of cells c, of which the paper says nothing; Krueger et al. used 0.5, h 0.05
+    init: Amount = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class LSTMState(NamedTuple):

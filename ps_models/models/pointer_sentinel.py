@@ -18,6 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ps_models.hyperparameters import Share, Size
 from ps_models.language_model import detach
 from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
@@ -28,8 +29,8 @@ from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState, Masks, scored_and
 class PointerSentinelConfig(LSTMConfig):
     """The LSTM's sizes and rates, and the window's."""
 
-    window: int = 100  # L, section 5.2
-    initial_gate: float | None = None  # g before training, over a full window; None: as the weights fall
+    window: Size = 100  # L, section 5.2
+    initial_gate: Share | None = None  # g before training, over a full window; None: as the weights fall
 
 
 class PointerSentinelState(NamedTuple):

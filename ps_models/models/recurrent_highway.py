@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.highway import highway_steps
@@ -29,21 +30,21 @@ from ps_models.models.lstm import Masks, scored_and_advance
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentHighwayConfig:
+class RecurrentHighwayConfig(Config):
     """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, but for `tied`."""
 
     vocab_size: int
-    hidden_size: int = 830  # H, of the embedding too
-    depth: int = 10  # D
+    hidden_size: Size = 830  # H, of the embedding too
+    depth: Size = 10  # D
     tied: bool = False  # the softmax takes the embedding's weights
     softmax_bias: bool = True
-    type_dropout: float = 0.25  # of the embedding, whole word types
-    input_dropout: float = 0.75  # of the embedding's output
-    recurrent_dropout: float = 0.25  # of the state before R, at each depth
-    output_dropout: float = 0.75
+    type_dropout: Rate = 0.25  # of the embedding, whole word types
+    input_dropout: Rate = 0.75  # of the embedding's output
+    recurrent_dropout: Rate = 0.25  # of the state before R, at each depth
+    output_dropout: Rate = 0.75
     transform_bias: float = -2.0  # b_t before training: at first the state is mostly carried on
-    init: float = 0.04  # all else is uniform in [-init, init]
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+    init: Amount = 0.04  # all else is uniform in [-init, init]
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class RecurrentHighwayState(NamedTuple):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
@@ -24,17 +25,17 @@ from ps_models.models.lstm import scored_and_advance
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNConfig:
+class RNNConfig(Config):
     """Sizes of a simple recurrent network; the defaults are Elman's, at Mikolov's size."""
 
     vocab_size: int
-    hidden_size: int = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
-    embedding_size: int = 0  # of words before W, without a nonlinearity; 0: W itself is the embedding
+    hidden_size: Size = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
+    embedding_size: Count = 0  # of words before W, without a nonlinearity; 0: W itself is the embedding
     deep: bool = False  # deep transition with a shortcut, and deep output
-    dropout: float = 0.0  # of the output, anew at each step
+    dropout: Rate = 0.0  # of the output, anew at each step
     softmax_bias: bool = True
-    init: float = 0.1  # weights are uniform in [-init, init]
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+    init: Amount = 0.1  # weights are uniform in [-init, init]
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class RNNState(NamedTuple):

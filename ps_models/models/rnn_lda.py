@@ -22,6 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
@@ -32,20 +33,20 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLDAConfig:
+class RNNLDAConfig(Config):
     """Sizes of the network and of its topics."""
 
     vocab_size: int
-    hidden_size: int = 300  # gives the 7 M parameters that are quoted of it with 10,000 words
-    topics: int = 40  # Mikolov and Zweig 2012
-    topic_decay: float = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
-    document_lines: int = 10  # of train, a document of LDA
-    lda_passes: int = 50
-    smoothing: float = 0.1  # counts added to each word's topics
-    dropout: float = 0.0  # of the hidden output, anew at each step
+    hidden_size: Size = 300  # gives the 7 M parameters that are quoted of it with 10,000 words
+    topics: Size = 40  # Mikolov and Zweig 2012
+    topic_decay: Rate = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
+    document_lines: Size = 10  # of train, a document of LDA
+    lda_passes: Count = 50
+    smoothing: Amount = 0.1  # counts added to each word's topics
+    dropout: Rate = 0.0  # of the hidden output, anew at each step
     softmax_bias: bool = True
-    init: float = 0.1  # weights are uniform in [-init, init]
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+    init: Amount = 0.1  # weights are uniform in [-init, init]
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class RNNLDAState(NamedTuple):
@@ -64,8 +65,6 @@ class RNNLDA(nn.Module):
 
     def __init__(self, config: RNNLDAConfig) -> None:
         super().__init__()
-        if not 0 <= config.topic_decay < 1:
-            raise ValueError(f"topic_decay={config.topic_decay}; it must be at least 0 and less than 1")
         self.config = config
         V, H, K = config.vocab_size, config.hidden_size, config.topics
         self.embedding = nn.Embedding(V, H)  # W: one column a word

@@ -32,6 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from ps_models.hyperparameters import Config, Positive, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.products import near_rows, product_type, wide
 from ps_models.models.lstm import scored_and_advance
@@ -40,22 +41,16 @@ CEILING = 1e3  # of m
 
 
 @dataclass(frozen=True, kw_only=True)
-class SumProductConfig:
+class SumProductConfig(Config):
     """Sizes of the network; the defaults are those of its best result on Penn Treebank."""
 
     vocab_size: int
-    context: int = 4  # N words; GRAM_NUM = 5
-    hidden_size: int = 100  # D, nodes H of each word; in_dim = 400 = 4 x 100
-    powers: int = 10  # K; K_P = 10
-    least_bias: float = 1e-6  # of b, 0 in the authors' code
+    context: Size = 4  # N words; GRAM_NUM = 5
+    hidden_size: Size = 100  # D, nodes H of each word; in_dim = 400 = 4 x 100
+    powers: Size = 10  # K; K_P = 10
+    least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
-
-    def __post_init__(self) -> None:
-        if min(self.context, self.hidden_size, self.powers) < 1:
-            raise ValueError("context, hidden_size and powers must be 1 or more")
-        if not self.least_bias > 0:
-            raise ValueError(f"least_bias={self.least_bias}; it must be more than 0")
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class SumProductState(NamedTuple):

@@ -25,6 +25,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ps_models.errors import ModelError
+from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.products import wide
@@ -35,28 +37,27 @@ BLOCK = 128  # positions whose attention is computed at once, each over the wind
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
+class TransformerConfig(Config):
     """Sizes and rates; the defaults are ours, near the 20 M parameters of the paper's table on its data."""
 
     vocab_size: int
-    hidden_size: int = 400  # H
-    layers: int = 8  # L
-    heads: int = 4  # N
-    inner_size: int = 1600  # of the feed-forward parts; 4 H as in Vaswani et al. (2017), arXiv 1706.03762
-    window: int = 100  # W, as far as the paper's pointer looks back
-    type_dropout: float = 0.0  # of the embedding, whole word types
-    dropout: float = 0.2  # of the embedding, of what each part adds, of its inner units, of the output
-    attention_dropout: float = 0.0  # of the attention's weights
+    hidden_size: Size = 400  # H
+    layers: Size = 8  # L
+    heads: Size = 4  # N
+    inner_size: Size = 1600  # of the feed-forward parts; 4 H as in Vaswani et al. (2017), arXiv 1706.03762
+    window: Size = 100  # W, as far as the paper's pointer looks back
+    type_dropout: Rate = 0.0  # of the embedding, whole word types
+    dropout: Rate = 0.2  # of the embedding, of what each part adds, of its inner units, of the output
+    attention_dropout: Rate = 0.0  # of the attention's weights
     locked: bool = False  # the same masks of `dropout` at each step of a call
     softmax_bias: bool = False
-    init: float = 0.02  # standard deviation of weights
-    eos: int = 1  # the id of <eos> in wikitext_builder's vocabularies
+    init: Amount = 0.02  # standard deviation of weights
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.hidden_size % self.heads:
-            raise ValueError(f"hidden_size={self.hidden_size} cannot be shared by heads={self.heads}")
-        if self.window < 1:
-            raise ValueError(f"window={self.window}; a position sees itself, so it is 1 or more")
+            raise ModelError(f"hidden_size={self.hidden_size}: expected a multiple of heads={self.heads}")
 
 
 class TransformerState(NamedTuple):

@@ -19,17 +19,12 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate, evaluating
 from ps_models.evaluation.score import Score
 from ps_models.training.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
+from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import Recorder
 from ps_models.training.distributed import ONE_PROCESS, Processes
 from ps_models.training.logs import Events, RunLog
-from ps_models.training.optimizers import (
-    TrainingConfig,
-    averaged_weights,
-    finished,
-    learning_rate,
-    set_learning_rate,
-    start_averaging,
-)
+from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
+from ps_models.training.schedules import finished, learning_rate
 from ps_models.training.update import Position, Training
 from wikitext_builder.progress import Progress, no_progress
 

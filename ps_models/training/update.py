@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
+from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
 from ps_models.language_model import LanguageModel, Penalised, map_state, tensors_of
+from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
 from ps_models.training.distributed import Processes
-from ps_models.training.optimizers import TrainingConfig, load_optimizer, make_optimizer, scaled_learning_rate
+from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,12 +222,3 @@ def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
         raise ModelError(
             f"a run goes on with its own settings, but these were changed: {changes}; use another --out"
         )
-
-
-def use_products(precision: str) -> None:
-    """Let products of float32 on a GPU be rounded to TF32 only where it is asked for; cuDNN would else do it.
-
-    Not under bf16: what autocast leaves in float32, such as the pointer's scores, is meant to be.
-    """
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"

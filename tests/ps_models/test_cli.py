@@ -108,6 +108,9 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
     [
         (("train", "lstm", "{data}", "--out", "{plain}"), "holds a run already"),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "wings=2"), "expected key=value"),
+        (("train", "lstm", "{data}", "--out", "{new}", "--set", "epochs=0"), "epochs=0: expected 1 or more"),
+        (("train", "lstm", "{data}", "--out", "{new}", "--set", "eos=99999"), "less than vocab_size="),
+        (("train", "transformer", "{data}", "--out", "{new}", "--set", "heads=7"), "multiple of heads=7"),
         (("train", "lstm", "{file}", "--out", "{new}"), "expected a folder with train and valid"),
         (("evaluate", "{file}", "{data}"), "not a whole checkpoint"),
         (("evaluate", "{plain}", "{other}"), "use the dataset that it was trained on"),
@@ -129,7 +132,17 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
 def test_errors_are_one_line_and_status_1(trained, tmp_path, monkeypatch, capsys, arguments, message):
     dataset, plain, _ = trained
     if "{spn}" in arguments:
-        run("train", "sum-product-network", dataset, "--out", tmp_path / "spn", "--set", "epochs=0")
+        run(
+            "train",
+            "sum-product-network",
+            dataset,
+            "--out",
+            tmp_path / "spn",
+            "--set",
+            "epochs=1",
+            "--set",
+            "stride=5000",
+        )
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "train.txt").write_text(" another text \n")
     names = {

@@ -48,12 +48,15 @@ def test_settings_are_parsed_by_type_and_go_where_they_belong():
     [
         ("hidden=12", "key=value with a key of .*hidden_size"),
         ("hidden_size", "key=value"),
-        ("hidden_size=12.5", "is no int"),
+        ("hidden_size=12.5", "expected an integer"),
         ("tied=maybe", "yes or no"),
         ("vocab_size=12", "key=value"),
         ("optimizer=adam", "sgd, adamw, asgd"),
         ("batch_size=0", "1 or more"),
-        ("hidden_size=0", r"--set hidden_size=0: expected 1 or more"),
+        ("epochs=0", "^epochs=0: expected 1 or more$"),
+        ("eos=50", "^eos=50: expected 0 or more, and less than vocab_size=50$"),
+        ("eos=-1", "0 or more"),
+        ("hidden_size=0", r"hidden_size=0: expected 1 or more"),
         ("layers=-1", "1 or more"),
         ("init=-1", "0 or more"),
         ("zoneout=nan", "0 or more, and less than 1"),
@@ -69,9 +72,9 @@ def test_a_wrong_setting_is_told(setting, message):
         make_configs("lstm", None, [setting], vocab_size=50)
 
 
-@pytest.mark.parametrize("setting", ["initial_gate=0", "initial_gate=1", "window=0"])
+@pytest.mark.parametrize("setting", ["initial_gate=0.0", "initial_gate=1.0", "window=0"])
 def test_a_wrong_setting_of_the_pointer_is_told(setting):
-    with pytest.raises(ModelError, match=f"--set {setting}: expected"):
+    with pytest.raises(ModelError, match=f"^{setting}: expected"):
         make_configs("pointer-sentinel-lstm", None, [setting], vocab_size=50)
 
 

@@ -24,11 +24,11 @@ from lm_benchmarks.measuring.passages import CONVENTIONS, PAPER, read_passages, 
 from lm_benchmarks.measuring.run import Protocol, measure
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, append_result
+from ps_models.choices import PRECISIONS
 from ps_models.data.dataset import SPLITS, find_dataset
+from ps_models.devices import choose_device
 from ps_models.evaluation.evaluate import CONTEXTS
-from ps_models.experiment import choose_device
 from ps_models.models import MODELS
-from ps_models.training.optimizers import PRECISIONS
 from wikitext_builder.progress import shown_progress
 
 

@@ -16,7 +16,8 @@ from lm_benchmarks.measuring.run import device_name, versions
 from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines, strings, typed
 from lm_benchmarks.records.trained import Trained, trained, trained_of_json
 from ps_models.configs import config_of, make_model
-from ps_models.experiment import choose_device, train_model
+from ps_models.devices import choose_device
+from ps_models.experiment import train_model
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES
 from ps_models.training.loop import Pace, StoppedError

@@ -30,9 +30,9 @@ from lm_benchmarks.measuring.passages import (
 from lm_benchmarks.metrics import Tally
 from lm_benchmarks.records.result import Group, Result
 from ps_models.data.dataset import file_hash, vocabulary_hash
+from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.signature import Signature, signature_value
-from ps_models.experiment import autocast
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 

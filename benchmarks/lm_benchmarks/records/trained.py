@@ -14,8 +14,9 @@ from lm_benchmarks.records.lines import finite, plain_record, typed
 from ps_models.configs import make_configs
 from ps_models.errors import ModelError
 from ps_models.training.checkpoint import Checkpoint, checkpoint_file
+from ps_models.training.config import TrainingConfig
 from ps_models.training.logs import EPOCHS
-from ps_models.training.optimizers import TrainingConfig, finished
+from ps_models.training.schedules import finished
 from wikitext_builder.errors import BuilderError
 
 

@@ -14,10 +14,10 @@ from ps_models.layers.dropout import dropout_mask
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.training.checkpoint import LAST, read_checkpoint
+from ps_models.training.config import TrainingConfig
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import Pace, StoppedError
-from ps_models.training.optimizers import TrainingConfig
 from ps_models.training.update import Training
 from tests.ps_models.tiny import make_dataset, settings_of
 

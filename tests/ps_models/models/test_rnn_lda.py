@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ps_models.configs import make_configs, make_model
+from ps_models.errors import ModelError
 from ps_models.experiment import load_model, train_model
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
 from ps_models.models.topics import LDAConfig, topics_of_words
@@ -139,7 +140,7 @@ def test_a_smoothing_of_more_counts_makes_topics_more_alike():
 
 @pytest.mark.parametrize("decay", [-0.1, 1.0])
 def test_a_decay_that_cannot_be_is_told(decay):
-    with pytest.raises(ValueError, match="topic_decay"):
+    with pytest.raises(ModelError, match="topic_decay"):
         tiny_model(topic_decay=decay)
 
 

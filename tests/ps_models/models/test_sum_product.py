@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from ps_models.configs import make_configs, make_model
+from ps_models.errors import ModelError
 from ps_models.experiment import train_model
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.training.checkpoint import read_checkpoint
@@ -134,7 +135,7 @@ def test_parameters_are_as_many_as_quoted():
 
 @pytest.mark.parametrize("field", ["context", "hidden_size", "powers", "least_bias"])
 def test_sizes_that_cannot_be_are_told(field):
-    with pytest.raises(ValueError, match=field):
+    with pytest.raises(ModelError, match=field):
         tiny_model(**{field: 0})
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from ps_models.configs import make_configs, make_model
 from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig, TransformerLayer
 
@@ -187,7 +188,7 @@ def test_sizes(preset: str, vocabulary: int, millions: float):
 
 @pytest.mark.parametrize(("field", "value", "message"), [("heads", 5, "heads=5"), ("window", 0, "window=0")])
 def test_what_cannot_be_is_refused(field: str, value: int, message: str):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ModelError, match=message):
         replace(CONFIG, **{field: value})  # type: ignore[arg-type]
 
 

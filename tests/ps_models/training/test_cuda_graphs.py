@@ -20,14 +20,16 @@ from ps_models.configs import make_configs, make_model
 from ps_models.contract import check_language_model
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
+from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
-from ps_models.experiment import choose_device, train_model
+from ps_models.experiment import train_model
 from ps_models.language_model import LanguageModel
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
+from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import (
     WARM_UP,
     CudaGraphs,
@@ -38,7 +40,7 @@ from ps_models.training.cuda_graphs import (
 from ps_models.training.distributed import ONE_PROCESS, Processes
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import Pace, StoppedError
-from ps_models.training.optimizers import TrainingConfig, load_optimizer, make_optimizer
+from ps_models.training.optimizers import load_optimizer, make_optimizer
 from ps_models.training.update import Training
 from tests.ps_models.tape import Tape
 from tests.ps_models.tiny import SETTINGS, make_dataset

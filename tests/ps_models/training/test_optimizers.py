@@ -5,16 +5,15 @@ import torch
 from torch import nn
 
 from ps_models.errors import ModelError
+from ps_models.training.config import TrainingConfig
 from ps_models.training.optimizers import (
-    TrainingConfig,
     averaged_weights,
-    finished,
-    learning_rate,
     make_optimizer,
     scaled_learning_rate,
     set_learning_rate,
     start_averaging,
 )
+from ps_models.training.schedules import finished, learning_rate
 
 NAN = float("nan")
 
@@ -63,6 +62,8 @@ def test_training_ends_as_in_the_paper(losses, expected):
     [
         ({"optimizer": "adagrad"}, "sgd, adamw, asgd"),
         ({"stride": 0}, "1 or more"),
+        ({"epochs": 0}, "epochs=0: expected 1 or more"),
+        ({"stride": "5"}, "expected a number"),
         ({"precision": "fp8"}, "bf16"),
     ],
 )

@@ -1,0 +1,48 @@
+"""Where a model runs, and in which arithmetic."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from ps_models.errors import ModelError
+
+
+def choose_device(name: str, rank: int = 0) -> torch.device:
+    """A device by name.
+
+    Args:
+        name: A device as torch names it, or `auto`: a GPU if there is one, else the CPU.
+        rank: Of this process; each process takes a GPU of its own.
+
+    Raises:
+        ModelError: This machine has no such device.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and torch.cuda.is_available():
+            if ":" not in name:
+                device = torch.device("cuda", rank % max(1, torch.cuda.device_count()))
+            torch.cuda.set_device(device)
+        torch.zeros(1, device=device).item()  # a device without numbers, such as meta, fails here
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
+    return device
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
+    """The arithmetic that a precision names, as a context."""
+    use_products(precision)
+    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+
+
+def use_products(precision: str) -> None:
+    """Round products of float32 on a GPU to TF32 only if the precision is tf32; cuDNN would do it otherwise.
+
+    Not under bf16: what autocast leaves in float32, such as the pointer's scores, must stay exact.
+    """
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"

@@ -1,0 +1,50 @@
+"""A range stands with its field; every number of a configuration has one, or is meant to have none."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import get_type_hints
+
+import pytest
+
+from ps_models.errors import ModelError
+from ps_models.hyperparameters import Amount, Config, Share, Size, _limits
+from ps_models.models import MODELS
+from ps_models.training.config import TrainingConfig
+
+FREE = {"vocab_size", "transform_bias", "gate_bias"}  # any number, or given by the dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes(Config):
+    size: Size = 1
+    amount: Amount = 0.0
+    share: Share | None = None
+    free: float = 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"size": 0}, r"^size=0: expected 1 or more$"),
+        ({"amount": -0.5}, r"^amount=-0.5: expected 0 or more, and finite$"),
+        ({"amount": math.nan}, "finite"),
+        ({"share": 0.0}, r"^share=0.0: expected more than 0, and less than 1$"),
+        ({"share": 1}, "less than 1"),
+        ({"size": "1"}, "expected a number"),
+    ],
+)
+def test_a_value_out_of_its_range_is_refused(values, message):
+    with pytest.raises(ModelError, match=message):
+        Sizes(**values)
+
+
+def test_values_in_their_ranges_are_taken():
+    assert Sizes(size=10**9, amount=1e300, share=0.5, free=-math.inf).share == 0.5
+
+
+@pytest.mark.parametrize("config", [TrainingConfig, *(config for config, _ in MODELS.values())])
+def test_every_number_of_a_configuration_has_a_range(config):
+    limited = {name for name, _ in _limits(config)}
+    kinds = get_type_hints(config)
+    numbers = {one.name for one in fields(config) if kinds[one.name] in (int, float, float | None)}
+    assert numbers - limited <= FREE
