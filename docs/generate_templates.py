@@ -8,7 +8,6 @@ and June 2018 that the tests measure with.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,8 +19,8 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.removed import NAMES
+from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.extraction.templates import template_name
 
 HEAD = """# Templates without text
 
@@ -37,7 +36,6 @@ stands alone in its block and has only named arguments is taken for a box and no
 | template | calls | pages | an example |
 |---|---|---|---|
 """
-NAME = re.compile(r"\{\{([^|}]*)")
 
 
 def articles(paths: list[Path]) -> Iterator[Article]:
@@ -57,7 +55,7 @@ def table(found: list[Article]) -> str:
     pages: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for article in found:
-        names = [template_name(match[1]) for call in article.left_out if (match := NAME.match(call))]
+        names = [call_name(call) for call in article.left_out]
         calls.update(names)
         pages.update(set(names))
         for name, call in zip(names, article.left_out, strict=False):

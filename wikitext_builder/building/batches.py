@@ -17,11 +17,12 @@ from typing import Any
 import zstandard
 
 from wikitext_builder.article import Article
-from wikitext_builder.building.card import attribution_line, template_name
+from wikitext_builder.building.card import attribution_line
 from wikitext_builder.building.shards import read_shard
 from wikitext_builder.dataset.files import SplitCounts, file_line
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.extraction.names import call_name
 from wikitext_builder.runners import blobs
 
 PAGES_A_GROUP = 512  # 16 shards, some 10 MB of text
@@ -179,7 +180,7 @@ def _render(task: RenderTask) -> Rendered:
         files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
         files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
         files.setdefault("attribution.tsv", []).append(attribution_line(article, split, task.language))
-        left_out.update(map(template_name, article.left_out))
+        left_out.update(map(call_name, article.left_out))
         words = [line.split() for line in known]
         tallies[split].update(
             articles=1,

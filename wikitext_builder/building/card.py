@@ -32,18 +32,6 @@ def attribution_line(article: Article, split: str, language: str) -> str:
     return "\t".join(" ".join(str(value).split()) for value in fields) + "\n"
 
 
-def template_name(call: str) -> str:
-    """The name in a template call, as MediaWiki writes it.
-
-    >>> template_name("{{ convert_me|5|km}}"), template_name("{{#if:a|b}}")
-    ('Convert me', '#if:')
-    """
-    name = call.removeprefix("{{").split("|", 1)[0].removesuffix("}}").replace("_", " ").strip()
-    if ":" in name:
-        return name.split(":", 1)[0].strip() + ":"
-    return " ".join((name[:1].upper() + name[1:]).split())
-
-
 def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:
     """Write each page that was not used, a line of JSON each."""
     ordered = sorted(rejected, key=lambda one: (one.title, one.revision_id))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.links import LinkReader
@@ -13,6 +12,7 @@ from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL, NO_TABLE
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.markers import GONE, LeftOut
+from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.preprocessor import Part, expand
 from wikitext_builder.extraction.trim import trim
 
@@ -91,19 +91,6 @@ class TemplateReader:
 
 def _no_template(_parts: list[Part], _source: str) -> str:
     return GONE
-
-
-@lru_cache(maxsize=2**14)
-def template_name(name: str) -> str:
-    """The name that a template is registered under: no namespace, spaces, a capital first letter.
-
-    >>> template_name("Template:birth_date and  age"), template_name("subst:lang-de")
-    ('Birth date and age', 'Lang-de')
-    """
-    name = " ".join(name.replace("_", " ").split())
-    for prefix in ("subst:", "safesubst:", "msgnw:", "msg:", "raw:", "Template:", "template:"):
-        name = name.removeprefix(prefix).lstrip()
-    return name[:1].upper() + name[1:]
 
 
 def _arguments(parts: list[Part]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.templates import template_name
+from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.fetching.pages import check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Revision, Store
@@ -22,7 +22,7 @@ TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(nowiki|pre|math|source|syntaxhighlight)\b[^<>]*(?<!/)>.*?</\1\s*>|\{\{+|\}\}+",
     re.DOTALL | re.IGNORECASE,
 )
-NAME = re.compile(r"\{\{\s*([^{}|\[\]#<>]*)")
+LONGEST_NAME = 1_000  # characters, comments included; a title has 255 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def render_page(wikipedia: Wikipedia, page: Page) -> Rendering:
     answer = _parse(wikipedia, _given(page))
     with expected_parts(wikipedia.api):
         missing = {
-            template_name(str(one["title"]).partition(":")[2])
+            template_name(str(one["title"]))
             for one in answer["parse"]["templates"]
             if one["ns"] == TEMPLATE_NAMESPACE and not one["exists"]
         }
@@ -121,8 +121,8 @@ def _closed(
         opened[-1][1] = left
         if left < 2:
             opened.pop()
-        match = NAME.match(wikitext, first + left)
-        if width == 2 and match and template_name(match[1]) in names:
+        call = wikitext[first + left : min(start, first + left + LONGEST_NAME)]
+        if width == 2 and call_name(call) in names:
             cuts.append((first + left, start))
     return cuts
 

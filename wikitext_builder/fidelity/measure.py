@@ -14,6 +14,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract, language_of
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.html import Rendering, render_page
@@ -174,7 +175,7 @@ def measure_pages(
             plain = _extract(one, language, sections)
             tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
-            left_out.update(call.strip("{} \n").partition("|")[0].strip() for call in plain.left_out)
+            left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
             if rendering := _rendering(one, render):

@@ -15,10 +15,10 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.removed import is_removed
+from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.extraction.templates import template_name
 
-CALL = re.compile(r"\{\{\s*([^{}|\n#:]{1,100}?)\s*(?=[|}\n])")
+CALL = re.compile(r"\{\{\s*([^{}|\n#]{1,100}?)\s*(?=[|}\n])")
 INVOKED = re.compile(r"\{\{\s*#invoke:\s*([^{}|]*?)\s*[|}]")
 PIECE = "(a piece of a page)"  # in place of a name, if the wikitext is not one call
 BRACES = re.compile(r"\{\{|\}\}")
@@ -129,12 +129,13 @@ def _name(wikitext: str) -> str:
         return PIECE
     if match := INVOKED.match(wikitext):
         return f"#invoke:{match[1]}"
-    match = CALL.match(wikitext)
-    return template_name(match[1]) if match else PIECE
+    return call_name(wikitext)
 
 
 def _is_one_call(wikitext: str) -> bool:
-    """True if the braces that open the text are closed at its end, and not before."""
+    """True if the text opens with braces that are closed at its end, and not before."""
+    if not wikitext.startswith("{{"):
+        return False
     depth = 0
     for braces in BRACES.finditer(wikitext):
         depth += 1 if braces[0] == "{{" else -1

@@ -45,20 +45,6 @@ def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
     assert {row.count("\t") for row in rows} == {5}
 
 
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        ("{{cite\n| a = b\n}}", "Cite"),
-        ("{{ a_b\tc |x}}", "A b c"),
-        ("{{#invoke:Math|max}}", "#invoke:"),
-        ("{{}}", ""),
-        ("{{{{a}}|b}}", "{{a"),
-    ],
-)
-def test_template_names(call: str, name: str) -> None:
-    assert card.template_name(call) == name
-
-
 def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None:
     card.write_left_out(tmp_path, Counter({"Two": 2, "A\tb\nc": 2, "One": 9}))
     assert (tmp_path / card.LEFT_OUT).read_text("utf-8") == "calls\ttemplate\n9\tOne\n2\tA b c\n2\tTwo\n"

@@ -8,8 +8,8 @@ import pytest
 from tests.wikitext_builder.extraction.pages import CASES, page
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.extraction.templates import template_name
 from wikitext_builder.wiki.languages import LANGUAGES
 
 ALL = json.loads((CASES / "local.json").read_text("utf-8"))["cases"]

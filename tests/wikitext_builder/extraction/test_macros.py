@@ -12,7 +12,7 @@ from wikitext_builder.extraction import macros
 from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
-from wikitext_builder.extraction.templates import template_name
+from wikitext_builder.extraction.names import template_name
 
 LONG = "9" * 400
 HOSTILE = [

@@ -15,8 +15,8 @@ from tests.wikitext_builder.extraction.pages import expansions, page, real_artic
 from wikitext_builder.article import heading_level
 from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.removed import is_removed
+from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.extraction.templates import template_name
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 # What no line of the 62 pages of April 2016 may hold, and how often it does in the articles' own text.
@@ -78,16 +78,11 @@ def ours(wikitext: str, title: str) -> str:
     return " ".join(line for line in extract(page(wikitext, title)).lines[3:] if line)
 
 
-def name_of(wikitext: str) -> str:
-    match = re.match(r"\{\{([^|}]*)", wikitext.strip())
-    return template_name(match[1]) if match else ""
-
-
 def in_running_text(case: dict[str, str]) -> bool:
-    name = name_of(case["wikitext"])
+    name = call_name(case["wikitext"])
     if name in NOT_IN_RUNNING_TEXT:
         return name == "Coord" and "display=title" not in case["wikitext"]
-    return name in MACROS or name.startswith("Formatnum:")
+    return name in MACROS or name == "formatnum:"
 
 
 def test_template_calls_in_running_text_give_what_wikipedia_rendered():
@@ -106,8 +101,8 @@ def test_citations_boxes_and_hatnotes_give_nothing():
     """All 1,909 calls of templates that are removed, and of modules for citations."""
     removed, kept = 0, []
     for case in expansions():
-        name = name_of(case["wikitext"])
-        if name in MACROS or not (is_removed(name) or name.startswith("#invoke:cite")):
+        name = call_name(case["wikitext"])
+        if name in MACROS or not (is_removed(name) or case["wikitext"].startswith("{{#invoke:cite")):
             continue
         opener = re.match(
             r"\{\{[^{}]*\}\}", case["wikitext"].strip()

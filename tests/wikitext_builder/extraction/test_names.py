@@ -1,0 +1,60 @@
+"""The name of a template is one, however a page writes the call and whoever counts it."""
+
+from collections import Counter
+
+import pytest
+
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.extraction.names import call_name, template_name
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.fetching.html import without_templates
+from wikitext_builder.fidelity.templates import RenderedCall, compare_calls, count_templates
+from wikitext_builder.wiki.languages import LANGUAGES
+
+INFLATION = [
+    "inflation", "Inflation", " inflation\n", "_inflation_", "Template:inflation", "template:Inflation",
+    "TEMPLATE: inflation", "Template_:_inflation", ":Template:inflation", "subst:inflation",
+    "SafeSubst: inflation", "msgnw:inflation", "subst:Template:inflation", "infla<!-- a|b -->tion",
+    "<!-- a -->inflation", "Vorlage:inflation", "Modèle:Inflation", "Шаблон:inflation", "模板:inflation",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", INFLATION)
+def test_all_spellings_are_one_name_everywhere(written):
+    call = f"{{{{{written}|US}}}}"
+    assert call_name(call) == "Inflation"
+    assert [call_name(one) for one in extract(page(f"a {call} b")).left_out] == ["Inflation"]
+    (share,) = compare_calls([RenderedCall(wikitext=call, text="", page="A")])
+    assert (share.name, share.kind) == ("Inflation", "text")
+    assert without_templates(call, {"Inflation"}) == ""
+    if "\n" not in written and "|" not in written:
+        assert count_templates([page(call)]) == Counter({"Inflation": 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("{{cite\n| a = b\n}}", "Cite"),
+        ("{{ a_b\tc |x}}", "A b c"),
+        ("{{#invoke:Math|max}}", "#invoke:"),
+        ("{{ #If: a |b}}", "#if:"),
+        ("{{FORMATNUM:5}}", "formatnum:"),
+        ("{{}}", ""),
+        ("{{{{a}}|b}}", "{{a"),
+        ("{{:tokyo}}", ":Tokyo"),
+        ("{{:}}", ":"),
+        ("{{Wikipedia:About|a}}", "Wikipedia:About"),
+        ("{{2001: A Space Odyssey}}", "2001: A Space Odyssey"),
+        ("{{template:template:a}}", "Template:a"),
+    ],
+)
+def test_names_of_calls(call, name):
+    assert call_name(call) == name
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_name_of_the_namespace_is_known(language):
+    for namespace in LANGUAGES[language].template_namespaces:
+        assert template_name(f"{namespace}:infobox") == "Infobox"
+        article = extract(page(f"a {{{{{namespace}:Infobox x|b}}}} {{{{{namespace}:!}}}}"), language=language)
+        assert article.left_out == ()
