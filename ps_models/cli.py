@@ -12,7 +12,6 @@ import click
 import torch
 
 from ps_models.choices import PRECISIONS
-from ps_models.data.dataset import SPLITS
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CONTEXTS
 from ps_models.evaluation.generate import generate as generated
@@ -30,6 +29,7 @@ from ps_models.processor import use_processor
 from ps_models.training.distributed import torchrun_processes
 from ps_models.training.loop import Pace
 from wikitext_builder.cli.run import Program, run
+from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.progress import no_progress, shown_progress
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ps_models.configs import config_of, make_configs, make_model
-from ps_models.data.dataset import Dataset, file_hash, find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.data.dataset import read_stream, read_texts, vocabulary_hash
 from ps_models.devices import autocast, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
@@ -34,7 +34,10 @@ from ps_models.training.distributed import ONE_PROCESS, Processes
 from ps_models.training.logs import tensorboard
 from ps_models.training.loop import Pace, Task, train
 from ps_models.training.update import Position
+from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 
@@ -108,7 +111,7 @@ def _task(
     vocabulary: Vocabulary,
 ) -> Task:
     """The text of a run, and its checkpoints but for the weights."""
-    facts = {"data": dataset.name, "train_sha256": file_hash(dataset.file("train")), "preset": preset}
+    facts = {"data": dataset.name, "train_sha256": file_sha256(dataset.file("train")), "preset": preset}
     return Task(
         stream=read_stream(dataset, "train", vocabulary),
         valid=list(read_texts(dataset, "valid", vocabulary)),
@@ -119,7 +122,7 @@ def _task(
 
 
 def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     if dataset.layout == "file":
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
     return dataset, Vocabulary.of_file(dataset.file("train"))
@@ -158,7 +161,7 @@ def open_data(data: Path, checkpoint: Checkpoint) -> Dataset:
     Raises:
         ModelError: It has another vocabulary.
     """
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     if dataset.layout != "file" and "train" in dataset.files:
         check_vocabulary(checkpoint, Vocabulary.of_file(dataset.file("train")), str(data))
     return dataset
@@ -259,7 +262,7 @@ def checkpoint_signature(
 ) -> Signature:
     """What decides a number: data, split, vocabulary, weights, arithmetic, versions."""
     return Signature(
-        data=f"{signature_value(dataset.name)}+{file_hash(dataset.file(split))[:8]}",
+        data=f"{signature_value(dataset.name)}+{file_sha256(dataset.file(split))[:8]}",
         split=split if dataset.layout != "file" else "file",
         vocabulary=f"{len(checkpoint.vocabulary)}+{vocabulary_hash(checkpoint.vocabulary)[:8]}",
         eos="yes",

@@ -14,6 +14,9 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from wikitext_builder.dataset.load import load
+    from wikitext_builder.dataset.plots import plot_window, plot_zipf
+    from wikitext_builder.dataset.stats import statistics
     from wikitext_builder.dataset.verify import verify
     from wikitext_builder.extraction.page import extract
     from wikitext_builder.tokens.detokenizer import detokenize
@@ -24,10 +27,26 @@ else:
         {
             "detokenize": "wikitext_builder.tokens.detokenizer",
             "extract": "wikitext_builder.extraction.page",
+            "load": "wikitext_builder.dataset.load",
+            "plot_window": "wikitext_builder.dataset.plots",
+            "plot_zipf": "wikitext_builder.dataset.plots",
+            "statistics": "wikitext_builder.dataset.stats",
             "tokenize": "wikitext_builder.tokens.tokenizer",
             "verify": "wikitext_builder.dataset.verify",
         },
     )
 
 __version__ = "0.1.0"
-__all__ = ["BuilderError", "RejectedError", "__version__", "detokenize", "extract", "tokenize", "verify"]
+__all__ = [
+    "BuilderError",
+    "RejectedError",
+    "__version__",
+    "detokenize",
+    "extract",
+    "load",
+    "plot_window",
+    "plot_zipf",
+    "statistics",
+    "tokenize",
+    "verify",
+]

@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ps_models.data.dataset import Dataset
 from wikitext_builder.dataset.files import TITLE, read_articles, read_lines
+from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress

@@ -35,12 +35,13 @@ from torch import Tensor
 
 from ps_models.configs import make_configs, make_model
 from ps_models.data.batching import to_rows
-from ps_models.data.dataset import Text, find_dataset, read_stream
+from ps_models.data.dataset import Text, read_stream
 from ps_models.devices import choose_device
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.training.cuda_graphs import WARM_UP, CudaGraphs, reason_of
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.update import Position, Training
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
@@ -268,7 +269,7 @@ def main(arguments: argparse.Namespace) -> None:
     """Measure all rows, writing each as it is done."""
     started = time.perf_counter()
     device = choose_device("cpu" if arguments.smoke and not torch.cuda.is_available() else "cuda")
-    dataset = find_dataset(arguments.data)
+    dataset = load_dataset(arguments.data)
     vocabulary = Vocabulary.of_file(dataset.file("train"))
     smoke: bool = arguments.smoke
     hidden, window = (16, 8) if smoke else (650, 100)  # the paper's medium size, section 5.2

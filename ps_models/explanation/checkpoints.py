@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import torch
 
-from ps_models.data.dataset import find_dataset, read_stream, read_texts
+from ps_models.data.dataset import read_stream, read_texts
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import read_up_to, token_nats
 from ps_models.evaluation.score import Score
@@ -18,6 +18,7 @@ from ps_models.experiment import checkpoint_signature, load_model, open_data
 from ps_models.explanation.frequency import Bucket, Pointing, compare_by_frequency, pointing
 from ps_models.explanation.predictions import Prediction, predictions
 from ps_models.language_model import LanguageModel
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
@@ -115,7 +116,7 @@ def compare_checkpoints(
 
 
 def _check_train(data: Path) -> None:
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     if dataset.layout == "file":
         raise ModelError(f"{data}: a single file; expected a folder with train too, whose words are counted")
     dataset.file("train")

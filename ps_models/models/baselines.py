@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ps_models.data.dataset import Dataset, read_stream, read_texts
+from ps_models.data.dataset import read_stream, read_texts
 from ps_models.language_model import LanguageModel
 from ps_models.models.ngram import NGram, NGramConfig
 from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, tuned_cache
+from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 

@@ -5,8 +5,8 @@ import torch
 from lm_benchmarks.measuring.models import Inputs
 from lm_benchmarks.measuring.passages import vocabulary_of
 
-from ps_models.data.dataset import find_dataset
 from tests.ps_models.tiny import make_dataset
+from wikitext_builder.dataset.load import load as load_dataset
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -22,5 +22,5 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def inputs(data):
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))

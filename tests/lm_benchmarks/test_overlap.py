@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from lm_benchmarks.overlap import find_overlap, totals
 
-from ps_models.data.dataset import find_dataset
 from ps_models.errors import ModelError
 from wikitext_builder.dataset.files import file_line
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import BuilderError
 
 Article = tuple[str, list[str]]
@@ -28,7 +28,7 @@ def write(folder: Path, **splits: list[Article]) -> Path:
 
 
 def overlap_of(folder: Path, **settings):
-    return find_overlap(find_dataset(folder), **{"splits": ["test"], **settings})
+    return find_overlap(load_dataset(folder), **{"splits": ["test"], **settings})
 
 
 def ngrams_of(body: list[str], n: int) -> set[tuple[str, ...]]:
@@ -105,7 +105,7 @@ def test_totals_are_sums_of_each_part(tmp_path):
     body = lines_of(1)
     test = [("Copy", body), ("Half", [*body[:3], *lines_of(4, count=3)]), ("Other", lines_of(2))]
     folder = write(tmp_path, train=[("A", body)], valid=[("Other", lines_of(5))], test=test)
-    valid, found = totals(find_overlap(find_dataset(folder)))
+    valid, found = totals(find_overlap(load_dataset(folder)))
     assert (valid.split, valid.articles, valid.shared, valid.duplicates) == ("valid", 1, 0, 0)
     assert (found.articles, found.duplicates, found.near_duplicates) == (3, 1, 2)
     assert (found.lines, found.duplicate_lines, found.ngrams, found.shared) == (18, 9, 144, 72)
@@ -135,7 +135,7 @@ def test_a_missing_part_is_refused(tmp_path):
 
 
 def test_wikitext_2(wikitext_2):
-    found = find_overlap(find_dataset(wikitext_2))
+    found = find_overlap(load_dataset(wikitext_2))
     valid, test = totals(found)
     assert (valid.articles, valid.duplicates, valid.near_duplicates, valid.duplicate_lines) == (60, 0, 0, 0)
     assert (test.articles, test.duplicates, test.near_duplicates, test.duplicate_lines) == (60, 0, 0, 0)

@@ -19,7 +19,8 @@ import zstandard
 from wikitext_builder.article import Article
 from wikitext_builder.building.card import attribution_line
 from wikitext_builder.building.shards import read_shard
-from wikitext_builder.dataset.files import SplitCounts, file_line
+from wikitext_builder.dataset.files import file_line
+from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.names import call_name

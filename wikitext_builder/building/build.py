@@ -34,9 +34,10 @@ from wikitext_builder.building.plan import (
     working_folder,
 )
 from wikitext_builder.building.shards import PAGES_A_SHARD, ShardTask, make_shard, pack_pages
-from wikitext_builder.dataset.files import Manifest, SplitCounts, digest_of, entry_of, write_manifest
+from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
 from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner, Serial
@@ -170,7 +171,7 @@ def _choose(plan: Plan, usable: set[int]) -> Split:
 
 
 def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask:
-    name = digest_of(map(str, revision_ids))[:24]
+    name = lines_sha256(map(str, revision_ids))[:24]
     task = ShardTask(
         store=str(plan.store.resolve()),
         language=plan.recipe.language,
@@ -194,7 +195,7 @@ def _groups(plan: Plan, extracted: _Extracted, location: str) -> list[Group]:
     for start in range(0, len(order), PAGES_A_GROUP):
         page_ids = order[start : start + PAGES_A_GROUP]
         splits = [roles[page_id] for page_id in page_ids]
-        name = digest_of([f"{page_id} {split}" for page_id, split in zip(page_ids, splits, strict=True)])[:24]
+        name = lines_sha256(f"{page_id} {roles[page_id]}" for page_id in page_ids)[:24]
         shards = dict.fromkeys(extracted.shards[page_id] for page_id in page_ids)
         groups.append(
             Group(

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from wikitext_builder.article import Article
-from wikitext_builder.dataset.files import SplitCounts
+from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.store.store import Rejected
 

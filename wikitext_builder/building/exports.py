@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from wikitext_builder.dataset.files import FileEntry, entry_of, file_line, read_lines
+from wikitext_builder.dataset.files import file_line, read_lines
+from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.runners import blobs
 
 ROWS_A_PARQUET = 500_000  # WikiText-103's train, 1.8 million lines, becomes four shards

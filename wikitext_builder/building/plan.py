@@ -13,9 +13,10 @@ from pathlib import Path
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
-from wikitext_builder.dataset.files import Manifest, digest_of, read_manifest
+from wikitext_builder.dataset.manifest import Manifest, read_manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.runners import blobs
 from wikitext_builder.store.store import Revision, Store
 
@@ -55,7 +56,7 @@ class Identity:
 
     def digest(self) -> str:
         """A short name of it, for folders."""
-        return digest_of([repr(sorted(asdict(self).items()))])[:24]
+        return lines_sha256([repr(sorted(asdict(self).items()))])[:24]
 
 
 def identity_of(plan: Plan) -> Identity:
@@ -81,7 +82,7 @@ def identity_of(plan: Plan) -> Identity:
     if plan.recipe.source == "rendered":
         versions["lxml"] = version("lxml")
     versions |= {"wikitext-builder": __version__, "unicode": unidata_version}
-    return Identity(plan.recipe, digest_of([*rows, *given, *texts]), versions)
+    return Identity(plan.recipe, lines_sha256([*rows, *given, *texts]), versions)
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import wikitext_builder as wb
 from wikitext_builder.cli.options import FILE, FOLDER, json_option, language_option, listed, store_option
-from wikitext_builder.dataset.files import SplitCounts
+from wikitext_builder.cli.run import Program
+from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import RECIPES, SOURCES, Recipe
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
@@ -248,12 +250,10 @@ def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[i
 @click.command()
 @click.argument("directory", type=FOLDER)
 @json_option
-@click.option("--quiet", is_flag=True, help="Print only what is wrong, and a sum.")
+@click.option("--quiet", is_flag=True, help="Print only what is wrong, and a summary.")
 def verify(directory: Path, as_json: bool, quiet: bool) -> None:
     """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong."""
-    from wikitext_builder.dataset.verify import verify as verify_dataset
-
-    checks = verify_dataset(directory)
+    checks = wb.verify(directory)
     for check in checks:
         if not as_json and not (quiet and check.passed is not False):
             word = {True: "ok", False: "WRONG", None: "not checked"}[check.passed]
@@ -274,64 +274,37 @@ def verify(directory: Path, as_json: bool, quiet: bool) -> None:
 def stats(directories: tuple[Path, ...], as_json: bool) -> None:
     """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
 
-    A directory is a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
+    A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
     """
-    import pandas as pd
+    from wikitext_builder.dataset.stats import as_text, to_records
 
-    from wikitext_builder.dataset.stats import (
-        corpus_name,
-        corpus_statistics,
-        find_splits,
-        render_table,
-        to_records,
-    )
-
-    tables = [corpus_statistics(corpus_name(one), find_splits(one)) for one in directories]
-    table = pd.concat(tables, ignore_index=True)
-    click.echo(json.dumps(to_records(table)) if as_json else render_table(table), nl=as_json)
+    table = wb.statistics(*directories)
+    click.echo(json.dumps(to_records(table)) if as_json else as_text(table), nl=as_json)
 
 
-@click.group()
+@click.group(cls=Program)
 def plot() -> None:
-    """Draw a dataset: PNG or SVG, by the suffix of --out."""
+    """Draw a dataset; the suffix of --out chooses PNG or SVG."""
 
 
 @plot.command("zipf")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to be made: .png or .svg.")
+@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
 def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
-    """Draw the frequency of each word of train over its rank, several corpora side by side."""
-    from wikitext_builder.dataset import plots
-    from wikitext_builder.dataset.stats import corpus_name, count, find_split
-
-    counts = {corpus_name(one): count(find_split(one, "train")).counts for one in directories}
-    plots.plot_zipf(counts, out)
-    click.echo(str(out))
+    """Draw the frequency of each word of train over its rank, several datasets side by side."""
+    click.echo(wb.plot_zipf(*directories, out=out))
 
 
 @plot.command("window")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to be made: .png or .svg.")
+@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
 @click.option(
     "--split", type=click.Choice(["train", "valid", "test"]), default="train", help="Which file to read."
 )
-@click.option("--longest", type=click.IntRange(min=1), default=500, help="The greatest L, in words.")
+@click.option("--longest", type=click.IntRange(min=1), default=500, help="The largest L, in words.")
 def plot_window(directories: tuple[Path, ...], out: Path, split: str, longest: int) -> None:
-    """Draw how often a word is among the last L words: the paper's way to choose the window."""
-    from wikitext_builder.dataset import plots
-    from wikitext_builder.dataset.files import read_tokens
-    from wikitext_builder.dataset.stats import corpus_name, find_split
-    from wikitext_builder.dataset.vocabulary import EOS, UNK
-
-    curves = {}
-    for one in directories:
-        path = find_split(one, split)
-        curves[corpus_name(one)] = (
-            plots.window_coverage(read_tokens(path), longest),
-            plots.window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
-        )
-    plots.plot_window(curves, out)
-    click.echo(str(out))
+    """Draw how often a word is among the last L words: the paper chose its window by this plot."""
+    click.echo(wb.plot_window(*directories, out=out, split=split, longest=longest))
 
 
 COMMANDS = (tokenize, build, verify, stats, plot)

@@ -1,33 +1,25 @@
-"""The dataset's files: their grammar, how they are read, written and described by a manifest.
+"""The text files of a dataset: their grammar, and how to read and write them.
 
-A line is a space, tokens parted by spaces, a space and a newline; a blank line is a space and a newline.
+A line is a space, tokens separated by spaces, a space and a newline; a blank line is a space and a newline.
 An article is its title (a heading of level 1 with a blank line on both sides), then headings (blank lines on
-both sides) and paragraphs, then a blank line. The official files are so: `docs/format.md`.
+both sides) and paragraphs, then a blank line. The official files have this format: `docs/format.md`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary, read_token_lines
 from wikitext_builder.errors import BuilderError
 
 TITLE = re.compile(r"= (?!= ).*\S =")
-MANIFEST = "manifest.json"
-MANIFEST_FORMAT = 1
 
 
 def file_line(line: str) -> str:
-    r"""A line as it stands in a file.
+    r"""A line as it is written to a file.
 
     >>> file_line("= Title ="), file_line("")
     (' = Title = \n', ' \n')
@@ -50,8 +42,8 @@ def read_lines(path: Path) -> Iterator[str]:
                     yield line[1:-2]
                 else:
                     raise BuilderError(
-                        f"{path}, line {number}: {line[:60]!r} is no line of WikiText; expected a space,"
-                        " tokens parted by spaces, a space and a newline"
+                        f"{path}, line {number}: {line[:60]!r} is not a line of WikiText; expected a space,"
+                        " tokens separated by spaces, a space and a newline"
                     )
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
@@ -60,14 +52,14 @@ def read_lines(path: Path) -> Iterator[str]:
 def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
     """The articles of a file, each as its lines, blank ones included.
 
-    An article begins at a blank line that a title and another blank line follow: the official files hold
-    paragraphs that look like a title, but for the blank lines.
+    An article begins with a blank line, a title and a blank line. A title alone is not enough: some
+    paragraphs of the official files look like one, but have no blank lines around them.
 
     Raises:
         BuilderError: The file cannot be read, or does not begin with an article.
     """
     article: list[str] = []
-    window: list[str] = []  # the last three lines, not given away yet
+    window: list[str] = []  # the last three lines, which belong to this article or begin the next one
     for line in read_lines(path):
         window.append(line)
         if len(window) < 3:
@@ -87,7 +79,7 @@ def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def read_tokens(path: Path) -> Iterator[str]:
-    """The tokens of a file with `<eos>` after each line, blank ones included, as the paper counts.
+    """The tokens of a file, with `<eos>` after each line, blank ones included: the paper counts them so.
 
     Raises:
         BuilderError: The file cannot be read.
@@ -96,97 +88,5 @@ def read_tokens(path: Path) -> Iterator[str]:
 
 
 def encode(path: Path, vocabulary: Vocabulary) -> Iterator[int]:
-    """The ids of `read_tokens`, those of words that are not in the vocabulary being `<unk>`'s, 0."""
+    """The ids of `read_tokens`; a word that is not in the vocabulary has the id of `<unk>`, 0."""
     return (vocabulary.ids.get(token, 0) for token in read_tokens(path))
-
-
-# --- manifest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileEntry:
-    """One file of a dataset."""
-
-    sha256: str
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitCounts:
-    """How much is in a part."""
-
-    articles: int
-    lines: int  # blank ones included; each has one <eos>
-    tokens: int  # with <eos>
-    unknown: int  # tokens that are <unk>
-    types: int  # of the raw text, without <eos>
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """What a dataset is: written last, so that a dataset with one is whole."""
-
-    recipe: Recipe
-    source: str  # sha256 over the revisions that went in
-    versions: dict[str, str]  # of what decides the bytes
-    vocabulary: int  # types, <unk> and <eos> included
-    splits: dict[str, SplitCounts]
-    files: dict[str, FileEntry]
-    format: int = MANIFEST_FORMAT
-
-
-def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write a manifest as JSON, keys in order."""
-    text = json.dumps(asdict(manifest), indent=1, sort_keys=True, ensure_ascii=False)
-    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
-
-
-def read_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a dataset; None where there is none.
-
-    Raises:
-        BuilderError: There is one, but not of this format.
-    """
-    path = directory / MANIFEST
-    if not path.exists():
-        return None
-    try:
-        return _manifest(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BuilderError(
-            f"{path}: {type(error).__name__}: {error}; expected a manifest of format {MANIFEST_FORMAT}."
-            " Build the dataset again, or use the version that wrote it"
-        ) from error
-
-
-def _manifest(fields: dict[str, Any]) -> Manifest:
-    if fields["format"] != MANIFEST_FORMAT:
-        raise ValueError(f"format {fields['format']!r}")
-    if set(fields["splits"]) != set(SPLITS):
-        raise ValueError(f"splits {sorted(fields['splits'])}")
-    for name in fields["files"]:
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise ValueError(f"the file name {name!r} leads out of the dataset")
-    return Manifest(
-        **{
-            **fields,
-            "recipe": Recipe(**fields["recipe"]),
-            "splits": {name: SplitCounts(**counts) for name, counts in fields["splits"].items()},
-            "files": {name: FileEntry(**entry) for name, entry in fields["files"].items()},
-        }
-    )
-
-
-def entry_of(path: Path) -> FileEntry:
-    """Size and sha256 of a file, read by pieces."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileEntry(sha256=digest, bytes=path.stat().st_size)
-
-
-def digest_of(lines: Iterable[str]) -> str:
-    """sha256 over lines, each with a newline."""
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(f"{line}\n".encode())
-    return digest.hexdigest()

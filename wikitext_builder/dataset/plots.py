@@ -1,7 +1,7 @@
-"""Plots of a dataset's words: Zipf's curve, and how often a word was among the last L words.
+"""Plots of a dataset's words: Zipf's curve, and how often a word is among the last L words.
 
-matplotlib is imported where it is used, since it takes long. The same data give the same bytes with the same
-version of matplotlib: no date, a fixed salt for the ids of an SVG, and matplotlib's own default style.
+matplotlib is imported where it is used, because its import is slow. The same data give the same bytes with
+the same version of matplotlib: no date, a fixed salt for the ids of an SVG, matplotlib's own default style.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.stats import count, load_folder
+from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
 
 if TYPE_CHECKING:
@@ -37,13 +40,13 @@ def window_coverage(
 ) -> list[float]:
     """The share of positions whose word is among the last L words, for each L from 1 to `longest`.
 
-    The paper's way to choose the pointer's window (section 2.2): how frequently the word at position t
-    appears within the last L words. One pass; memory grows with the types.
+    The paper chose the pointer's window by it (section 2.2): how frequently the word at position t appears
+    within the last L words. It reads the text once; memory grows with the number of types.
 
     Args:
-        tokens: a text in order, `<eos>` included.
-        longest: the greatest L.
-        without: words at whose positions nothing is asked; they still take their place in the window.
+        tokens: A text in order, `<eos>` included.
+        longest: The largest L.
+        without: Words whose positions do not count; they still take their places in the window.
 
     >>> window_coverage("a b a b b".split(), longest=2)
     [0.2, 0.6]
@@ -61,20 +64,64 @@ def window_coverage(
     return [found / asked if asked else 0.0 for found in accumulate(at_distance[1:])]
 
 
-def plot_zipf(corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path) -> None:
-    """Draw the frequency of each word over its rank, both in logarithms, a panel for each corpus.
+def plot_zipf(*directories: str | Path, out: str | Path) -> Path:
+    """Draw the frequency of each word of train over its rank, both in logarithms, a panel per dataset.
 
     Args:
-        corpora: by name, the counts of the words of train, with the words or without.
-        output: a file ending in .png or .svg.
+        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        out: The file to write, ending in .png or .svg.
+
+    Returns:
+        The file.
 
     Raises:
-        BuilderError: the suffix is another, or a corpus has no words.
+        BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
+    """
+    datasets = [load_folder(one) for one in directories]
+    draw_zipf({one.title: count(one.file("train")).counts for one in datasets}, Path(out))
+    return Path(out)
+
+
+def plot_window(*directories: str | Path, out: str | Path, split: str = "train", longest: int = 500) -> Path:
+    """Draw how often a word is among the last L words, for each L: the paper chose its window by this plot.
+
+    Args:
+        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        out: The file to write, ending in .png or .svg.
+        split: Which file to read: train, valid or test.
+        longest: The largest L, in words.
+
+    Returns:
+        The file.
+
+    Raises:
+        BuilderError: There is no such dataset, no such split, or the suffix is another.
+    """
+    curves = {}
+    for dataset in map(load_folder, directories):
+        path = dataset.file(split)
+        curves[dataset.title] = (
+            window_coverage(read_tokens(path), longest),
+            window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
+        )
+    draw_window(curves, Path(out))
+    return Path(out)
+
+
+def draw_zipf(corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path) -> None:
+    """Draw the plot of `plot_zipf` from counts.
+
+    Args:
+        corpora: By name, how often each word occurs: with the words, or the numbers alone.
+        output: A file that ends in .png or .svg.
+
+    Raises:
+        BuilderError: The suffix is another, or a corpus has no words.
     """
     if not corpora:
         raise BuilderError(f"{output}: no corpus to plot; give at least one")
     curves = {name: rank_frequencies(name, counts) for name, counts in corpora.items()}
-    with figure(output, panels=len(curves)) as panels:
+    with _figure(output, panels=len(curves)) as panels:
         for axes, color, (name, frequencies) in zip(
             panels, COLORS * len(curves), curves.items(), strict=False
         ):
@@ -96,7 +143,7 @@ def plot_zipf(corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: 
 
 
 def rank_frequencies(name: str, counts: Mapping[str, int] | Sequence[int]) -> list[int]:
-    """The counts of a corpus, the greatest first."""
+    """The counts of a corpus, the largest first."""
     values = counts.values() if isinstance(counts, Mapping) else counts
     frequencies = sorted((value for value in values if value > 0), reverse=True)
     if not frequencies:
@@ -110,19 +157,19 @@ def spaced_ranks(last: int) -> list[int]:
     return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
 
 
-def plot_window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path) -> None:
-    """Draw how often a word was among the last L words, for each L.
+def draw_window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path) -> None:
+    """Draw the plot of `plot_window` from curves.
 
     Args:
-        curves: by corpus, `window_coverage` of all tokens, and without `<unk>` and `<eos>` as questions.
-        output: a file ending in .png or .svg.
+        curves: By corpus, `window_coverage` of all tokens, and without the positions of `<unk>` and `<eos>`.
+        output: A file that ends in .png or .svg.
 
     Raises:
-        BuilderError: the suffix is another, or there is nothing to draw.
+        BuilderError: The suffix is another, or there is nothing to draw.
     """
     if not curves or not all(curve for pair in curves.values() for curve in pair):
         raise BuilderError(f"{output}: a curve is empty; give window_coverage of at least one file")
-    with figure(output, panels=len(curves)) as panels:
+    with _figure(output, panels=len(curves)) as panels:
         for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
             upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
             for curve, rise in ((upper, 6), (lower, -22)):
@@ -131,18 +178,18 @@ def plot_window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], o
                 axes.plot(
                     range(1, len(curve) + 1), curve, "-" if all_tokens else "--", color=color, linewidth=2
                 )
-                label_end(axes, curve, label, color, rise)
+                _label_end(axes, curve, label, color, rise)
             axes.set_title(name, loc="left", fontweight="bold")
             axes.set_xlabel("L, words back")
             axes.set_xlim(0, len(upper))
-            mark_window(axes, pair)
+            _mark_window(axes, pair)
         panels[0].set_ylim(0, 1)
         panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         panels[0].set_ylabel("words among the last L words")
 
 
-def label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: int) -> None:
-    """Write a curve's name beside its end, some points above or below."""
+def _label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: int) -> None:
+    """Write the name of a curve at its end, some points above or below."""
     axes.annotate(
         label,
         (len(curve), curve[-1]),
@@ -154,8 +201,8 @@ def label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: 
     )
 
 
-def mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> None:
-    """Mark the paper's L, with what the two curves are there."""
+def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> None:
+    """Mark the paper's L, with the values of the two curves there."""
     if len(pair[0]) < PAPERS_WINDOW:
         return
     every, known = (curve[PAPERS_WINDOW - 1] for curve in pair)
@@ -167,8 +214,8 @@ def mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> No
 
 
 @contextmanager
-def figure(output: Path, *, panels: int) -> Iterator[Sequence[Axes]]:
-    """Axes side by side to draw in; the file is written when the block ends."""
+def _figure(output: Path, *, panels: int) -> Iterator[Sequence[Axes]]:
+    """Axes side by side; the file is written when the block ends."""
     if output.suffix not in METADATA:
         raise BuilderError(f"{output}: a plot cannot be written as {output.suffix!r}; expected .png or .svg")
     from matplotlib import style

@@ -1,4 +1,4 @@
-"""Whether a dataset is what it says: hashes, grammar, counts and the rule of its vocabulary."""
+"""Checks whether a dataset is what it says: hashes, grammar, counts and the rule of its vocabulary."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-from wikitext_builder.dataset.files import (
-    MANIFEST,
-    Manifest,
-    SplitCounts,
-    entry_of,
-    read_articles,
-    read_lines,
-    read_manifest,
-    read_tokens,
-)
+from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
+from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
+from wikitext_builder.dataset.manifest import MANIFEST, Manifest, SplitCounts, entry_of, read_manifest
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
@@ -26,20 +19,30 @@ from wikitext_builder.errors import BuilderError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
-    passed: bool | None  # None: it could not be checked, and `found` says why
+    passed: bool | None  # None: it could not be checked; `found` says why
     found: str
 
 
-def verify(directory: Path) -> list[Check]:
-    """Check a dataset, ours or the official one.
+def verify(directory: str | Path) -> list[Check]:
+    """Check whether a dataset, ours or the official one, is what it says.
+
+    It checks the hashes of the manifest, the grammar of the files, the counts of articles, lines, tokens and
+    `<unk>`, the raw files against the files of tokens, and the vocabulary.
+
+    Args:
+        directory: The folder of the dataset.
+
+    Returns:
+        Every check, passed or not, with what was found.
 
     Raises:
         BuilderError: There is no dataset, or its manifest cannot be read.
     """
-    splits = {name: directory / f"wiki.{name}.tokens" for name in SPLITS}
+    directory = Path(directory)
+    splits = {name: directory / LAYOUTS[WIKITEXT].format(split=name) for name in SPLITS}
     present = {name: path for name, path in splits.items() if path.is_file()}
     if not present:
         raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
@@ -117,7 +120,7 @@ def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | No
 
 
 def _raw(tokens: Path, raw: Path, known: Set[str], says: SplitCounts | None) -> Iterator[Check]:
-    """The raw file must differ from that of tokens in rare words only, and have as many types as is said."""
+    """The raw file must differ from the tokens file in rare words only, and have the manifest's types."""
     if not raw.is_file():
         yield Check(name=f"{raw.name} against {tokens.name}", passed=None, found=f"no {raw.name} here")
         return
@@ -137,7 +140,7 @@ def _compare(tokens: Path, raw: Path, known: Set[str], types: set[str]) -> str:
         differences = [pair for pair in zip_longest(before, after) if pair[0] != pair[1]]
         if any(word != UNK for _, word in differences) or (with_rare is None) != (without is None):
             raise BuilderError(
-                f"{raw}, line {number}: {differences[:1]} differ, not as a rare word and {UNK} do"
+                f"{raw}, line {number}: {differences[:1]} differ; expected only {UNK} in place of a rare word"
             )
         if frequent := [word for word, _ in differences if word in known]:
             raise BuilderError(

@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import IO, cast
 
 import zstandard
@@ -311,9 +310,3 @@ _WAYS: dict[bytes, Way] = {
         bytes((0x50 + n, 0x2A, 0x4D, 0x18)): _zstandard for n in range(16)
     },  # skippable frames, as pzstd writes
 }
-
-
-def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file's bytes, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

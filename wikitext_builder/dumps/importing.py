@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.decompress import THREADS, sha256_of_file
+from wikitext_builder.dumps.decompress import THREADS
 from wikitext_builder.dumps.reader import Dump, DumpedPage
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Rejected, Store
 from wikitext_builder.wiki.languages import Language, is_list_title
@@ -306,4 +307,4 @@ def _finished_before(store: Store, key: str, path: Path) -> dict[str, Any] | Non
     if noted is None or not path.is_file():
         return None
     report: dict[str, Any] = json.loads(noted)
-    return report if report.pop("sha256") == sha256_of_file(path) else None
+    return report if report.pop("sha256") == file_sha256(path) else None

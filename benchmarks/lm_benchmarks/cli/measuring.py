@@ -25,10 +25,11 @@ from lm_benchmarks.measuring.run import Protocol, measure
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, append_result
 from ps_models.choices import PRECISIONS
-from ps_models.data.dataset import SPLITS, find_dataset
 from ps_models.devices import choose_device
 from ps_models.evaluation.evaluate import CONTEXTS
 from ps_models.models import MODELS
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import shown_progress
 
 
@@ -169,7 +170,7 @@ def begin(
 
 
 def _inputs(data: Path, split: str, options: dict[str, Any]) -> Inputs:
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     device = choose_device(options.pop("device"))
     return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, split), device=device, **options)
 

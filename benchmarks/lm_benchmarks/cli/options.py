@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ps_models.data.dataset import SPLITS
+from wikitext_builder.dataset.split import SPLITS
 
 EXISTING: Final = click.Path(exists=True, path_type=Path)
 ANY_PATH: Final = click.Path(path_type=Path)

@@ -20,7 +20,7 @@ from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.report import Report, make_report
 from lm_benchmarks.reporting.rows_page import read_records, rows_page
-from ps_models.data.dataset import find_dataset
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
 
@@ -96,7 +96,7 @@ def report(
     if out.suffix not in FORMATS:
         raise BuilderError(f"{out}: no report of this kind; expected an ending of {', '.join(FORMATS)}")
     read = [result for path in results for result in read_results(path)]
-    dataset = None if data is None else find_dataset(data)
+    dataset = None if data is None else load_dataset(data)
     published = PUBLISHED if with_published else ()
     made = make_report(title, read, published=published, logs=logs, dataset=dataset)
     _write(out, FORMATS[out.suffix](made))
@@ -121,7 +121,7 @@ def rows(*, folder: Path, out: Path) -> None:
 @json_option
 def overlap(*, data: Path, words: int, without_unknown: bool, most: int, as_json: bool) -> None:
     """How much of valid and test of DATA stands in its train: duplicates, near duplicates, n-grams."""
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     splits = [split for split in ("valid", "test") if split in dataset.files]
     with shown_progress() as progress:
         found = find_overlap(

@@ -18,7 +18,7 @@ from lm_benchmarks.adapters.kenlm import KenlmFile
 from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.records.trained import Trained, trained
-from ps_models.data.dataset import Dataset, Text, file_hash, read_stream, read_texts
+from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.evaluation.signature import signature_value
 from ps_models.experiment import load_model
 from ps_models.language_model import LanguageModel, Recurrent
@@ -29,8 +29,10 @@ from ps_models.models.ngram import NGram
 from ps_models.models.tuned_neural_cache import tuned_neural_cache
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
+from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import file_sha256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,7 @@ def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
     """Tokens of the text that a checkpoint was trained on, where this is that text."""
     if "train" not in dataset.files:
         return None
-    if file_hash(dataset.file("train")) != checkpoint.facts.get("train_sha256"):
+    if file_sha256(dataset.file("train")) != checkpoint.facts.get("train_sha256"):
         return None
     return len(read_stream(dataset, "train", checkpoint.vocabulary))
 
@@ -151,7 +153,7 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
     facts = {
         **inner.facts,
         "cache": f"{config.window}.{config.theta:g}.{config.weight:.4f}",
-        "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
+        "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
     }
     return replace(
         inner, name=f"{inner.name} + neural cache", model=model, recipe=f"cache:{inner.recipe}", facts=facts
@@ -195,10 +197,10 @@ def _baseline(name: str, inputs: Inputs) -> Opened:
     if isinstance(model, UnigramCache):
         config = model.config
         facts["cache"] = f"{config.window}.{config.decay:g}.{config.weight:.4f}"
-        facts["tuned"] = f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}"
+        facts["tuned"] = f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}"
     return Opened(
         name=ABOUT.get(name, (name, name))[0],
-        identity=f"{name}+{file_hash(inputs.dataset.file('train'))[:8]}",
+        identity=f"{name}+{file_sha256(inputs.dataset.file('train'))[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
         parameters=_table_size(model),
@@ -231,7 +233,7 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         parameters=None if None in counts else sum(count or 0 for count in counts),
         facts={
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
-            "tuned": f"valid+{file_hash(inputs.dataset.file('valid'))[:8]}",
+            "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
         },
         recipe="mix:" + ",".join(part.recipe for part in parts) if all(part.recipe for part in parts) else "",
         trained=tuple(how for part in parts for how in part.trained),
@@ -257,7 +259,7 @@ def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> Opened:
     file = Path(path)
     return Opened(
         name=file.name,
-        identity=f"{kind}+{file_hash(file)[:8]}",
+        identity=f"{kind}+{file_sha256(file)[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
         open_vocabulary=True,

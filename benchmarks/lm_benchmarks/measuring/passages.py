@@ -14,8 +14,9 @@ from torch import Tensor
 
 from lm_benchmarks.measuring import lm_eval
 from lm_benchmarks.metrics import Tally
-from ps_models.data.dataset import Dataset, Text, read_texts
+from ps_models.data.dataset import Text, read_texts
 from wikitext_builder.dataset.files import read_lines
+from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize_line

@@ -29,11 +29,12 @@ from lm_benchmarks.measuring.passages import (
 )
 from lm_benchmarks.metrics import Tally
 from lm_benchmarks.records.result import Group, Result
-from ps_models.data.dataset import file_hash, vocabulary_hash
+from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.signature import Signature, signature_value
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 PACKAGES: Final = ("torch", "numpy", "transformers", "tokenizers", "kenlm")  # whose versions may matter
@@ -210,7 +211,7 @@ def _pages(
 def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:
     """All that decides the number, what the data are first."""
     return Signature(
-        data=f"{signature_value(inputs.dataset.name)}+{file_hash(found.data)[:8]}",
+        data=f"{signature_value(inputs.dataset.name)}+{file_sha256(found.data)[:8]}",
         split=protocol.split if inputs.dataset.layout != "file" else "file",
         convention=CONVENTIONS[protocol.convention],
         **found.fields,

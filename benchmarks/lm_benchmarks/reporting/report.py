@@ -13,9 +13,9 @@ from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, read_curve
 from lm_benchmarks.reporting.charts import Points, bar_chart, line_chart
 from lm_benchmarks.reporting.tables import Published, Table, tables_of
-from ps_models.data.dataset import Dataset
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.plots import rank_frequencies, spaced_ranks
 from wikitext_builder.errors import BuilderError
 

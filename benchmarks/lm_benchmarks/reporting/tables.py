@@ -11,7 +11,7 @@ from lm_benchmarks.measuring.passages import CONVENTIONS, PAPER
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.rows import published_name
-from ps_models.data.dataset import SPLITS
+from wikitext_builder.dataset.split import SPLITS
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of all results of a table, beside the data
 OFFICIAL: Final = {  # dataset: the vocabulary of its official files; papers' numbers are of no other data

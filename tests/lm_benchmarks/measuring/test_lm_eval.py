@@ -13,10 +13,10 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.run import Protocol, measure
 from lm_benchmarks.metrics import METRICS
 
-from ps_models.data.dataset import find_dataset
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import make_dataset
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import BuilderError
 
 PACKAGE = "LM_EVAL_PYTHON"  # names a Python that has lm_eval, in a virtual environment of its own
@@ -104,7 +104,7 @@ def test_its_own_package_gives_the_same_numbers(tmp_path):
     (data / "wiki.test.raw").write_text(text.replace("the cat", "the cat 's N ( so @-@ so ) , 1 @,@ 5"))
     (tmp_path / "causal").mkdir()
     causal = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens", window=32)
-    dataset = find_dataset(data)
+    dataset = load_dataset(data)
     inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"), stride=32)
     opened = open_model(f"transformers:{causal}", inputs)
     found = measure(

@@ -12,9 +12,9 @@ from lm_benchmarks.measuring.passages import read_passages, train_counts, vocabu
 from lm_benchmarks.measuring.run import Protocol, measure
 from lm_benchmarks.metrics import METRICS
 
-from ps_models.data.dataset import find_dataset
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -23,7 +23,7 @@ FIXED: Any = {"clock": lambda: 1.5, "now": lambda: "2026-01-01T00:00:00+00:00"}
 
 
 def inputs_of(folder):
-    dataset = find_dataset(folder)
+    dataset = load_dataset(folder)
     return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
 
 
@@ -84,7 +84,7 @@ def test_scores_that_are_no_numbers_are_refused(inputs):
 
 def test_blocks_are_the_whole_file_in_order(tmp_path):
     (tmp_path / "test.txt").write_text("".join(f" a b {number} \n" for number in range(250)))
-    dataset = find_dataset(tmp_path)
+    dataset = load_dataset(tmp_path)
     vocabulary = vocabulary_of(dataset, "test")
     unit, passages = read_passages(dataset, "test", vocabulary)
     assert (unit, [len(passage.text.tokens) for passage in passages]) == ("100-lines", [400, 400, 200])

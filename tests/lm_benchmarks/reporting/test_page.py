@@ -13,10 +13,11 @@ from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.report import make_report
 from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
 
-from ps_models.data.dataset import find_dataset, vocabulary_hash
+from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
 from tests.ps_models.explanation.test_page import browser, opened  # noqa: F401 - fixtures
+from wikitext_builder.dataset.load import load as load_dataset
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
 
@@ -106,7 +107,7 @@ def test_published_numbers_stand_only_beside_those_of_the_official_files(field, 
 
 def test_the_official_files_have_the_vocabularies_that_are_said():
     for name, vocabulary in OFFICIAL.items():
-        found = vocabulary_of(find_dataset(data(name)), "test")
+        found = vocabulary_of(load_dataset(data(name)), "test")
         assert vocabulary == f"{len(found)}+{vocabulary_hash(found)[:8]}"
 
 

@@ -10,12 +10,13 @@ from lm_benchmarks.reporting.rows import ROWS, published_name
 from lm_benchmarks.reporting.rows_page import DATASETS, FILES, read_records, rows_page
 from lm_benchmarks.reporting.tables import OFFICIAL, tables_of
 
-from ps_models.data.dataset import file_hash, find_dataset
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
 from tests.conftest import ROOT, data
 from tests.lm_benchmarks.records.test_result import RESULT
 from tests.lm_benchmarks.reporting.test_page import result
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.hashing import file_sha256
 
 RECORDS = ROOT / "benchmarks" / "results"
 RECIPES = sorted(
@@ -94,8 +95,8 @@ def test_how_long_a_small_size_was_trained_stands_beside_it():
 
 def test_the_official_files_are_those_that_are_said():
     for name, files in FILES.items():
-        dataset = find_dataset(data(name))
-        assert files == {split: file_hash(dataset.file(split))[:8] for split in files}
+        dataset = load_dataset(data(name))
+        assert files == {split: file_sha256(dataset.file(split))[:8] for split in files}
 
 
 def test_other_files_and_other_conventions_are_no_rows():

@@ -2,10 +2,12 @@
 
 import pytest
 
-from ps_models.data.dataset import find_dataset, read_stream, read_texts, vocabulary_hash
+from ps_models.data.dataset import read_stream, read_texts, vocabulary_hash
 from ps_models.errors import ModelError
 from tests.conftest import data
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
 
 WIKITEXT = " \n = A = \n \n one two \n \n \n = B = \n \n one \n"
 
@@ -14,7 +16,7 @@ WIKITEXT = " \n = A = \n \n one two \n \n \n = B = \n \n one \n"
 def wikitext(tmp_path):
     for split in ("train", "valid"):
         (tmp_path / f"wiki.{split}.tokens").write_text(WIKITEXT)
-    return find_dataset(tmp_path)
+    return load_dataset(tmp_path)
 
 
 def test_articles_of_wikitext_are_texts_that_join_to_the_whole(wikitext):
@@ -36,13 +38,13 @@ def test_words_not_in_the_vocabulary_are_unknown(wikitext):
 
 
 def test_missing_parts_and_folders_are_told(wikitext, tmp_path):
-    with pytest.raises(ModelError, match="no test file; found train, valid"):
+    with pytest.raises(BuilderError, match="no test file; found train, valid"):
         wikitext.file("test")
-    with pytest.raises(ModelError, match=r"expected a folder with wiki.train.tokens"):
-        find_dataset(tmp_path / "nowhere")
+    with pytest.raises(BuilderError, match=r"expected a folder with wiki.train.tokens"):
+        load_dataset(tmp_path / "nowhere")
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(ModelError, match="holds no line"):
-        list(read_texts(find_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))
+        list(read_texts(load_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))
 
 
 def test_the_hash_of_a_vocabulary_depends_on_order():
@@ -56,7 +58,7 @@ def test_the_hash_of_a_vocabulary_depends_on_order():
     [("ptb", 10_000, 1, 82_430), ("wikitext-2", 33_278, 60, 245_569)],
 )
 def test_the_real_files_have_their_published_sizes(name, words, articles, tokens):
-    dataset = find_dataset(data(name))
+    dataset = load_dataset(data(name))
     vocabulary = Vocabulary.of_file(dataset.file("train"))
     texts = list(read_texts(dataset, "test", vocabulary))
     assert (len(vocabulary), len(texts)) == (words, articles)

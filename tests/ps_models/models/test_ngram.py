@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps_models.contract import check_generative, check_language_model
-from ps_models.data.dataset import find_dataset, read_texts
+from ps_models.data.dataset import read_texts
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluate
 from ps_models.evaluation.score import Score
@@ -25,6 +25,7 @@ from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig
 from tests.conftest import data
 from tests.ps_models.textbook import END, START, KneserNey
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 V, EOS = 7, 1
@@ -202,7 +203,7 @@ def test_estimates_are_kenlms(order, tmp_path):
 
 @pytest.mark.slow
 def test_estimates_are_kenlms_on_penn_treebank(tmp_path):
-    dataset = find_dataset(data("ptb"))
+    dataset = load_dataset(data("ptb"))
     vocabulary = Vocabulary.of_file(dataset.file("train"))
     rows = dataset.file("train").read_text(encoding="utf-8").splitlines()
     tokens, size = [vocabulary.encode(row.split()) for row in rows], len(vocabulary)
@@ -217,7 +218,7 @@ def perplexity(model, dataset, split, vocabulary):
 
 
 def test_penn_treebank():
-    dataset = find_dataset(data("ptb"))
+    dataset = load_dataset(data("ptb"))
     vocabulary = Vocabulary.of_file(dataset.file("train"))
     model = BASELINES["kn-5"](dataset, vocabulary)
     assert perplexity(model, dataset, "valid", vocabulary) == pytest.approx(148.008, abs=0.001)
@@ -238,7 +239,7 @@ def test_penn_treebank():
     ],
 )
 def test_baselines_on_real_data(name, baseline, expected):
-    dataset = find_dataset(data(name))
+    dataset = load_dataset(data(name))
     vocabulary = Vocabulary.of_file(dataset.file("train"))
     model = BASELINES[baseline](dataset, vocabulary)
     assert perplexity(model, dataset, "test", vocabulary) == pytest.approx(expected, abs=0.001)

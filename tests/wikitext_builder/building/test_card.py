@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
-from wikitext_builder.dataset.files import SplitCounts
+from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Rejected

@@ -7,20 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import data
-from wikitext_builder.dataset.files import (
-    FileEntry,
-    Manifest,
-    SplitCounts,
-    encode,
-    entry_of,
-    file_line,
-    read_articles,
-    read_lines,
-    read_manifest,
-    read_tokens,
-    write_manifest,
-)
-from wikitext_builder.dataset.recipes import RECIPES
+from wikitext_builder.dataset.files import encode, file_line, read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
 
@@ -89,82 +76,6 @@ def test_a_file_that_does_not_begin_with_an_article_is_an_error(tmp_path: Path) 
     path = write(tmp_path / "wiki.test.tokens", [("A text", "with no title", "at all", "")])
     with pytest.raises(BuilderError, match="begins with"):
         list(read_articles(path))
-
-
-counts = st.builds(
-    SplitCounts,
-    articles=st.integers(0),
-    lines=st.integers(0),
-    tokens=st.integers(0),
-    unknown=st.integers(0),
-    types=st.integers(0),
-)
-manifests = st.builds(
-    Manifest,
-    recipe=st.sampled_from(list(RECIPES.values())),
-    source=st.text("0123456789abcdef"),
-    versions=st.dictionaries(st.text("abc-"), st.text("0123.")),
-    vocabulary=st.integers(0),
-    splits=st.fixed_dictionaries({"train": counts, "valid": counts, "test": counts}),
-    files=st.dictionaries(
-        st.text("abc", min_size=1),
-        st.builds(FileEntry, sha256=st.text("0123456789abcdef"), bytes=st.integers(0)),
-    ),
-)
-
-
-@given(manifests)
-def test_a_manifest_comes_back_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, manifest: Manifest
-) -> None:
-    directory = tmp_path_factory.mktemp("a")
-    write_manifest(directory, manifest)
-    assert read_manifest(directory) == manifest
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{}",
-        "[1]",
-        "null",
-        '{"format": 2}',
-        "{" * 100_000,
-        '{"format": 1, "splits": {}, "files": {}}',
-        '"\\ud800"',
-    ],
-)
-def test_a_damaged_manifest_is_an_error_that_says_what_to_do(tmp_path: Path, text: str) -> None:
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(BuilderError, match="Build the dataset again"):
-        read_manifest(tmp_path)
-
-
-def test_a_manifest_may_not_name_files_outside(tmp_path: Path) -> None:
-    write_manifest(
-        tmp_path,
-        Manifest(
-            recipe=RECIPES["demo"],
-            source="",
-            versions={},
-            vocabulary=0,
-            splits={
-                name: SplitCounts(articles=0, lines=0, tokens=0, unknown=0, types=0)
-                for name in ("train", "valid", "test")
-            },
-            files={"../x": FileEntry(sha256="", bytes=0)},
-        ),
-    )
-    with pytest.raises(BuilderError, match="leads out"):
-        read_manifest(tmp_path)
-
-
-def test_an_entry_is_the_sha256_that_other_programs_compute(tmp_path: Path) -> None:
-    (tmp_path / "abc").write_bytes(b"abc")
-    # FIPS 180-2, appendix B.1
-    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert entry_of(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)
 
 
 def test_the_data_folder_has_a_real_raw_file_of_the_format() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import DATA, ROOT
 from wikitext_builder.dataset.files import read_tokens
-from wikitext_builder.dataset.plots import ZIPF_POINTS, plot_window, plot_zipf, spaced_ranks, window_coverage
+from wikitext_builder.dataset.plots import ZIPF_POINTS, draw_window, draw_zipf, spaced_ranks, window_coverage
 from wikitext_builder.errors import BuilderError
 
 COUNTS = {f"w{rank}": 10_000 // rank for rank in range(1, 3000)}
@@ -52,13 +52,13 @@ def test_window_coverage_of_the_penn_treebank() -> None:
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path, suffix: str) -> None:
-    plot_zipf({"A": COUNTS, "B": list(range(500))}, tmp_path / f"zipf{suffix}")
-    plot_window(CURVES, tmp_path / f"window{suffix}")
+    draw_zipf({"A": COUNTS, "B": list(range(500))}, tmp_path / f"zipf{suffix}")
+    draw_window(CURVES, tmp_path / f"window{suffix}")
     program = (
         "from tests.wikitext_builder.dataset.test_plots import *\n"
         "directory, suffix = Path(sys.argv[1]), sys.argv[2]\n"
-        "plot_zipf({'A': Counter(COUNTS), 'B': list(range(500))[::-1]}, directory / f'zipf2{suffix}')\n"
-        "plot_window(CURVES, directory / f'window2{suffix}')\n"
+        "draw_zipf({'A': Counter(COUNTS), 'B': list(range(500))[::-1]}, directory / f'zipf2{suffix}')\n"
+        "draw_window(CURVES, directory / f'window2{suffix}')\n"
     )
     arguments = [sys.executable, "-c", program, str(tmp_path), suffix]
     subprocess.run(arguments, check=True, cwd=ROOT)
@@ -70,20 +70,20 @@ def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path, suffix: str
 
 
 def test_different_data_give_different_plots(tmp_path: Path) -> None:
-    plot_zipf({"A": COUNTS}, tmp_path / "a.svg")
-    plot_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "b.svg")
+    draw_zipf({"A": COUNTS}, tmp_path / "a.svg")
+    draw_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() != (tmp_path / "b.svg").read_bytes()
 
 
 def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match=r"\.pdf.*expected \.png or \.svg"):
-        plot_zipf({"A": COUNTS}, tmp_path / "zipf.pdf")
+        draw_zipf({"A": COUNTS}, tmp_path / "zipf.pdf")
     with pytest.raises(BuilderError, match="A: no words"):
-        plot_zipf({"A": []}, tmp_path / "zipf.png")
+        draw_zipf({"A": []}, tmp_path / "zipf.png")
     with pytest.raises(BuilderError, match="no corpus"):
-        plot_zipf({}, tmp_path / "zipf.png")
+        draw_zipf({}, tmp_path / "zipf.png")
     with pytest.raises(BuilderError, match="a curve is empty"):
-        plot_window({"A": ([], [])}, tmp_path / "window.png")
+        draw_window({"A": ([], [])}, tmp_path / "window.png")
     assert list(tmp_path.iterdir()) == []
 
 

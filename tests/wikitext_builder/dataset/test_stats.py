@@ -10,12 +10,13 @@ import pytest
 
 from tests.conftest import DATA
 from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.stats import (
     PUBLISHED,
+    as_text,
     corpus_statistics,
     count,
-    find_splits,
-    render_table,
+    statistics,
     to_records,
 )
 from wikitext_builder.errors import BuilderError
@@ -24,7 +25,9 @@ from wikitext_builder.errors import BuilderError
 def official(folder: str, name: str) -> pd.DataFrame:
     if not (DATA / folder).is_dir():
         pytest.skip(f"{DATA / folder} is not there")
-    return corpus_statistics(name, find_splits(DATA / folder)).set_index("split")
+    table = statistics(DATA / folder)
+    assert set(table.corpus) == {name}
+    return table.set_index("split")
 
 
 def test_wikitext_2_is_the_papers_table() -> None:
@@ -67,7 +70,7 @@ def test_penn_treebank_is_the_papers_table_but_for_one_eos() -> None:
 
 
 def test_penn_treebank_split_at_its_newlines_has_the_papers_tokens() -> None:
-    for split, path in find_splits(DATA / "ptb").items() if (DATA / "ptb").is_dir() else ():
+    for split, path in load(DATA / "ptb").files.items() if (DATA / "ptb").is_dir() else ():
         pieces = path.read_text(encoding="utf-8").split("\n")
         assert sum(len(piece.split()) + 1 for piece in pieces) == PUBLISHED["Penn Treebank"].tokens[split]
 
@@ -86,12 +89,12 @@ ARTICLES = " \n = One = \n \n a b <unk> \n \n = = Part = = \n \n = k = \n \n = T
 def test_counts_of_a_small_file(tmp_path: Path) -> None:
     path = tmp_path / "wiki.train.tokens"
     path.write_text(ARTICLES, encoding="utf-8")
-    statistics = count(path)
-    assert statistics.articles == 3  # a paragraph between blank lines cannot be told from a title
-    assert statistics.lines == 13
-    assert statistics.tokens == 13 + 19
-    assert statistics.counts["<eos>"] == 13
-    assert statistics.oov_rate == 1 / statistics.tokens
+    found = count(path)
+    assert found.articles == 3  # a paragraph between blank lines cannot be told from a title
+    assert found.lines == 13
+    assert found.tokens == 13 + 19
+    assert found.counts["<eos>"] == 13
+    assert found.oov_rate == 1 / found.tokens
     assert list(read_tokens(path)).count("<eos>") == 13
 
 
@@ -119,24 +122,18 @@ def test_a_last_line_without_newline_is_a_line(tmp_path: Path) -> None:
 
 def test_empty_file_has_no_rate(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("", encoding="utf-8")
-    table = corpus_statistics("nothing", find_splits(tmp_path))
+    table = statistics(tmp_path)
     assert list(table.tokens) == [0, 0]
     assert table.oov_rate.isna().all()
-    assert "-" in render_table(table)
+    assert "-" in as_text(table)
 
 
-@pytest.mark.parametrize("layout", ["wiki.{}.tokens", "ptb.{}.txt", "{}.txt"])
-def test_find_splits(tmp_path: Path, layout: str) -> None:
-    for split in ("valid", "train"):
-        (tmp_path / layout.format(split)).write_text("a\n", encoding="utf-8")
-    assert find_splits(tmp_path) == {split: tmp_path / layout.format(split) for split in ("train", "valid")}
-
-
-def test_find_splits_says_what_it_expected(tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match=r"wiki\.train\.tokens, ptb\.train\.txt, train\.txt"):
-        find_splits(tmp_path)
-    with pytest.raises(BuilderError, match="no file of tokens"):
-        find_splits(tmp_path / "missing")
+def test_statistics_need_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match="expected a folder"):
+        statistics(tmp_path / "train.txt")
+    with pytest.raises(BuilderError, match="at least one"):
+        statistics()
 
 
 def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
@@ -156,7 +153,7 @@ def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
         corpus_statistics("WikiText-2", {"test": tmp_path / "wiki.test.tokens"}),
     ]
     both = pd.concat(tables, ignore_index=True)
-    first, second = render_table(both).split("\n\n")
+    first, second = as_text(both).split("\n\n")
     assert first.splitlines() == [
         "mine         Train     All",
         "--------------------------",

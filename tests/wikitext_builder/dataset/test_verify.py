@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
 from wikitext_builder.building.build import build
-from wikitext_builder.dataset.files import MANIFEST, entry_of
+from wikitext_builder.dataset.manifest import MANIFEST, entry_of
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError
 

@@ -26,9 +26,9 @@ from wikitext_builder.dumps.decompress import (
     UNPACKED_LIMIT,
     Source,
     decompressed,
-    sha256_of_file,
 )
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import file_sha256
 
 
 def unpacked(data: bytes) -> bytes:
@@ -78,7 +78,7 @@ def test_a_frame_that_wants_gigabytes_of_window_is_refused() -> None:
 def test_the_digest_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"abc")
-    assert sha256_of_file(path) == hashlib.sha256(b"abc").hexdigest()
+    assert file_sha256(path) == hashlib.sha256(b"abc").hexdigest()
 
 
 # --- streams of bzip2 side by side

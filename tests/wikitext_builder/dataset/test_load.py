@@ -1,0 +1,81 @@
+"""A finished dataset as a user reads it: ours, the official files, the Penn Treebank, a file."""
+
+from pathlib import Path
+
+import pytest
+
+import wikitext_builder as wb
+from tests.conftest import data
+from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
+from wikitext_builder.building.build import build
+from wikitext_builder.dataset.load import DatasetArticle, load
+from wikitext_builder.errors import BuilderError
+
+WIKITEXT = " \n = A b = \n \n one two \n \n = = C = = \n \n one \n \n \n = D = \n \n three \n \n"
+
+
+@pytest.mark.parametrize("layout", ["wiki.{}.tokens", "ptb.{}.txt", "{}.txt"])
+def test_each_layout_is_found(tmp_path: Path, layout: str) -> None:
+    for split in ("valid", "train"):
+        (tmp_path / layout.format(split)).write_text(" a \n", encoding="utf-8")
+    dataset = load(str(tmp_path))
+    assert dataset.files == {split: tmp_path / layout.format(split) for split in ("train", "valid")}
+    assert list(dataset.lines("valid")) == ["a"]
+    with pytest.raises(BuilderError, match="no test file; found train, valid"):
+        dataset.lines("test")
+
+
+def test_a_missing_dataset_is_an_error_that_says_what_was_expected(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match=r"wiki\.train\.tokens, ptb\.train\.txt, train\.txt"):
+        load(tmp_path)
+    with pytest.raises(BuilderError, match="no file of tokens"):
+        load(tmp_path / "missing")
+
+
+def test_articles_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.tokens"
+    path.write_text(WIKITEXT, encoding="utf-8")
+    dataset = load(path)
+    first, second = dataset.articles("test")
+    assert (first.title, second.title) == ("A b", "D")
+    assert first.paragraphs == ("one two", "one")
+    assert first.tokens[:8] == ("<eos>", "=", "A", "b", "=", "<eos>", "<eos>", "one")
+    assert (*first.lines, *second.lines) == tuple(dataset.lines("train"))
+    assert (dataset.name, dataset.title, dataset.layout, dataset.manifest) == ("mine", "mine", "file", None)
+    assert list(dataset.articles("valid")) == [first, second]
+
+
+def test_a_text_without_articles_is_one(tmp_path: Path) -> None:
+    (tmp_path / "ptb.train.txt").write_text(" no it was n't <unk> \n a b \n", encoding="utf-8")
+    dataset = load(tmp_path)
+    assert list(dataset.articles("train")) == [DatasetArticle("", ("no it was n't <unk>", "a b"))]
+    assert len(dataset.vocabulary) == 8
+    with pytest.raises(BuilderError, match="no raw train file"):
+        dataset.lines("train", raw=True)
+
+
+def test_a_dataset_that_was_built_here(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report = build(plan_of(store_of(tmp_path / "pages.store", PAGES[:20]), out))
+    dataset = wb.load(out)
+    assert dataset.manifest == report.manifest
+    assert dataset.title == "tiny"
+    assert len(dataset.vocabulary) == report.manifest.vocabulary
+    for split, counts in report.manifest.splits.items():
+        assert sum(len(article.tokens) for article in dataset.articles(split)) == counts.tokens
+        assert len(list(dataset.articles(split, raw=True))) == counts.articles
+    table = dataset.to_pandas()
+    assert list(table.columns) == ["split", "title", "text", "paragraphs", "tokens"]
+    assert table.groupby("split").tokens.sum().to_dict() == {
+        split: counts.tokens for split, counts in report.manifest.splits.items()
+    }
+    assert "<unk>" not in "".join(dataset.to_pandas(raw=True).text)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "articles"), [("wikitext-2", "WikiText-2", 60), ("ptb", "Penn Treebank", 1)]
+)
+def test_the_official_files(name: str, title: str, articles: int) -> None:
+    dataset = load(data(name))
+    assert dataset.title == title
+    assert sum(1 for _ in dataset.articles("test")) == articles

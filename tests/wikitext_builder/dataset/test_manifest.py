@@ -1,0 +1,153 @@
+"""Manifests: they come back as they were, old and newer ones are read, damaged ones are refused."""
+
+import json
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import ROOT
+from wikitext_builder.dataset.manifest import (
+    FileEntry,
+    Manifest,
+    SplitCounts,
+    entry_of,
+    read_manifest,
+    write_manifest,
+)
+from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.errors import BuilderError
+
+STORED = ROOT / "tests" / "cases" / "manifest.json"  # of the demo, built on 2026-11-22; it stays as it is
+
+
+def stored() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    return record
+
+
+def read(folder: Path, record: dict[str, Any]) -> Manifest:
+    (folder / "manifest.json").write_text(json.dumps(record), encoding="utf-8")
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    return manifest
+
+
+def test_a_stored_manifest_is_read(tmp_path: Path) -> None:
+    manifest = read(tmp_path, stored())
+    assert manifest.recipe == RECIPES["demo"]
+    assert manifest.splits["valid"].articles == 3
+    assert asdict(manifest) == stored()
+
+
+def test_a_field_with_a_default_may_be_missing_in_a_stored_manifest(tmp_path: Path) -> None:
+    record = stored()
+    for field in fields(Recipe):
+        if field.default is not MISSING:
+            del record["recipe"][field.name]
+    found = read(tmp_path, record).recipe
+    assert found == Recipe(name=found.name, train_articles=found.train_articles)
+
+
+def test_a_field_without_a_default_may_not_be_missing(tmp_path: Path) -> None:
+    for name in ("recipe", "source", "files", "format"):
+        record = stored()
+        del record[name]
+        with pytest.raises(BuilderError, match=name):
+            read(tmp_path, record)
+    record = stored()
+    del record["splits"]["test"]["types"]
+    with pytest.raises(BuilderError, match="types"):
+        read(tmp_path, record)
+
+
+def test_a_field_of_a_newer_version_is_ignored(tmp_path: Path) -> None:
+    record = stored()
+    changed = (record, record["recipe"], record["splits"]["train"], *record["files"].values())
+    for one in changed:
+        one["new_field"] = {"of": "a newer version"}
+    assert asdict(read(tmp_path, record)) == stored()
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match=r"format 2.*the version that wrote it"):
+        read(tmp_path, stored() | {"format": 2})
+
+
+counts = st.builds(
+    SplitCounts,
+    articles=st.integers(0),
+    lines=st.integers(0),
+    tokens=st.integers(0),
+    unknown=st.integers(0),
+    types=st.integers(0),
+)
+manifests = st.builds(
+    Manifest,
+    recipe=st.sampled_from(list(RECIPES.values())),
+    source=st.text("0123456789abcdef"),
+    versions=st.dictionaries(st.text("abc-"), st.text("0123.")),
+    vocabulary=st.integers(0),
+    splits=st.fixed_dictionaries({"train": counts, "valid": counts, "test": counts}),
+    files=st.dictionaries(
+        st.text("abc", min_size=1),
+        st.builds(FileEntry, sha256=st.text("0123456789abcdef"), bytes=st.integers(0)),
+    ),
+)
+
+
+@given(manifests)
+def test_a_manifest_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, manifest: Manifest
+) -> None:
+    directory = tmp_path_factory.mktemp("a")
+    write_manifest(directory, manifest)
+    assert read_manifest(directory) == manifest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        "null",
+        '{"format": 2}',
+        "{" * 100_000,
+        '{"format": 1, "splits": {}, "files": {}}',
+        '"\\ud800"',
+    ],
+)
+def test_a_damaged_manifest_is_an_error_that_says_what_to_do(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(BuilderError, match="Build the dataset again"):
+        read_manifest(tmp_path)
+
+
+def test_a_manifest_may_not_name_files_outside(tmp_path: Path) -> None:
+    write_manifest(
+        tmp_path,
+        Manifest(
+            recipe=RECIPES["demo"],
+            source="",
+            versions={},
+            vocabulary=0,
+            splits={
+                name: SplitCounts(articles=0, lines=0, tokens=0, unknown=0, types=0)
+                for name in ("train", "valid", "test")
+            },
+            files={"../x": FileEntry(sha256="", bytes=0)},
+        ),
+    )
+    with pytest.raises(BuilderError, match="leads out"):
+        read_manifest(tmp_path)
+
+
+def test_an_entry_is_the_sha256_that_other_programs_compute(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert entry_of(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)

@@ -1,0 +1,185 @@
+"""Finished datasets: ours, the official WikiText files, the Penn Treebank, or any file of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wikitext_builder.article import heading_level
+from wikitext_builder.dataset.files import read_articles, read_lines
+from wikitext_builder.dataset.manifest import Manifest, read_manifest
+from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
+from wikitext_builder.errors import BuilderError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIKITEXT: Final = "WikiText"
+LAYOUTS: Final = {  # names of the files; the first layout of which a folder has a file is taken
+    WIKITEXT: "wiki.{split}.tokens",
+    "Penn Treebank": "ptb.{split}.txt",
+    "plain": "{split}.txt",
+}
+FILE: Final = "file"  # the layout of a single file, which is all three splits
+# Folders of official files, which have no manifest.
+OFFICIAL_NAMES: Final = {"wikitext-2": "WikiText-2", "wikitext-103": "WikiText-103", "ptb": "Penn Treebank"}
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetArticle:
+    """An article of a dataset; or a whole file, if it has no articles, as in the Penn Treebank."""
+
+    title: str  # empty if the file has no articles
+    lines: tuple[str, ...]  # tokens separated by spaces; blank lines are empty strings
+
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The lines that are neither blank nor a heading."""
+        return tuple(line for line in self.lines if line and not heading_level(line))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words, with `<eos>` after each line, blank ones included."""
+        return tuple(token for line in self.lines for token in (*line.split(), EOS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    r"""A dataset on disk. Nothing is read before you ask for it, and splits are read as streams.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "wiki.train.tokens").write_text(" \n = Tea = \n \n Tea is a drink . \n")
+    ...     dataset = load(folder)
+    ...     [(article.title, article.paragraphs) for article in dataset.articles("train")]
+    ...     dataset.vocabulary.encode(["Tea", "coffee"])
+    [('Tea', ('Tea is a drink .',))]
+    [3, 0]
+    """
+
+    path: Path  # the folder, or the file
+    layout: str  # a key of `LAYOUTS`, or "file"
+    files: dict[str, Path]  # of tokens, by split; only those that are there
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, or of the file without its suffix."""
+        return self.path.stem if self.layout == FILE else self.path.resolve().name
+
+    @property
+    def title(self) -> str:
+        """What a table calls it: the official ones as the paper does, ours as their recipe.
+
+        >>> Dataset(path=Path("data/wikitext-2"), layout="WikiText", files={}).title
+        'WikiText-2'
+        """
+        manifest = self.manifest
+        return manifest.recipe.name if manifest else OFFICIAL_NAMES.get(self.name, self.name)
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """Recipe, versions, counts and hashes; None for a dataset that was not built here.
+
+        Raises:
+            BuilderError: The manifest is damaged or of another format.
+        """
+        return None if self.layout == FILE else read_manifest(self.path)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words of train, `<unk>` and `<eos>` first, then the most frequent first.
+
+        Raises:
+            BuilderError: There is no train file, or it cannot be read.
+        """
+        return Vocabulary.of_file(self.file("train"))
+
+    def file(self, split: str, *, raw: bool = False) -> Path:
+        """The file of a split.
+
+        Args:
+            split: train, valid or test.
+            raw: The text before rare words became `<unk>`.
+
+        Raises:
+            BuilderError: There is no such file.
+        """
+        if split not in self.files:
+            raise BuilderError(f"{self.name}: no {split} file; found {', '.join(self.files) or 'none'}")
+        path = self.files[split]
+        if not raw:
+            return path
+        if self.layout != WIKITEXT or not (path := path.with_suffix(".raw")).is_file():
+            raise BuilderError(f"{self.name}: no raw {split} file; expected wiki.{split}.raw")
+        return path
+
+    def lines(self, split: str, *, raw: bool = False) -> Iterator[str]:
+        """The lines of a split: tokens separated by spaces; a blank line is an empty string.
+
+        Raises:
+            BuilderError: The file is missing or not of the format.
+        """
+        return read_lines(self.file(split, raw=raw))
+
+    def articles(self, split: str, *, raw: bool = False) -> Iterator[DatasetArticle]:
+        """The articles of a split, in order; a file without articles is one, with an empty title.
+
+        Raises:
+            BuilderError: The file is missing or not of the format.
+        """
+        path = self.file(split, raw=raw)
+        if _has_articles(path):
+            for lines in read_articles(path):
+                yield DatasetArticle(lines[1].removeprefix("= ").removesuffix(" ="), lines)
+        else:
+            yield DatasetArticle("", tuple(read_lines(path)))
+
+    def to_pandas(self, *, raw: bool = False) -> pd.DataFrame:
+        """A row per article: `split`, `title`, `text` (its lines), `paragraphs` and `tokens` (how many).
+
+        Raises:
+            BuilderError: A file is not of the format, or `raw` and there is no raw file.
+        """
+        import pandas as pd
+
+        rows = [
+            (split, one.title, "\n".join(one.lines), len(one.paragraphs), len(one.tokens))
+            for split in self.files
+            for one in self.articles(split, raw=raw)
+        ]
+        return pd.DataFrame(rows, columns=["split", "title", "text", "paragraphs", "tokens"])
+
+
+def load(path: str | Path) -> Dataset:
+    """Find a finished dataset.
+
+    Args:
+        path: A folder that was built here, or one with `wiki.train.tokens`, `ptb.train.txt` or `train.txt`
+            (or valid, test); or a single file of tokens, which is then all three splits.
+
+    Raises:
+        BuilderError: There is none.
+    """
+    path = Path(path)
+    if path.is_file():
+        return Dataset(path=path, layout=FILE, files=dict.fromkeys(SPLITS, path))
+    for layout, pattern in LAYOUTS.items():
+        paths = {split: path / pattern.format(split=split) for split in SPLITS}
+        if files := {split: file for split, file in paths.items() if file.is_file()}:
+            return Dataset(path=path, layout=layout, files=files)
+    expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
+    raise BuilderError(
+        f"{path}: no file of tokens; expected a folder with {expected} (or valid, test in place of train),"
+        " or a file of tokens"
+    )
+
+
+def _has_articles(path: Path) -> bool:
+    """Whether a file begins as WikiText's do: a blank line, a title, a blank line."""
+    first = list(islice(read_lines(path), 3))
+    return len(first) == 3 and not first[0] and not first[2] and first[1].startswith("= ")

@@ -1,0 +1,107 @@
+"""The manifest of a dataset: what it was made of and by, how much is in it, and the hash of every file.
+
+Manifests can grow. A field that a stored manifest does not have takes its default; a field that this version
+does not know is ignored. A change that a reader must not miss gets a new `MANIFEST_FORMAT`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from wikitext_builder.dataset.recipes import Recipe
+from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import file_sha256
+
+MANIFEST = "manifest.json"
+MANIFEST_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """Hash and size of one file of a dataset."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitCounts:
+    """How much is in a split."""
+
+    articles: int
+    lines: int  # blank ones included; each has one <eos>
+    tokens: int  # with <eos>
+    unknown: int  # tokens that are <unk>
+    types: int  # of the raw text, without <eos>
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a dataset is. It is written last: a dataset that has a manifest is complete."""
+
+    recipe: Recipe
+    source: str  # sha256 over the revisions that went in
+    versions: dict[str, str]  # of the packages that decide the bytes
+    vocabulary: int  # types, <unk> and <eos> included
+    splits: dict[str, SplitCounts]
+    files: dict[str, FileEntry]
+    format: int = MANIFEST_FORMAT
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Write a manifest as JSON, with sorted keys."""
+    text = json.dumps(asdict(manifest), indent=1, sort_keys=True, ensure_ascii=False)
+    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """The manifest of a dataset; None if there is none.
+
+    Raises:
+        BuilderError: There is one, but it is damaged or of another format.
+    """
+    path = directory / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        return _manifest(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BuilderError(
+            f"{path}: {type(error).__name__}: {error}; expected a manifest of format {MANIFEST_FORMAT}."
+            " Build the dataset again, or use the version that wrote it"
+        ) from error
+
+
+def _manifest(stored: dict[str, Any]) -> Manifest:
+    if stored["format"] != MANIFEST_FORMAT:
+        raise ValueError(f"format {stored['format']!r}")
+    if set(stored["splits"]) != set(SPLITS):
+        raise ValueError(f"splits {sorted(stored['splits'])}")
+    for name in stored["files"]:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(f"the file name {name!r} leads out of the dataset")
+    return Manifest(
+        **{
+            **_known(Manifest, stored),
+            "recipe": Recipe(**_known(Recipe, stored["recipe"])),
+            "splits": {
+                name: SplitCounts(**_known(SplitCounts, counts)) for name, counts in stored["splits"].items()
+            },
+            "files": {name: FileEntry(**_known(FileEntry, entry)) for name, entry in stored["files"].items()},
+        }
+    )
+
+
+def _known(record: type, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored fields that a record of this version has."""
+    return {field.name: stored[field.name] for field in fields(record) if field.name in stored}
+
+
+def entry_of(path: Path) -> FileEntry:
+    """Hash and size of a file."""
+    return FileEntry(sha256=file_sha256(path), bytes=path.stat().st_size)
