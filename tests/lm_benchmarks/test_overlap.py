@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from lm_benchmarks.overlap import find_overlap, totals
 
-from ps_models.errors import ModelError
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import BuilderError
@@ -130,7 +129,7 @@ def test_n_below_1_is_refused(tmp_path):
 
 def test_a_missing_part_is_refused(tmp_path):
     folder = write(tmp_path, test=[("B", lines_of(2))])
-    with pytest.raises(ModelError, match="no train file"):
+    with pytest.raises(BuilderError, match="no train file"):
         overlap_of(folder)
 
 
