@@ -62,9 +62,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if missing := undocumented():
         raise PluginError("no docstring: " + ", ".join(missing))
     for source, page in OUTSIDE.items():
-        if (ROOT / source).exists():
-            text = (ROOT / source).read_text(encoding="utf-8")
-            files.append(File.generated(config, page, content=text))
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=text))
     for page, text in api_pages().items():
         files.append(File.generated(config, page, content=text))
     return files
