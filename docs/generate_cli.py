@@ -16,20 +16,20 @@ from wikitext_builder.cli import cli as wikitext_builder
 
 PROGRAMS = {"wikitext-builder": wikitext_builder, "ps-models": ps_models, "lm-benchmarks": lm_benchmarks}
 TARGET = Path(__file__).with_name("cli.md")
-HEAD = r"""# Commands
+HEAD = r"""# Command lines
 
-This page is generated from the commands themselves by `docs/generate_cli.py`; `--help` after any command says
-the same. Examples are in the [tutorial](tutorial.md), what the files are in [format.md](format.md).
+`docs/generate_cli.py` writes this page from the commands themselves; `--help` prints the same.
+There are examples in the [tutorial](tutorial.md); [format.md](format.md) describes the files.
 
-Data go to stdout, progress and warnings to stderr.
+Results go to stdout, progress and warnings to stderr.
 
 | exit status | what it means |
 |---|---|
-| 0 | done |
-| 1 | something that you can mend; one paragraph on stderr says what |
-| 2 | a command line that cannot be read |
+| 0 | the command did what it was asked to do |
+| 1 | an error; one paragraph on stderr says what to do |
+| 2 | the command line has a mistake |
 | 130 | stopped by Ctrl-C |
-| 141 | the reader of the output has gone, as with `\| head` |
+| 141 | the reader of the output stopped reading, as in `\| head` |
 """
 
 
