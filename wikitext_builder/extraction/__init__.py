@@ -1,1 +1,1 @@
-"""Wikitext in, the lines that a reader sees out."""
+"""From wikitext, or from rendered HTML, to the lines that a reader sees."""

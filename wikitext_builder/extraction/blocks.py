@@ -1,4 +1,4 @@
-"""Headings and paragraphs of wikitext that has no templates, links, tables and tags any more."""
+"""Headings and paragraphs of wikitext whose templates, links, tables and tags are already replaced."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wikitext_builder.extraction.links import external_links
+from wikitext_builder.extraction.links import replace_external_links
 from wikitext_builder.extraction.markers import BREAK
-from wikitext_builder.extraction.quotes import without_quotes
+from wikitext_builder.extraction.quotes import remove_quotes
 
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
@@ -29,24 +29,24 @@ class Block:
     level: int = 0
 
 
-def blocks(text: str) -> list[Block]:
+def split_blocks(text: str) -> list[Block]:
     r"""The headings and paragraphs of a text, in order.
 
-    >>> [(block.level, block.text) for block in blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
+    >>> [(block.level, block.text) for block in split_blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
     [(0, 'a b'), (2, 'C'), (0, 'd'), (0, 'e'), (0, 'f')]
     """
     if "__" in text:
         text = MAGIC_WORDS.sub("", text)
-    return list(_paragraphs(external_links(text).split("\n")))
+    return list(_paragraphs(replace_external_links(text).split("\n")))
 
 
 def _paragraphs(lines: list[str]) -> Iterator[Block]:
-    """Neighbouring lines of text are one paragraph; list items and indented lines are one each."""
+    """Neighbouring lines of text are one paragraph; each list item and each indented line is one."""
     pending: list[str] = []
     for line in lines:
         blank = not line or line.isspace()
-        if not blank and (line[0] not in FIRST_OF_OWN_LINE or _joins_others(line)):
-            pending.append(without_quotes(line))
+        if not blank and (line[0] not in FIRST_OF_OWN_LINE or _joins_neighbours(line)):
+            pending.append(remove_quotes(line))
             continue
         if pending:
             yield from _broken(" ".join(pending))
@@ -56,7 +56,7 @@ def _paragraphs(lines: list[str]) -> Iterator[Block]:
     yield from _broken(" ".join(pending))
 
 
-def _joins_others(line: str) -> bool:
+def _joins_neighbours(line: str) -> bool:
     if line.startswith("="):
         return HEADING.fullmatch(line) is None
     return not line.startswith(OWN_LINE)
@@ -69,25 +69,25 @@ def _broken(line: str) -> Iterator[Block]:
 
 
 def _own_line_blocks(line: str) -> Iterator[Block]:
-    """The blocks of a line that joins no other: a heading, a list item, an indented line."""
+    """The blocks of a line that stands alone: a heading, a list item, an indented line."""
     if line.startswith("=") and (match := HEADING.fullmatch(line)):
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
-        item = without_quotes(line[match.end() :])
+        item = remove_quotes(line[match.end() :])
         terms = TERM.split(item.rstrip(": "), maxsplit=1) if ";" in match[0] else [item]
         for term in terms:
             yield from _broken(term)
     elif line.startswith(" "):
-        yield from _broken(without_quotes(line))
+        yield from _broken(remove_quotes(line))
     elif line.startswith("----"):
-        yield from _broken(without_quotes(line.lstrip("-")))
+        yield from _broken(remove_quotes(line.lstrip("-")))
 
 
 def _heading(match: re.Match[str]) -> Block:
-    """A heading at level 2 or deeper: level 1 is the title's alone.
+    """A heading at level 2 or deeper; level 1 is for the title only.
 
-    The marks that one side has more than the other are text, as MediaWiki has it.
+    If one side has more equals signs than the other, the extra ones are text, as in MediaWiki.
     """
     level = min(len(match[1]), len(match[3]))
     text = match[1][level:] + match[2] + match[3][level:]
-    return Block(text=without_quotes(text).replace(BREAK, " ").strip(), level=max(level, 2))
+    return Block(text=remove_quotes(text).replace(BREAK, " ").strip(), level=max(level, 2))

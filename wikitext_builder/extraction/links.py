@@ -1,4 +1,4 @@
-"""The text of links: internal, of pictures and categories, between languages, external."""
+"""The text of links: internal and external, to files and categories, to other languages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh
 EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]*[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
 PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
 
-# Codes of the Wikipedias that a link without a leading colon leads to, in the margin of the page; those
-# with a hundred thousand articles or more and others that old articles link to, from the list of Wikipedias
-# as known in 2016.
+# Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page. From
+# the list of Wikipedias of 2016: those with 100,000 articles or more, and others that old articles link to.
 INTERLANGUAGE = frozenset(
     listed(
         """
@@ -38,15 +37,15 @@ war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yu
 
 
 class LinkReader:
-    """Reads internal links of one Wikipedia: called with the parts between the bars."""
+    """Reads the internal links of one Wikipedia. Called with the parts between the bars."""
 
     def __init__(self, language: Language) -> None:
-        english = LANGUAGES["en"]  # the English names work on every Wikipedia
+        english = LANGUAGES["en"]  # English names work on every Wikipedia
         self.files = _prefixes(language.file_namespaces + english.file_namespaces)
         self.categories = _prefixes(language.category_namespaces + english.category_namespaces)
 
     def __call__(self, parts: list[str]) -> str:
-        """What a reader sees of a link in its sentence.
+        """The text of a link in its sentence.
 
         >>> read = LinkReader(LANGUAGES["en"])
         >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
@@ -54,11 +53,11 @@ class LinkReader:
         >>> read(["File:a.jpg", "thumb", "A caption"]) == GONE, read(["de:Tokio"]) == ""
         (True, True)
         """
-        if len(parts) == 1 and "|" in parts[0]:  # a bar that {{!}} gave
+        if len(parts) == 1 and "|" in parts[0]:  # the bar comes from {{!}}
             parts = parts[0].split("|")
         target = parts[0].strip().replace("_", " ")
         if not target or "\n" in parts[0] or target.startswith("["):
-            return self.not_a_link(parts)
+            return _not_a_link(parts)
         if ":" in target:
             prefix = target.partition(":")[0].strip().lower()
             if prefix in self.files:
@@ -66,50 +65,51 @@ class LinkReader:
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return ""
         if len(parts) == 1:
-            return parts[0].strip().lstrip(":").strip()  # underscores as the page has them
+            return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
-            return seamed(label) if "'" in label else label
+            return add_seams(label) if "'" in label else label
         match = PIPE_TRICK.match(target)
         return match[1] if match else target
 
     def is_picture(self, target: str) -> bool:
-        """Whether a link with this target, before its first bar, is a picture with its caption."""
+        """True if a link with this target is a picture; its caption follows the first bar."""
         prefix, colon, _ = target.partition(":")
         if not colon or "\n" in target:
             return False
         return prefix.strip().replace("_", " ").lower() in self.files
 
-    def not_a_link(self, parts: list[str]) -> str:
-        """Double brackets around what can be no title are text; an external link in them is one still."""
-        text = "|".join(parts)
-        if re.match(PROTOCOL, text.strip(), re.IGNORECASE):
-            return f"[{text}]"
-        return f"[[{text}]]"
+
+def _not_a_link(parts: list[str]) -> str:
+    """Double brackets around what cannot be a title are text; an external link in them is still a link."""
+    text = "|".join(parts)
+    if re.match(PROTOCOL, text.strip(), re.IGNORECASE):
+        return f"[{text}]"
+    return f"[[{text}]]"
 
 
 def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
 
 
-def seamed(label: str) -> str:
-    """A label whose apostrophes join no others outside of the link."""
+def add_seams(label: str) -> str:
+    """The label with marks that keep its apostrophes apart from those outside of the link."""
     before = SEAM if label.startswith("'") else ""
     return f"{before}{label}{SEAM}" if label.endswith("'") else before + label
 
 
-def external_links(text: str) -> str:
-    r"""The text with each external link replaced by its label; one that has none shows only a number.
+def replace_external_links(text: str) -> str:
+    r"""The text with each external link replaced by its label; a link without a label shows only a number.
 
-    >>> external_links("see [http://example.org the map], [http://example.org] or http://example.org")
+    >>> replace_external_links("see [http://example.org the map], [http://example.org] or http://example.org")
     'see the map, \x02 or http://example.org'
     """
     if "//" not in text and ":" not in text:
         return text
-    # The label runs to the next bracket of its line: where there is none left, nothing is tried.
+    # A label ends at the next bracket in its line: after the last bracket there is nothing to search.
     return "\n".join(_links_of_line(line) if "[" in line else line for line in text.split("\n"))
 
 
 def _links_of_line(line: str) -> str:
     last = line.rfind("]") + 1
-    return EXTERNAL.sub(lambda match: seamed(match[1].strip()) or GONE, line[:last]) + line[last:]
+    return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]

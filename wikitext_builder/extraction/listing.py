@@ -1,10 +1,10 @@
-"""Long lists of names, written in the source as one text: names have spaces, so semicolons part them."""
+"""Long lists of names, written in the source as one text: names have spaces, so semicolons separate them."""
 
 from __future__ import annotations
 
 
 def listed(text: str) -> tuple[str, ...]:
-    r"""The names in a text, parted by semicolons, with single spaces.
+    r"""The names in a text, separated by semicolons, with single spaces.
 
     >>> listed("Nowrap; Nobr; Not a\n typo")
     ('Nowrap', 'Nobr', 'Not a typo')

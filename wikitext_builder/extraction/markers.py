@@ -1,34 +1,34 @@
-"""Marks that stand in a text for what is not text: control characters, which trimmed wikitext cannot hold."""
+"""Marks in a text for what is not text: control characters, which trimmed wikitext does not contain."""
 
 from __future__ import annotations
 
 import re
 
 FORMULA = "\x01"  # a formula
-GONE = "\x02"  # something was taken out of running text here
-UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of a template call that nobody knew
+GONE = "\x02"  # something was removed from running text here
+UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of an unknown template call
 BREAK = "\x05"  # a line break that does not end the block, such as <br>
-SEAM = "\x06"  # keeps apostrophes apart that a tag or a link stood between
+SEAM = "\x06"  # separates apostrophes where a tag or a link was between them
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}])+")
 
 
 class LeftOut:
-    """The template calls of one page that nobody knew, each under the number that marks its place."""
+    """The unknown template calls of one page; the number of each marks its place."""
 
     def __init__(self) -> None:
         self.sources: list[str] = []
 
     def mark(self, source: str) -> str:
-        """The mark to leave where the call stood."""
+        """The mark to leave in place of the call."""
         self.sources.append(source)
         return f"{UNKNOWN_START}{len(self.sources) - 1}{UNKNOWN_END}"
 
-    def standing_in(self, text: str, *, alone: bool) -> list[str]:
-        """The sources of the calls marked in a text, in order.
+    def calls_in(self, text: str, *, alone: bool) -> list[str]:
+        """The wikitext of the calls marked in a text, in order.
 
-        A call that is `alone` in its block and has no argument but named ones is a box of links as good as
-        always (`{{Greek religion|state=collapsed}}`), and no word of a sentence: it does not count.
+        A call that is `alone` in its block and has only named arguments is nearly always a box of links
+        (`{{Greek religion|state=collapsed}}`) and not part of a sentence: it does not count.
         """
         if UNKNOWN_START not in text:
             return []

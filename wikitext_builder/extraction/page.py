@@ -13,17 +13,17 @@ from types import MappingProxyType
 
 from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.extraction.blocks import Block, blocks
+from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.markers import LeftOut
 from wikitext_builder.extraction.polish import polish, polish_heading
-from wikitext_builder.extraction.preprocessor import expand
-from wikitext_builder.extraction.sections import SECTION_MODES, select
-from wikitext_builder.extraction.tables import without_tables
+from wikitext_builder.extraction.preprocessor import resolve
+from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
+from wikitext_builder.extraction.tables import remove_tables
 from wikitext_builder.extraction.tags import flatten_tags
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.extraction.variants import one_variant
+from wikitext_builder.extraction.variants import choose_variant
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
@@ -59,20 +59,20 @@ def extract(
         page = _page_of_wikitext(page, title)
     names = language_of(language)
     if sections not in SECTION_MODES:
-        raise BuilderError(f"sections={sections!r} is not known; use one of {', '.join(SECTION_MODES)}")
+        raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
     left_out = LeftOut()
     links = LinkReader(names)
     templates = TemplateReader(
         page=page, expansions=expansions, left_out=left_out, read_link=links, language=language
     )
-    expanded = expand(
+    text = resolve(
         trim(page.wikitext), read_template=templates, read_link=links, says_nothing=templates.says_nothing
     )
     if language == "zh":
-        expanded = one_variant(expanded)
-    found = blocks(without_tables(flatten_tags(expanded)))
-    kept = select(found, removed=names.removed_sections, mode=sections)
-    lines, unknown = layout(page.title, kept, left_out=left_out, own_line_formulas=sections == "official")
+        text = choose_variant(text)
+    found = split_blocks(remove_tables(flatten_tags(text)))
+    kept = select_sections(found, removed=names.removed_sections, mode=sections)
+    lines, unknown = lay_out(page.title, kept, left_out=left_out, own_line_formulas=sections == "official")
     return Article(
         title=page.title,
         page_id=page.page_id,
@@ -90,23 +90,27 @@ def _page_of_wikitext(wikitext: str, title: str) -> Page:
 
 
 def language_of(code: str) -> Language:
-    """The local names of one Wikipedia, or an error that lists those known."""
+    """The local names of one Wikipedia.
+
+    Raises:
+        BuilderError: The code is unknown.
+    """
     if code not in LANGUAGES:
         raise BuilderError(
-            f"language {code!r} is not known; add it to languages.py or use one of {', '.join(LANGUAGES)}"
+            f"language {code!r} is unknown; add it to languages.py or use one of {', '.join(LANGUAGES)}"
         )
     return LANGUAGES[code]
 
 
-def layout(
+def lay_out(
     title: str, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool
 ) -> tuple[list[str], list[str]]:
-    """The lines of an article, blank ones around headings and at its end, and what is missing from them."""
-    # Outer equals signs of a title (the album `= (album)`) would make another level of it in the files.
+    """The lines of an article, with blank ones around headings and at the end; and the unknown calls."""
+    # Equals signs at the ends of a title (the album `= (album)`) would change its level in the files.
     lines = ["", f"= {polish_heading(title)} =", ""]
     unknown: list[str] = []
     for block in found:
-        unknown += left_out.standing_in(block.text, alone=not block.level)
+        unknown += left_out.calls_in(block.text, alone=not block.level)
         if block.level:
             text = polish_heading(block.text)
             lines += ["", f"{'=' * block.level} {text} {'=' * block.level}", ""] if text else []

@@ -1,4 +1,4 @@
-"""Each line made fit for a corpus: entities, spaces, characters, and the holes that removed calls leave."""
+"""Lines made fit for a corpus: entities, spaces, characters, and the holes that removed calls leave."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, UNKNOWN, U
 from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
-# No such character stands in the official files: formats (ZWSP, soft hyphen, bidi marks), controls,
-# surrogates, private use and unassigned ones.
+# The official files have none of these: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
+# private use.
 UNPRINTABLE = regex.compile(r"[\p{Cf}\p{Cc}\p{Cs}\p{Co}]+")
 ALPHANUMERIC = re.compile(r"[^\W_]")
 SPACES = re.compile(r"\s+")
@@ -21,13 +21,13 @@ UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
 
 HOLES = re.compile(f"{GONE}(?:\\s*{GONE})+")
 HOLE = f"\\s?{GONE}\\s?"
-# Patterns that open with what may be absent are slow to search: these two say whether they can match.
+# Patterns that begin with an optional part are slow to search: these two say whether they can match.
 HOLE_AFTER_MARKS = re.compile(f"[$£€¥]{GONE}|[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}")
 HOLE_BEFORE_MARK = re.compile(f"{GONE}\\s?[])\\.,;:!?]")
 EMPTY_PARENTHESES = re.compile(
     f"\\s?[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}(?:[\\s,;:/{GONE}]|or\\b|and\\b)*[)\\]]"
 )
-# What inflation made of a sum, which nobody here can work out: `(equivalent to $… in 2016)`.
+# A sum adjusted for inflation, which is unknown here: `(equivalent to $… in 2016)`.
 MONEY_WITHOUT_AMOUNT = re.compile(f"\\s?\\([^()]{{0,200}}[$£€¥]{GONE}[^()]{{0,200}}\\)")
 HOLE_AFTER_OPENING = re.compile(f"([(\\[]){HOLE}[,;:]?\\s?")
 HOLE_BEFORE_CLOSING = re.compile(f"\\s?[,;:]?{HOLE}([)\\]])")
@@ -38,35 +38,35 @@ FORMULA_LINE = re.compile(r" ?(<formula>(?: ?[.,;:!?]+(?= |$))?) ?")
 
 
 def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
-    r"""The lines of one paragraph: one, or none, or several where formulas stand on lines of their own.
+    r"""The lines of one paragraph: one, none, or several if formulas stand on lines of their own.
 
     >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
     (['Café is open'], ['= x'], [])
     >>> polish("where \x01 is", own_line_formulas=True)
     ['where', '<formula>', 'is']
     """
-    line = characters(mend(without_unknown(text)))
+    line = _clean_characters(_close_holes(_mark_unknown(text)))
     if own_line_formulas and "<formula>" in line:
         pieces = [piece.strip() for piece in FORMULA_LINE.split(line)]
     else:
         pieces = [line]
-    return [kept for kept in (no_heading(piece) for piece in pieces) if _has_text(kept)]
+    return [kept for kept in (_not_a_heading(piece) for piece in pieces) if _has_text(kept)]
 
 
 def polish_heading(text: str) -> str:
     """The text of a heading on one line, without outer equals signs."""
-    return characters(mend(without_unknown(text.replace(BREAK, " ")))).strip("= ")
+    return _clean_characters(_close_holes(_mark_unknown(text.replace(BREAK, " ")))).strip("= ")
 
 
-def without_unknown(text: str) -> str:
-    """The text with a mark of absence where a call stood that nobody knew."""
+def _mark_unknown(text: str) -> str:
+    """The text with the mark of a removed call in place of each unknown call."""
     return UNKNOWN.sub(GONE, text) if UNKNOWN_START in text else text
 
 
-def characters(text: str) -> str:
+def _clean_characters(text: str) -> str:
     """The text with entities decoded, in NFC, with plain single spaces and no invisible characters."""
     if "{{" in text or "[[" in text or "}}" in text or "]]" in text:
-        text = UNPAIRED.sub("", text)  # a bracket that lost its fellow is a slip of an editor
+        text = UNPAIRED.sub("", text)  # a bracket without its partner is an editor's slip
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = " ".join(text.replace(FORMULA, "<formula>").split())
@@ -77,11 +77,11 @@ def characters(text: str) -> str:
     return text
 
 
-def mend(text: str) -> str:
-    """The text with the holes of removed calls closed as a careful editor would, and only there."""
+def _close_holes(text: str) -> str:
+    """The text with the holes of removed calls closed, as a careful editor would; nothing else changes."""
     if GONE not in text:
         return text
-    text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep what follows linear
+    text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep the next steps linear
     if HOLE_AFTER_MARKS.search(text):
         text = EMPTY_PARENTHESES.sub("", text)
         text = MONEY_WITHOUT_AMOUNT.sub("", text)
@@ -94,10 +94,10 @@ def mend(text: str) -> str:
     return text.replace(GONE, "")
 
 
-def no_heading(line: str) -> str:
-    """The line without closing equals signs if it opens with one too: only headings look so.
+def _not_a_heading(line: str) -> str:
+    """The line without closing equals signs if it also opens with one: only headings look like that.
 
-    The official files have lines cut into false headings there; a reader of the files must be able to tell.
+    The official files have false headings there; a program that reads the files must be able to tell.
     """
     return line.rstrip("= ") if line.startswith("=") and line.endswith("=") else line
 

@@ -1,9 +1,8 @@
-"""Templates and links worked out from the inside to the outside, in one pass with a stack.
+"""Replaces templates and links by their text, the innermost first, in one pass with a stack.
 
-The matching of braces and brackets is MediaWiki's own (its preprocessor closes only what is on top of the
-stack, and what is never closed is text), so that a page comes apart here where it does there. Each closed
-pair is replaced by its text at once: no tree is built, nothing recurses, and unclosed openers by the hundred
-thousand cost no more than other text.
+Braces and brackets match as in MediaWiki: its preprocessor closes only what is on top of the stack, and what
+is never closed is text. Each closed pair is replaced by its text at once: there is no tree and no recursion,
+and 100,000 unclosed openers cost no more than other text.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.markers import BREAK, FORMULA
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
-MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; what is nested deeper is an attack
-MAX_UNCLOSED = 1_000  # openers that nothing closes; the worst of the shared pages has far fewer
+MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
+MAX_UNCLOSED = 1_000  # openers that are never closed; real pages have far fewer
 
 TOKEN = re.compile(
     r"\[\[(?P<link>[^\[\]{}<]*)\]\]|\{\{(?P<call>[^\[\]{}<]*)\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
@@ -30,18 +29,18 @@ LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-
 
 ReadTemplate = Callable[[list["Part"], str], str]
 ReadLink = Callable[[list[str]], str]
-SaysNothing = Callable[[str, str], bool]  # of an opener's character and what stands before the first bar
+SaysNothing = Callable[[str, str], bool]  # from an opener's character and the text before the first bar
 
 
-class Expanded(str):
-    """Text that was worked out already: an equals sign in it parts no argument's name from its value."""
+class Resolved(str):
+    """Text of a template or a link: an equals sign in it does not separate a name from a value."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class Part:
-    """What stands between two bars of a template call or a link, in pieces."""
+    """The text between two bars of a template call or a link, in pieces."""
 
     pieces: list[str] = field(default_factory=list)
 
@@ -50,9 +49,9 @@ class Part:
         return "".join(self.pieces)
 
     def named(self) -> tuple[str | None, str]:
-        """The argument's name, if it has one, and its value: parted at the first equals sign of its own."""
+        """The argument's name, if it has one, and its value, split at its own first equals sign."""
         for index, piece in enumerate(self.pieces):
-            if "=" in piece and not isinstance(piece, Expanded):
+            if "=" in piece and not isinstance(piece, Resolved):
                 left, right = piece.split("=", 1)
                 return "".join([*self.pieces[:index], left]), "".join([right, *self.pieces[index + 1 :]])
         return None, self.text()
@@ -60,41 +59,41 @@ class Part:
 
 @dataclass(slots=True)
 class Frame:
-    """An opener that is not closed yet, and what came after it."""
+    """An opener that is not closed yet, and the text after it."""
 
-    opener: str  # one of its characters
+    opener: str  # the first of its characters
     count: int
     start: int
     parts: list[Part] = field(default_factory=lambda: [Part()])
-    depth: int = 0  # of what is nested inside
-    silent: bool = False  # its name says that it gives no text, whatever stands in it
+    depth: int = 0  # of the calls and links nested inside
+    silent: bool = False  # its name says that it gives no text
 
     def literal(self) -> str:
-        """What it is when nothing closes it."""
+        """The text that it is if it is never closed."""
         return self.opener * self.count + "|".join(part.text() for part in self.parts)
 
 
 def never(_opener: str, _first: str) -> bool:
-    """Nothing is known to give no text."""
+    """No call or link is known to give no text."""
     return False
 
 
-def expand(
+def resolve(
     text: str, *, read_template: ReadTemplate, read_link: ReadLink, says_nothing: SaysNothing = never
 ) -> str:
-    """The text with every template call and link replaced by what the two readers make of it.
+    """The text with every template call and link replaced by what its reader gives for it.
 
-    What stands in a call or link that `says_nothing` is matched, but not worked out: boxes and pictures take
-    a third of the time otherwise.
+    The content of a call or link that `says_nothing` is matched but not read: boxes and pictures would take
+    a third of the time.
 
     Raises:
-        RejectedError: too many openers are never closed (`malformed`), or calls nest too deep (`too-deep`).
+        RejectedError: Too many openers are never closed (`malformed`), or calls nest too deep (`too-deep`).
     """
-    return Expander(text, read_template, read_link, says_nothing).run()
+    return Resolver(text, read_template, read_link, says_nothing).run()
 
 
-class Expander:
-    """The state of one pass: the text, the stack, and where text goes now."""
+class Resolver:
+    """The state of one pass: the text, the stack, and where text is added."""
 
     def __init__(
         self,
@@ -111,10 +110,10 @@ class Expander:
         self.bottom = Part()
         self.stack: list[Frame] = []
         self.top = self.bottom.pieces  # of the innermost part
-        self.silent = 0  # how many frames say nothing, whatever stands in them
+        self.silent = 0  # the number of open frames that give no text
 
     def run(self) -> str:
-        """The whole text, read once from the left to the right."""
+        """The whole text, read once from left to right."""
         text, position = self.text, 0
         for match in TOKEN.finditer(text):
             start, end = match.span()
@@ -141,12 +140,12 @@ class Expander:
         return self.flush()
 
     def open(self, frame: Frame) -> None:
-        """An opener, on top of the stack."""
+        """Put an opener on top of the stack."""
         self.stack.append(frame)
         self.top = frame.parts[-1].pieces
 
     def bar(self) -> None:
-        """A bar begins a new part of the innermost call or link."""
+        """Begin a new part of the innermost call or link."""
         if not self.stack:
             self.top.append("|")
             return
@@ -159,18 +158,18 @@ class Expander:
         self.top = part.pieces
 
     def simple(self, opener: str, source: str) -> None:
-        """A link or call with no other in its parts: the commonest of all."""
+        """Read a link or call with no other inside: the most frequent case."""
         if self.silent:
             self.put("", 1)
             return
         parts = source[2:-2].split("|")
         if opener == "[":
-            self.put(text_of_link(self.read_link(parts)), 1)
+            self.put(_text_of_link(self.read_link(parts)), 1)
         else:
             self.put(self.call([Part([part]) for part in parts], source), 1)
 
     def close_rest(self, position: int, end: int) -> int:
-        """Closing braces of a run that are left over close what is open below."""
+        """Let the remaining braces of a run close the openers below."""
         while position < end:
             position = self.close(self.text[position:end], position)
         return position
@@ -184,11 +183,11 @@ class Expander:
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
         shown = opaque_text(name, content)
         displayed = shown == FORMULA and DISPLAYED.search(match[0])
-        self.top.append(Expanded(f"{BREAK}{shown}{BREAK}" if displayed else shown))
+        self.top.append(Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
         return end
 
     def close(self, marks: str, start: int) -> int:
-        """Closes the innermost opener if the marks fit it; else they are text. Returns where to read on."""
+        """Close the innermost opener if the marks fit; otherwise they are text. Return where to continue."""
         frame = self.stack[-1] if self.stack else None
         width = min(len(marks), frame.count, 2 if marks[0] == "]" else 3) if frame else 0
         if frame is None or (frame.opener == "{") != (marks[0] == "}") or width < 2:
@@ -216,35 +215,36 @@ class Expander:
         if self.silent:
             return ""
         if frame.opener == "[":
-            return text_of_link(self.read_link([part.text() for part in frame.parts]))
-        if width == 3:  # a template's own parameter, which has no value in an article: its default
+            return _text_of_link(self.read_link([part.text() for part in frame.parts]))
+        if width == 3:  # a parameter of a template, which has no value in an article: its default
             return frame.parts[1].text() if len(frame.parts) > 1 else ""
         return self.call(frame.parts, source)
 
     def call(self, parts: list[Part], source: str) -> str:
         """The text of a template call."""
         result = self.read_template(parts, source)
-        # A call may repeat an argument; repeated at every level that would double and double again.
+        # A call may repeat an argument; if every level repeats it, the text doubles at each.
         return result if len(result) <= 2 * len(source) + 5_000 else ""
 
     def put(self, result: str, depth: int) -> None:
-        """Adds the text of a closed pair to what encloses it."""
+        """Add the text of a closed pair to the part around it."""
         if self.stack and self.stack[-1].depth < depth:
             self.stack[-1].depth = depth
         if self.silent:
             return
         if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
-            result = "\n" + result  # as MediaWiki does, so that a list or a table begins its line
-        self.top.append(Expanded(result))
+            result = "\n" + result  # as in MediaWiki, so that a list or a table begins its line
+        self.top.append(Resolved(result))
 
     def flush(self) -> str:
-        """What is never closed is text."""
+        """The text at the end, with the openers that are never closed."""
         if len(self.stack) > MAX_UNCLOSED:
             raise RejectedError(
-                "malformed", f"{len(self.stack)} openers that nothing closes, expected at most {MAX_UNCLOSED}"
+                "malformed",
+                f"{len(self.stack)} unclosed openers, expected at most {MAX_UNCLOSED}",
             )
-        if self.silent:  # what was to say nothing is text after all, with all that stands in it
-            return Expander(self.text, self.read_template, self.read_link).run()
+        if self.silent:  # an opener that was never closed hid text: read all again
+            return Resolver(self.text, self.read_template, self.read_link).run()
         return self.bottom.text() + "".join(frame.literal() for frame in self.stack)
 
 
@@ -255,13 +255,13 @@ def _at_line_start(pieces: list[str]) -> bool:
     return True
 
 
-def text_of_link(label: str) -> str:
-    """A link's label, which makes no list item at the start of a line: `[[#History]]`."""
+def _text_of_link(label: str) -> str:
+    """A link's label that does not become a list item at the start of a line: `[[#History]]`."""
     return f"&#{ord(label[0])};{label[1:]}" if label.startswith(("*", "#", ":", ";")) else label
 
 
 def opaque_text(name: str, content: str) -> str:
-    """The text of a tag whose content is no wikitext.
+    """The text of a tag whose content is not wikitext.
 
     >>> opaque_text("nowiki", "''a''") == "&#39;&#39;a&#39;&#39;", opaque_text("math", "x^2") == FORMULA
     (True, True)
@@ -273,4 +273,4 @@ def opaque_text(name: str, content: str) -> str:
     if name == "pre":
         lines = content.replace("<nowiki>", "").replace("</nowiki>", "").split("\n")
         return "\n\n" + "\n\n".join(line.strip().translate(LITERAL) for line in lines) + "\n\n"
-    return "" if "\n" in content else content.translate(LITERAL)  # a block of source code is no running text
+    return "" if "\n" in content else content.translate(LITERAL)  # a block of source code is not running text

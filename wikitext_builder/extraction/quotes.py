@@ -1,4 +1,4 @@
-"""Apostrophes that mean italics and bold taken out of a line, the way MediaWiki counts them."""
+"""Removes the apostrophes that mean italics and bold from a line, counted as MediaWiki does."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from wikitext_builder.extraction.markers import SEAM
 
 RUN = re.compile(r"('{2,})")
-ORDINARY = frozenset([2, 3, 5])  # widths of runs that hold no apostrophe of the text
+ORDINARY = frozenset([2, 3, 5])  # lengths of runs that contain no apostrophe of the text
 
 
-def without_quotes(line: str) -> str:
+def remove_quotes(line: str) -> str:
     """The line without its marks of italics and bold.
 
-    Two apostrophes are italics, three bold, five both; a fourth one, and those over five, are text. Where
-    bold and italics are both unbalanced, one run of three was an apostrophe before italics (`L'''étoile''`).
+    Two apostrophes are italics, three are bold, five are both; a fourth one, and those over five, are text.
+    If bold and italics are both unbalanced, one run of three is an apostrophe and italics (`L'''étoile''`).
 
-    >>> without_quotes("'''Tokyo''' is ''big''"), without_quotes("l'''étoile''"), without_quotes("''''s''''")
+    >>> remove_quotes("'''Tokyo''' is ''big''"), remove_quotes("l'''étoile''"), remove_quotes("''''s''''")
     ('Tokyo is big', "l'étoile", "'s'")
     """
     if "''" not in line:
@@ -41,7 +41,7 @@ def without_quotes(line: str) -> str:
 
 
 def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | None:
-    """Which run of three holds the apostrophe: after a one-letter word, a longer one, or a space."""
+    """The run of three with the apostrophe: after a one-letter word, else a longer one, else a space."""
     candidates = [index for index, run in enumerate(runs) if len(run[0]) in {3, 4}]
 
     def rank(index: int) -> int:

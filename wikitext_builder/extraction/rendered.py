@@ -1,8 +1,8 @@
-"""extract_rendered: one page as MediaWiki renders it becomes one article, the same lines as from wikitext.
+"""extract_rendered: one page as MediaWiki renders it becomes one article, with the lines of its wikitext.
 
-Read are both the parser's classic output (`action=parse`, whole pages of a skin too) and Parsoid's. libxml2
-tells of tags and texts as they come: no tree is built and nothing recurses, so that time and memory grow with
-the length of the HTML and with nothing else.
+It reads the output of the classic parser (`action=parse`, or a whole page with its skin) and of Parsoid.
+libxml2 reports tags and texts one by one: there is no tree and no recursion, so time and memory are linear in
+the length of the HTML.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut
-from wikitext_builder.extraction.page import language_of, layout
-from wikitext_builder.extraction.sections import SECTION_MODES, select
+from wikitext_builder.extraction.page import language_of, lay_out
+from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
 from wikitext_builder.extraction.tags import BLOCKS
 from wikitext_builder.extraction.trim import CONTROLS, POINTS
 from wikitext_builder.wiki.languages import LANGUAGES
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
-PIECE = 1 << 16  # characters: libxml2 reads a piece to its end before the walker's refusal is heard
-MAX_HTML_DEPTH = 1_000  # elements inside each other; the shared pages have 28 at most
+PIECE = 1 << 16  # characters; libxml2 reads a piece to its end even if the walker rejects it
+MAX_HTML_DEPTH = 1_000  # nested elements; the shared pages have 28 at most
 
 REMOVED_TAGS = frozenset(
     listed(
@@ -56,15 +56,15 @@ HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 REFERENCE = frozenset(["reference", "mw-ref"])
 FORMULAS = frozenset(
     ["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula", "texerror"]
-)  # the last: one that the wiki could not draw
+)  # the last: a formula that the wiki could not draw
 FORMULA_TAGS = frozenset(["math", "chem"])
-HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is the title's alone
+HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is for the title only
 NO_CONTENT = frozenset(["br", "hr", "img", "wbr"])
-# What {{'}} and its kin put around an apostrophe, which is no space between words.
+# {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
 TEMPLATES = tuple(sorted({f"{name}:" for one in LANGUAGES.values() for name in one.template_namespaces}))
-# Where the article stands in a page with a skin around it: the first of these that the HTML has.
+# The element of the article in a page with its skin: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
 
@@ -92,9 +92,9 @@ def extract_rendered(
     """
     names = language_of(language)
     if sections not in SECTION_MODES:
-        raise BuilderError(f"sections={sections!r} is not known; use one of {', '.join(SECTION_MODES)}")
-    kept = select(rendered_blocks(page_html), removed=names.removed_sections, mode=sections)
-    lines, _ = layout(page.title, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
+        raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
+    kept = select_sections(split_rendered_blocks(page_html), removed=names.removed_sections, mode=sections)
+    lines, _ = lay_out(page.title, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
     return Article(
         title=page.title,
         page_id=page.page_id,
@@ -104,10 +104,11 @@ def extract_rendered(
     )
 
 
-def rendered_blocks(page_html: str) -> list[Block]:
+def split_rendered_blocks(page_html: str) -> list[Block]:
     """The headings and paragraphs of rendered HTML, in order.
 
-    >>> [(one.level, one.text) for one in rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")]
+    >>> found = split_rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")
+    >>> [(one.level, one.text) for one in found]
     [(2, 'A'), (0, 'b'), (0, 'c')]
     """
     size = len(page_html.encode("utf-8", "replace"))
@@ -117,8 +118,8 @@ def rendered_blocks(page_html: str) -> list[Block]:
     if not text.strip():
         return []
     root = next(((key, name) for key, name in ROOTS if name in page_html), None)
-    walker = Walker(root)
-    target: Any = walker  # what lxml's types say of targets is of their XML kind
+    walker = _Walker(root)
+    target: Any = walker  # lxml's types only describe targets for XML
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
     for start in range(0, len(text), PIECE):
         parser.feed(text[start : start + PIECE].encode())
@@ -126,16 +127,16 @@ def rendered_blocks(page_html: str) -> list[Block]:
     return walker.found
 
 
-class Walker:
-    """Hears of tags and texts in their order, and puts the texts that stay together into blocks."""
+class _Walker:
+    """Receives tags and texts in order, and joins the texts that stay into blocks."""
 
     def __init__(self, root: tuple[str, str] | None) -> None:
         self.root = root
-        self.outside = 1 if root else 0  # 0 inside the root; else one more than the elements around
+        self.outside = 1 if root else 0  # 0 inside the root, otherwise 1
         self.found: list[Block] = []
         self.pieces: list[str] = []
         self.depth = 0
-        self.removed_at = 0  # depth of the outermost removed element that is open; 0: none is
+        self.removed_at = 0  # depth of the outermost removed element that is open; 0 if none is
         self.root_at = 0
         self.heading = 0
         self.preformatted = 0
@@ -152,7 +153,7 @@ class Walker:
             return
         if self.outside and not self.enters(attributes):
             return
-        if (mark := replacement(tag, attributes)) is not None:
+        if (mark := _replacement(tag, attributes)) is not None:
             self.remove(tag, mark)
         elif tag in HEADINGS:
             self.flush()
@@ -183,27 +184,27 @@ class Walker:
             self.outside, self.root_at = 1, 0
 
     def data(self, text: str) -> None:
-        """Text comes, maybe a part of what stands together."""
+        """Text, perhaps only a piece of what belongs together."""
         if self.removed_at or self.outside:
             return
         if self.after_reference and text[0] in POINTS:
             self.close_gap(" ,;" if text[0] == ")" else " ")
         self.after_reference = False
         if "&" in text:
-            text = text.replace("&", "&amp;")  # what a reader sees; polishing reads entities
+            text = text.replace("&", "&amp;")  # as a reader sees it: polishing would decode an entity
         self.pieces.append(text.replace("\n", BREAK) if self.preformatted else text)
 
     def comment(self, text: str) -> None:
-        """A comment is no text."""
+        """A comment is not text."""
 
     def close(self) -> None:
-        """All has come."""
+        """The end of the HTML."""
         self.flush()
 
-    # --- what it makes of them
+    # --- what it does with them
 
     def enters(self, attributes: Mapping[str, str]) -> bool:
-        """Whether this element is the root, inside of which the article stands."""
+        """True if this element is the root, which contains the article."""
         key, name = self.root or ("", "")
         if name not in attributes.get(key, "").split():
             return False
@@ -211,7 +212,7 @@ class Walker:
         return True
 
     def remove(self, tag: str, mark: str) -> None:
-        """Leaves an element out, with a mark where it stood."""
+        """Leave out an element, with a mark in its place."""
         if tag in BLOCKS and tag != "figure":
             self.flush()
             if mark == FORMULA:  # displayed: a paragraph of its own
@@ -224,14 +225,14 @@ class Walker:
         self.removed_at = self.depth
 
     def close_gap(self, chars: str) -> None:
-        """Takes away the space that stood before a reference, now that a point follows."""
+        """Remove the space before a reference that punctuation follows."""
         while self.pieces and not (stripped := self.pieces[-1].rstrip(chars)):
             self.pieces.pop()
         if self.pieces:
             self.pieces[-1] = stripped
 
     def flush(self) -> None:
-        """What has come is a heading, or a paragraph for each of its lines."""
+        """End a heading, or a paragraph per line."""
         text = PADDED.sub(r"\1", LISTEN.sub(GONE, "".join(self.pieces)))
         level, self.heading = self.heading, 0
         self.pieces, self.after_reference = [], False
@@ -243,10 +244,10 @@ class Walker:
                     self.found.append(Block(text=kept))
 
 
-def replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
-    """What stands for an element that is left out: nothing for a reference; None where it stays.
+def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
+    """The mark for an element that is left out: empty for a reference; None if the element stays.
 
-    >>> replacement("sup", {"class": "reference"}), replacement("b", {}), replacement("table", {}) == GONE
+    >>> _replacement("sup", {"class": "reference"}), _replacement("b", {}), _replacement("table", {}) == GONE
     ('', None, True)
     """
     classes = attributes.get("class", "").split()
@@ -260,15 +261,15 @@ def replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
         return ""
     if not REMOVED_CLASSES.isdisjoint(classes) or attributes.get("id") in REMOVED_IDS:
         return GONE
-    if classes == ["noexcerpt"]:  # a loudspeaker; with other classes beside it, it is pronunciation
+    if classes == ["noexcerpt"]:  # a loudspeaker; together with other classes it is a pronunciation
         return GONE
     if "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"]):
         return GONE
-    return GONE if "new" in classes and stands_for_what_is_missing(attributes) else None
+    return GONE if "new" in classes and _is_missing(attributes) else None
 
 
-def stands_for_what_is_missing(attributes: Mapping[str, str]) -> bool:
-    """Whether a red link stands for a template or a picture which the wiki does not have.
+def _is_missing(attributes: Mapping[str, str]) -> bool:
+    """True if a red link stands for a template or a picture that the wiki does not have.
 
     A link to the page of a missing picture has a label; only that of the picture itself leads to an upload.
     """

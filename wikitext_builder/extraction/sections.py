@@ -1,4 +1,4 @@
-"""Which sections stay: those that primarily featured lists go, by their exact names."""
+"""Which sections stay: sections that primarily feature lists are removed by their exact names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from wikitext_builder.extraction.markers import GONE, UNKNOWN
 SECTION_MODES = ("official", "clean")
 
 
-def select(found: Sequence[Block], *, removed: Sequence[str], mode: str) -> list[Block]:
+def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str) -> list[Block]:
     """The blocks that stay in the article.
 
-    `official`: a removed section takes its heading and its own text along; its sub-sections stay, orphans,
-    and a heading stays when its text was all tables. `clean`: the whole sub-tree goes, empty headings too.
+    `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
+    if all of its text was tables. `clean` removes the sub-sections and empty headings too.
 
     >>> found = [Block(text="Notes", level=2), Block(text="a")]
     >>> found += [Block(text="Sources A", level=3), Block(text="b")]
-    >>> [block.text for block in select(found, removed=["Notes"], mode="official")]
+    >>> [block.text for block in select_sections(found, removed=["Notes"], mode="official")]
     ['Sources A', 'b']
-    >>> select(found, removed=["Notes"], mode="clean")
+    >>> select_sections(found, removed=["Notes"], mode="clean")
     []
     """
     if mode == "official":
@@ -54,7 +54,7 @@ def _without_trees(found: Sequence[Block], removed: frozenset[str]) -> list[Bloc
 
 def _without_empty(found: Sequence[Block]) -> list[Block]:
     kept: list[Block] = []
-    shallowest_below = 0  # the level of the last heading kept after this one, 7 when text follows at once
+    shallowest_below = 0  # the level of the next kept heading; 7 if text comes next
     for block in reversed(found):
         if not block.level:
             shallowest_below = 7

@@ -1,4 +1,4 @@
-"""Wikitext tables taken out, one inside another included, a line at a time."""
+"""Removes wikitext tables, nested ones included, line by line."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 START = re.compile(r"[ \t:*#;]*\{\|")
 END = re.compile(r"[ \t]*\|\}")
 HEADING = re.compile(r"={2,6}[^=].*=[ \t]*$")
-# A row whose table a template began: nothing but a table has these at the start of a line.
+# A row of a table that a template began: only tables have these at the start of a line.
 STRAY_ROW = re.compile(
     r"[ \t]*(?:\|-|[|!] ?(?:align|style|rowspan|colspan|width|scope|class|bgcolor|valign|nowrap)\b|"
     r"![^!].*!!|\|.*\|\|)"
 )
 
 
-def without_tables(text: str) -> str:
-    r"""The text without its tables, those included whose beginning a template gave.
+def remove_tables(text: str) -> str:
+    r"""The text without its tables, also those that a template began.
 
-    A table that nothing closes ends before the next heading: a slip of an editor costs a section at most.
+    A table that is never closed ends before the next heading: an editor's slip costs at most one section.
 
-    >>> without_tables("a\n{| class=x\n|-\n| b\n{|\n| c\n|}\n|} d\ne")
+    >>> remove_tables("a\n{| class=x\n|-\n| b\n{|\n| c\n|}\n|} d\ne")
     'a\n\n d\ne'
     """
     if "|" not in text:

@@ -1,4 +1,4 @@
-"""HTML in wikitext: what is hidden or no running text goes, the rest leaves its content."""
+"""HTML in wikitext: hidden content and content that is not running text is removed, the rest stays."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ APOSTROPHE_OR_TAG = frozenset("'<>")
 
 
 def flatten_tags(text: str) -> str:
-    r"""The text without HTML tags, and without the content of those that hold no running text.
+    r"""The text without HTML tags, and without the content of tags that contain no running text.
 
     >>> flatten_tags("H<sub>2</sub>O<span style='display:none'>key</span> <john> a<hr>b")
     'H2O <john> a\n\nb'

@@ -1,4 +1,4 @@
-"""Template calls: which are taken out on purpose, which have a macro, and which nobody knows."""
+"""Template calls: which are removed on purpose, which have a macro, and which are unknown."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from wikitext_builder.extraction.macros.local import LOCAL, NO_TABLE
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.markers import GONE, LeftOut
 from wikitext_builder.extraction.names import template_name
-from wikitext_builder.extraction.preprocessor import Part, expand
+from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
 
 LIST_MARKS = frozenset("*#:;")
 
 
 class TemplateReader:
-    """Reads the template calls of one page: called with the parts between the bars and the whole call."""
+    """Reads the template calls of one page. Called with the parts between the bars and the whole call."""
 
     def __init__(
         self,
@@ -38,9 +38,11 @@ class TemplateReader:
         self.read_link = read_link
 
     def __call__(self, parts: list[Part], source: str) -> str:
-        """The wikitext that a call stands for; a mark where nothing is to be said or nothing is known."""
+        """The wikitext that a call stands for; a mark if it gives no text or is unknown."""
         if source in self.expansions:
-            return expand(trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link)
+            return resolve(
+                trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link
+            )
         name = parts[0].text().strip()
         head, colon, first = name.partition(":")
         function = self.function(head.strip().lower()) if colon or len(parts) == 1 else None
@@ -51,7 +53,7 @@ class TemplateReader:
         return self.template(template_name(name), parts, source)
 
     def says_nothing(self, opener: str, first: str) -> bool:
-        """Whether a call of this name, or a link to this target, gives no text whatever else it says."""
+        """True if a call of this name, or a link to this target, gives no text."""
         if opener == "[":
             return self.read_link.is_picture(first)
         if ":" in first:
@@ -60,18 +62,18 @@ class TemplateReader:
         return self.macro(name) is None and self.is_removed(name)
 
     def function(self, head: str) -> Macro | None:
-        """The parser function of this name; numbers are written the way of the language."""
+        """The parser function of this name; `formatnum` writes numbers as the language does."""
         local = self.table.macros.get("Formatnum") if head == "formatnum" else None
         return local or PARSER_FUNCTIONS.get(head)
 
     def macro(self, name: str) -> Macro | None:
-        """The macro of a template, the language's own before the English one; None for those removed."""
+        """The macro of a template: the language's own, else the English one; None if the language removes it."""
         if (macro := self.table.macros.get(name)) is not None:
             return macro
         return None if self.table.removed.fullmatch(name) else MACROS.get(name)
 
     def is_removed(self, name: str) -> bool:
-        """Whether a template that has no macro gives no text."""
+        """True if a template that has no macro gives no text on purpose."""
         return is_removed(name) or self.table.removed.fullmatch(name) is not None
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
@@ -84,7 +86,7 @@ class TemplateReader:
         result = macro(Call(name=name, arguments=_arguments(parts), page=self.page))
         if result is None:
             return self.left_out.mark(source)
-        # Most templates put their text in a span: an asterisk at its start makes no list item.
+        # Most templates put their text in a span, where an asterisk at the start does not make a list item.
         in_span = result[:1] in LIST_MARKS and name not in LISTS and "\n" not in source
         return f"&#{ord(result[0])};{result[1:]}" if in_span else result
 
@@ -94,7 +96,7 @@ def _no_template(_parts: list[Part], _source: str) -> str:
 
 
 def _arguments(parts: list[Part]) -> dict[str, str]:
-    """The arguments by name or number; of two with the same name the later wins; named ones are trimmed."""
+    """The arguments by name or number. The last one with a name wins; named ones have no outer spaces."""
     arguments: dict[str, str] = {}
     number = 0
     for part in parts[1:]:
@@ -108,6 +110,6 @@ def _arguments(parts: list[Part]) -> dict[str, str]:
 
 
 def _function_arguments(first: str, parts: list[Part]) -> dict[str, str]:
-    """A parser function's arguments have numbers only: an equals sign means nothing to most of them."""
+    """The arguments by number: an equals sign has no meaning to most parser functions."""
     rest = [part.text() for part in parts[1:]]
     return {str(number): value.strip() for number, value in enumerate([first, *rest], 1)}

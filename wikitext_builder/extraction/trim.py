@@ -1,4 +1,4 @@
-"""What never reaches the text, cut in one pass before anything is read: comments, references, galleries."""
+"""Cuts comments, references, galleries and the like in one pass, before anything else is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ mapframe; maplink; ref; references; score; section; templatedata; templatestyles
 """
     )
 )
-# Extension tags whose content is no wikitext: nothing inside them may be taken for markup.
+# Extension tags whose content is not wikitext: nothing inside them is markup.
 OPAQUE_TAGS = frozenset(listed("ce; chem; math; nowiki; pre; source; syntaxhighlight"))
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -32,10 +32,10 @@ UNENDED = re.compile(r"<ref\s+(?:name|group)\s*=\s*(?:\"[^\"<>\n]*\"?|[^\s<>\"|{
 
 
 def trim(wikitext: str) -> str:
-    """The wikitext without controls, comments, references and the like, in one linear pass.
+    """The wikitext without control characters, comments, references and the like, in one linear pass.
 
     Raises:
-        RejectedError: the wikitext is over 4 MiB (`too-large`).
+        RejectedError: The wikitext is over 4 MiB (`too-large`).
 
     >>> trim("a<ref name=x>{{cite|b}}</ref> c<!-- d --><ref name=x /> <nowiki><ref></nowiki>")
     'a c <nowiki><ref></nowiki>'
@@ -51,7 +51,7 @@ def trim(wikitext: str) -> str:
 
 
 def _has_controls(encoded: bytes) -> bool:
-    """Whether there is anything for CONTROLS to find: asked of the bytes, at a tenth of the time."""
+    """True if CONTROLS has a match; a search in the bytes takes a tenth of the time."""
     rest = encoded.translate(None, delete=ASCII_CONTROLS)
     return len(rest) < len(encoded) or OTHER_CONTROLS.search(encoded) is not None
 
@@ -66,17 +66,17 @@ def _kept_pieces(text: str) -> list[str]:
         kept.append(text[position : end if keep else start])
         position = end
         if not keep and _fills_its_line(text, start, end):
-            position += 1  # its line goes with it, so that no paragraph breaks there
+            position += 1  # remove its line too, so that no paragraph breaks there
         elif not keep and text[end : end + 1] in POINTS:
             _close_gap(kept, " ,;" if text[end] == ")" else " ")
             if text[end] == "," and kept and kept[-1].endswith(","):
-                position += 1  # a comma on both sides of a reference: one of them is a slip
+                position += 1  # a comma on both sides of a reference: one of them is an editor's slip
         match = OPENING.search(text, position)
     return [*kept, text[position:]]
 
 
 def _close_gap(kept: list[str], chars: str) -> None:
-    """Takes away the space that stood before a reference, now that a point follows."""
+    """Remove the space before a reference that punctuation follows."""
     while kept and not (stripped := kept[-1].rstrip(chars)):
         kept.pop()
     if kept:
@@ -84,17 +84,17 @@ def _close_gap(kept: list[str], chars: str) -> None:
 
 
 def _extent(text: str, match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
-    """Where the comment or tag ends, and whether it stays in the text."""
+    """The end of the comment or tag, and True if it stays in the text."""
     if match[1] is None:
         end = text.find("-->", match.end())
         return (
             len(text) if end < 0 else end + 3
-        ), False  # MediaWiki too lets an unclosed comment run to the end
+        ), False  # as in MediaWiki: an unclosed comment runs to the end
     name = match[1].lower()
     if match[0].endswith("/>"):
         return match.end(), False
     end = closing.end_after(name, match.end())
-    if end < 0:  # MediaWiki shows a tag that is never closed as text; nobody wants to read it
+    if end < 0:  # MediaWiki shows a tag that is never closed as text; it is not running text
         return match.end(), False
     return end, name in OPAQUE_TAGS
 
@@ -104,14 +104,14 @@ def _fills_its_line(text: str, start: int, end: int) -> bool:
 
 
 class ClosingTags:
-    """Finds closing tags, and remembers which names have none left: all searches together stay linear."""
+    """Finds closing tags and remembers the names that have none left, so all searches together are linear."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.exhausted: set[str] = set()
 
     def end_after(self, name: str, position: int) -> int:
-        """Where the next `</name>` ends, or -1 if there is none."""
+        """The end of the next `</name>`, or -1 if there is none."""
         if name in self.exhausted:
             return -1
         match = _closing(name).search(self.text, position)

@@ -8,10 +8,10 @@ VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
 PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
 
 
-def one_variant(text: str) -> str:
-    """The text with one script chosen wherever it gives several; rules that show nothing are gone.
+def choose_variant(text: str) -> str:
+    """The text with one script chosen where it gives several; rules that show nothing are removed.
 
-    >>> one_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
+    >>> choose_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
     '计算机、只、'
     """
     return VARIANT.sub(_chosen, text) if "-{" in text else text

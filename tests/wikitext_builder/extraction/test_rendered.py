@@ -12,7 +12,7 @@ from tests.wikitext_builder.extraction.pages import has_only_visible_characters
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction import rendered
-from wikitext_builder.extraction.rendered import MAX_HTML_BYTES, extract_rendered, rendered_blocks
+from wikitext_builder.extraction.rendered import MAX_HTML_BYTES, extract_rendered, split_rendered_blocks
 
 REFERENCE = '<sup class="reference"><a href="#cite_note-1">[1]</a></sup>'
 
@@ -179,7 +179,7 @@ def test_any_text_gives_lines_without_invisible_characters(text):
 
 @given(st.lists(st.sampled_from(["a", "b", *TAGS])))
 def test_every_word_outside_of_headings_comes_once_and_in_order(pieces):
-    found = rendered_blocks(" ".join(pieces))
+    found = split_rendered_blocks(" ".join(pieces))
     words = [word for block in found for word in block.text.split()]
     assert words == [piece for piece in pieces if not piece.startswith("<")]
 
