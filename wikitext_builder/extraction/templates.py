@@ -67,7 +67,7 @@ class TemplateReader:
         return local or PARSER_FUNCTIONS.get(head)
 
     def macro(self, name: str) -> Macro | None:
-        """The macro of a template: the language's own, else the English one; None if the language removes it."""
+        """The macro of a template: the language's own, else the English one; None if removed there."""
         if (macro := self.table.macros.get(name)) is not None:
             return macro
         return None if self.table.removed.fullmatch(name) else MACROS.get(name)
