@@ -1,1 +1,80 @@
-"""Benchmarks of language models: runs, comparisons and reports of numbers that say what decided them."""
+"""Measures language models so that the numbers can be compared: every number with all that decided it.
+
+    import lm_benchmarks as lb
+
+    lb.measure(["kn-5", "runs/lstm"], "wikitext-2", results="results.jsonl")
+    lb.compare("results.jsonl", "kn-5", "runs/lstm").interval
+    lb.report("results.jsonl", "report.html")
+
+Each command of `lm-benchmarks` is one call of a name below, plus printing. The names are imported when they
+are first used, and need the extra `models` (torch).
+"""
+
+from typing import TYPE_CHECKING
+
+from lm_benchmarks.choices import CONVENTIONS, MUST_AGREE
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.extras import models_extra
+from wikitext_builder.lazy import lazy_names
+
+_MODULES = {
+    "METRICS": "lm_benchmarks.metrics",
+    "Inputs": "lm_benchmarks.measuring.models",
+    "Metric": "lm_benchmarks.metrics",
+    "ModelDifference": "lm_benchmarks.measuring.compare",
+    "Opened": "lm_benchmarks.measuring.models",
+    "Overlap": "lm_benchmarks.measuring.overlap",
+    "Result": "lm_benchmarks.records.result",
+    "check": "lm_benchmarks.measuring.check",
+    "compare": "lm_benchmarks.measuring.compare",
+    "first_updates": "lm_benchmarks.measuring.first_updates",
+    "measure": "lm_benchmarks.measuring.run",
+    "models": "lm_benchmarks.measuring.models",
+    "overlap": "lm_benchmarks.measuring.overlap",
+    "raise_if_broken": "lm_benchmarks.measuring.check",
+    "read_first_updates": "lm_benchmarks.measuring.first_updates",
+    "read_results": "lm_benchmarks.records.result",
+    "report": "lm_benchmarks.reporting.write",
+    "rows": "lm_benchmarks.reporting.write",
+}
+__all__ = [
+    "CONVENTIONS",
+    "METRICS",
+    "MUST_AGREE",
+    "HarnessError",
+    "Inputs",
+    "Metric",
+    "ModelDifference",
+    "Opened",
+    "Overlap",
+    "Result",
+    "check",
+    "compare",
+    "first_updates",
+    "measure",
+    "models",
+    "overlap",
+    "raise_if_broken",
+    "read_first_updates",
+    "read_results",
+    "report",
+    "rows",
+]
+
+if TYPE_CHECKING:
+    from lm_benchmarks.measuring.check import check, raise_if_broken
+    from lm_benchmarks.measuring.compare import ModelDifference, compare
+    from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
+    from lm_benchmarks.measuring.models import Inputs, Opened, models
+    from lm_benchmarks.measuring.overlap import Overlap, overlap
+    from lm_benchmarks.measuring.run import measure
+    from lm_benchmarks.metrics import METRICS, Metric
+    from lm_benchmarks.records.result import Result, read_results
+    from lm_benchmarks.reporting.write import report, rows
+else:
+    _get, __dir__ = lazy_names(__name__, _MODULES)
+
+    def __getattr__(name: str) -> object:
+        """A name of the front door; without torch, an error that names the extra."""
+        with models_extra():
+            return _get(name)

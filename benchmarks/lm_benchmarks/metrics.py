@@ -1,53 +1,61 @@
-"""What a number of a language model is divided by, said out loud.
+"""Sums of a scored text, and the metrics that are made of them.
 
-Two published perplexities differ as often by their denominator as by their model: with `<eos>` or without, by
-words or by pieces of words, by the bytes of the tokenized or of the untokenized text. Here everything is
-summed first, in a `Tally`, and each `Metric` names its numerator and its denominator.
+Two published perplexities often differ by their denominator, not by their models: with `<eos>` or without, by
+words or by pieces of words, by the bytes of the tokenized or of the plain text. Here everything is summed
+first, in `Sums`, and each `Metric` names its numerator and its denominator.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from lm_benchmarks.lm_eval import plain_text, word_count
 from ps_models.evaluation.score import Score
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.tokens.detokenizer import detokenize_line
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ps_models.data.dataset import Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """How a stretch of text was predicted, in numbers that add up; 0 where something was not counted.
+class Sums:
+    """How a model predicted a stretch of text, in numbers that add up; 0 if something was not counted.
 
-    >>> (Tally(nats=2.0, tokens=1) + Tally(nats=4.0, tokens=2)).score.perplexity == math.exp(2)
+    >>> (Sums(nats=2.0, tokens=1) + Sums(nats=4.0, tokens=2)).score.perplexity == math.exp(2)
     True
     """
 
     nats: float = 0.0  # -log p of the whole stretch
-    eos_nats: float = 0.0  # the part of it that is of <eos>
-    unknown_nats: float = 0.0  # the part of it that is of <unk>
+    eos_nats: float = 0.0  # of these, the nats of <eos>
+    unknown_nats: float = 0.0  # of these, the nats of <unk>
     tokens: int = 0  # words, <unk> and <eos>
     eos: int = 0
     unknown: int = 0
-    pieces: int = 0  # what the model itself predicts one by one: parts of words, or the tokens
-    bytes: int = 0  # UTF-8 of the tokens parted by a space, a newline a line
-    text_bytes: int = 0  # UTF-8 of the text as scored, untokenized, a newline a line
-    page_words: int = 0  # lm-evaluation-harness: parts of the page between white space
-    page_bytes: int = 0  # lm-evaluation-harness: UTF-8 of the page as it lies in the file
+    pieces: int = 0  # predictions of the model itself: pieces of words, or the tokens
+    bytes: int = 0  # UTF-8 of the tokens, separated by a space, with a newline per line
+    text_bytes: int = 0  # UTF-8 of the plain text, with a newline per line
+    page_words: int = 0  # lm-evaluation-harness: words of the page, between white space
+    page_bytes: int = 0  # lm-evaluation-harness: UTF-8 of the page as it is in the file
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            **{name: getattr(self, name) + getattr(other, name) for name in Tally.__dataclass_fields__}
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            **{name: getattr(self, name) + getattr(other, name) for name in Sums.__dataclass_fields__}
         )
 
     @property
     def score(self) -> Score:
-        """Nats, tokens and bytes, as the paper counts."""
+        """Nats, tokens and bytes, counted as in the paper."""
         return Score(self.nats, self.tokens, self.bytes)
 
     @property
     def is_sound(self) -> bool:
-        """Whether all is counted in finite numbers that are not negative, parts no more than the whole."""
+        """Returns True if all numbers are finite, no count is negative, and no subset exceeds the whole."""
         return (
             all(math.isfinite(value) for value in astuple(self))
             and all(getattr(self, name) >= 0 for name in COUNTS)
@@ -55,22 +63,77 @@ class Tally:
         )
 
 
-COUNTS: Final = tuple(name for name, field in Tally.__dataclass_fields__.items() if field.type == "int")
+COUNTS: Final = tuple(name for name, field in Sums.__dataclass_fields__.items() if field.type == "int")
+
+
+def sums_of(text: Text, nats: Tensor, vocabulary: Vocabulary, *, pieces: int, page: str = "") -> Sums:
+    """The sums of a text that was scored token by token.
+
+    Args:
+        text: The text.
+        nats: -log p of each of its tokens, (time,).
+        vocabulary: Of its ids.
+        pieces: The number of predictions of the model itself.
+        page: The text as it is in the file, if pages are counted.
+    """
+    eos, unknown = text.tokens == vocabulary.ids[EOS], text.tokens == vocabulary.ids[UNK]
+    lines = [detokenize_line(line) for line in lines_of(text.tokens, vocabulary)]
+    return Sums(
+        nats=float(nats.sum()),
+        eos_nats=float(nats[eos].sum()),
+        unknown_nats=float(nats[unknown].sum()),
+        tokens=len(text.tokens),
+        eos=int(eos.sum()),
+        unknown=int(unknown.sum()),
+        pieces=pieces,
+        bytes=text.bytes,
+        text_bytes=sum(len(line.encode()) + 1 for line in lines),
+        page_words=word_count(page) if page else 0,
+        page_bytes=len(page.encode()),
+    )
+
+
+def sums_of_page(page: str, nats: float, *, pieces: int) -> Sums:
+    """The sums of a page that was scored as plain text, as lm-evaluation-harness does.
+
+    Args:
+        page: The page as it is in the file, tokenized.
+        nats: -log p of the whole page.
+        pieces: The number of predictions of the model.
+    """
+    return Sums(
+        nats=nats,
+        pieces=pieces,
+        text_bytes=len(plain_text(page).encode()),
+        page_words=word_count(page),
+        page_bytes=len(page.encode()),
+    )
+
+
+def lines_of(tokens: Tensor, vocabulary: Vocabulary) -> Iterator[str]:
+    """The lines of a text, (time,), as tokens separated by spaces."""
+    words: list[str] = []
+    for token in vocabulary.decode(tokens.tolist()):
+        if token == EOS:
+            yield " ".join(words)
+            words = []
+        else:
+            words.append(token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A number of a tally: what is summed, what it is divided by, and how the quotient is shown."""
+    """A number of some sums: a numerator, a denominator, and how their quotient is shown."""
 
-    label: str  # for the head of a column
+    label: str  # as a table shows it
     numerator: str
     denominator: str
-    parts: Callable[[Tally], tuple[float, int]]
+    quotient: Callable[[Sums], tuple[float, int]]  # nats, and what divides them
     bits: bool = False  # the quotient in bits; else its exponential, a perplexity
 
-    def of(self, tally: Tally) -> float | None:
-        """The number; None where the denominator was not counted."""
-        nats, count = self.parts(tally)
+    def of(self, sums: Sums) -> float | None:
+        """The number; None if the denominator was not counted."""
+        nats, count = self.quotient(sums)
         if not count:
             return None
         if self.bits:
@@ -85,61 +148,61 @@ METRICS: Final[dict[str, Metric]] = {
     "perplexity": Metric(
         label="perplexity",
         numerator="nats of all tokens",
-        denominator="words, <unk> and one <eos> a line, blank lines included (the paper)",
-        parts=lambda tally: (tally.nats, tally.tokens),
+        denominator="words, <unk> and one <eos> per line, blank lines included (the paper)",
+        quotient=lambda sums: (sums.nats, sums.tokens),
     ),
     "perplexity-without-eos": Metric(
         label="perplexity without <eos>",
         numerator="nats of all tokens but <eos>",
         denominator="words and <unk>",
-        parts=lambda tally: (tally.nats - tally.eos_nats, tally.tokens - tally.eos),
+        quotient=lambda sums: (sums.nats - sums.eos_nats, sums.tokens - sums.eos),
     ),
     "perplexity-known": Metric(
         label="perplexity of known words",
         numerator="nats of all tokens but <eos> and <unk>",
         denominator="words of the vocabulary",
-        parts=lambda tally: (
-            tally.nats - tally.eos_nats - tally.unknown_nats,
-            tally.tokens - tally.eos - tally.unknown,
+        quotient=lambda sums: (
+            sums.nats - sums.eos_nats - sums.unknown_nats,
+            sums.tokens - sums.eos - sums.unknown,
         ),
     ),
     "piece-perplexity": Metric(
         label="perplexity of pieces",
         numerator="nats of the whole text",
-        denominator="pieces of words, as the model's own tokenizer cuts (tokens, for a model of words)",
-        parts=lambda tally: (tally.nats, tally.pieces),
+        denominator="pieces of words, as the model's own tokenizer cuts (for a model of words: tokens)",
+        quotient=lambda sums: (sums.nats, sums.pieces),
     ),
     "bits-per-byte": Metric(
         label="bits per byte",
         numerator="bits of the whole text",
-        denominator="UTF-8 bytes of the untokenized text, <unk> as it is written",
-        parts=lambda tally: (tally.nats, tally.text_bytes),
+        denominator="UTF-8 bytes of the plain text, <unk> as it is written",
+        quotient=lambda sums: (sums.nats, sums.text_bytes),
         bits=True,
     ),
     "bits-per-token-byte": Metric(
         label="bits per byte of the tokens",
         numerator="bits of the whole text",
-        denominator="UTF-8 bytes of the tokens, parted by a space, a newline a line",
-        parts=lambda tally: (tally.nats, tally.bytes),
+        denominator="UTF-8 bytes of the tokens, separated by a space, with a newline per line",
+        quotient=lambda sums: (sums.nats, sums.bytes),
         bits=True,
     ),
     "lm-eval-word-perplexity": Metric(
         label="word perplexity (lm-eval)",
         numerator="nats of the whole page",
-        denominator="parts of the page between white space, no <eos> (lm-evaluation-harness, wikitext)",
-        parts=lambda tally: (tally.nats, tally.page_words),
+        denominator="words of the page between white space, no <eos> (lm-evaluation-harness, wikitext)",
+        quotient=lambda sums: (sums.nats, sums.page_words),
     ),
     "lm-eval-byte-perplexity": Metric(
         label="byte perplexity (lm-eval)",
         numerator="nats of the whole page",
         denominator="UTF-8 bytes of the tokenized page (lm-evaluation-harness, wikitext)",
-        parts=lambda tally: (tally.nats, tally.page_bytes),
+        quotient=lambda sums: (sums.nats, sums.page_bytes),
     ),
     "lm-eval-bits-per-byte": Metric(
         label="bits per byte (lm-eval)",
         numerator="bits of the whole page",
         denominator="UTF-8 bytes of the tokenized page (lm-evaluation-harness, wikitext)",
-        parts=lambda tally: (tally.nats, tally.page_bytes),
+        quotient=lambda sums: (sums.nats, sums.page_bytes),
         bits=True,
     ),
 }

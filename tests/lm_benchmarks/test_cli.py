@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
-from lm_benchmarks.cli.measuring import portable
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.first_updates import read_first_updates
+from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import read_results
 
 from ps_models.cli import commands as training
@@ -19,7 +20,6 @@ from tests.lm_benchmarks.adapters.test_ngrams import arpa
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
-from wikitext_builder.errors import BuilderError
 
 
 def run(*arguments: object, status: int = 0) -> str:
@@ -144,7 +144,7 @@ def test_what_cannot_be_put_around_a_checkpoint_is_refused(data, tmp_path, kind,
     settings = ["locked=no", "recurrent_dropout=0"] if kind == "mc" else []
     name = "lstm" if kind == "mc" else "sum-product-network"
     out = trained_model(name, data, tmp_path / model, *settings)
-    with pytest.raises(BuilderError, match=message):
+    with pytest.raises(HarnessError, match=message):
         run("run", f"{kind}:{out}", "--data", data)
 
 
@@ -162,10 +162,10 @@ def test_first_updates_are_kept_as_a_record(data, tmp_path):
     run("first-updates", "lstm", "--data", data, *kept)
     run("first-updates", "lstm", "--data", data, *kept, "--results", path)  # the run is there already
     assert read_first_updates(path)[1].losses == found.losses
-    with pytest.raises(BuilderError, match=r"holds 3 updates of lstm .* expected 2 updates of lstm"):
+    with pytest.raises(HarnessError, match=r"holds 3 updates of lstm .* expected 2 updates of lstm"):
         run("first-updates", "lstm", "--data", data, *kept, "--updates", 2)
     path.write_text("{}\n")
-    with pytest.raises(BuilderError, match="line 1: not first updates of format 1"):
+    with pytest.raises(HarnessError, match="line 1: not first updates of format 1"):
         read_first_updates(path)
 
 
@@ -177,7 +177,7 @@ def test_a_command_in_a_record_names_no_folder_of_this_machine():
 
 def test_check_says_which_law_is_broken(data, capsys, monkeypatch):
     assert run("check", "kn-5", "--data", data).split()[1::2] == ["kept"] * 6
-    with pytest.raises(BuilderError, match=r"breaks .* of 6 laws.*future"):
+    with pytest.raises(HarnessError, match=r"breaks .* of 6 laws.*future"):
         run("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
     arguments = ["lm-benchmarks", "check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)]
     monkeypatch.setattr(sys, "argv", arguments)
@@ -195,10 +195,29 @@ def test_compare_tells_the_difference(results):
     assert "BREAKS: " in run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks")
 
 
+def test_whatever_was_typed_at_run_works_at_compare(results, checkpoint):
+    for name in ("kn-5", "KN-5", checkpoint, checkpoint.name, f"{checkpoint}/", "pointer-sentinel-lstm"):
+        text = run("compare", results, "kn-5+cache", name)
+        assert "difference" in text
+
+
+def test_a_failing_function_of_the_user_is_one_line_and_their_traceback(data, tmp_path, monkeypatch, capsys):
+    (tmp_path / "my_own_models.py").write_text("def fails(inputs):\n    return inputs.nothing\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["lm-benchmarks", "run", "my_own_models:fails", "--data", str(data)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    first, *trace = capsys.readouterr().err.splitlines()
+    assert first.startswith("lm-benchmarks: my_own_models:fails failed: AttributeError: ")
+    assert "    return inputs.nothing" in trace
+    assert "lm_benchmarks/" not in "".join(trace)
+
+
 def test_overlap_tells_what_of_test_is_in_train(data, tmp_path):
     found = json.loads(run("overlap", data, "--words", 4, "--json"))
-    assert [part["split"] for part in found["parts"]] == ["valid", "test"]
-    assert all(part["duplicates"] == 0 for part in found["parts"])
+    assert [part["split"] for part in found["splits"]] == ["valid", "test"]
+    assert all(part["duplicates"] == 0 for part in found["splits"])
     train = (data / "wiki.train.tokens").read_text()
     (tmp_path / "wiki.train.tokens").write_text(train)
     (tmp_path / "wiki.test.tokens").write_text(train[: train.index(" = Article 2 = ") - 2])
@@ -233,7 +252,10 @@ def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
         (("run", "kn-5", "--data", "{file}"), "a single file; expected a folder"),
         (("run", "mix:", "--data", "{data}"), "0 vocabularies"),
         (("run", "kn-5", "--data", "{data}", "--results", "{data}"), "expected a file to add results to"),
-        (("compare", "{results}", "KN-5", "nobody"), "no result of nobody on test; there are KN-5 (test)"),
+        (
+            ("compare", "{results}", "KN-5", "nobody"),
+            "no result of nobody on test; there are KN-5 (test; also",
+        ),
         (("compare", "{file}", "KN-5", "KN-5"), "line 1"),
         (("report", "{results}", "--out", "x.pdf"), "expected an ending of .md"),
         (("report", "{results}", "--out", "x.md", "--log", "{data}"), "expected the log of a run"),

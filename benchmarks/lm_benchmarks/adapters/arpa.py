@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from wikitext_builder.errors import BuilderError
+from lm_benchmarks.errors import HarnessError
 
 SECTION = re.compile(r"\\(\d+)-grams:")
 COUNT = re.compile(r"ngram (\d+) ?= ?(\d+)")
@@ -23,7 +23,7 @@ class ArpaFile:
         """Read a file.
 
         Raises:
-            BuilderError: It cannot be read, or is not of the format.
+            HarnessError: It cannot be read, or is not of the format.
         """
         self._grams: dict[tuple[str, ...], tuple[float, float]] = {}
         self.order = 0
@@ -31,7 +31,7 @@ class ArpaFile:
             with path.open(encoding="utf-8", newline="\n") as file:
                 self._read(line.strip() for line in file)
         except (OSError, ValueError) as error:
-            raise BuilderError(f"{path}: {error}; expected an n-gram model in the ARPA format") from error
+            raise HarnessError(f"{path}: {error}; expected an n-gram model in the ARPA format") from error
 
     def __contains__(self, word: str) -> bool:
         return (word,) in self._grams

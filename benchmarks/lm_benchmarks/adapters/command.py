@@ -25,8 +25,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 LINE: Final = 256  # tokens a line at most: far below what a pipe holds, so that neither side waits
 PATIENCE: Final = 60.0  # seconds for an answer, by default
@@ -56,7 +56,7 @@ class Command:
         """Score tokens (batch, time), in float64; see `LanguageModel`.
 
         Raises:
-            BuilderError: The program ends, does not answer, or answers something else.
+            HarnessError: The program ends, does not answer, or answers something else.
         """
         rows = [self._row(row, past) for row, past in zip(tokens.cpu(), state.cpu(), strict=True)]
         scores = torch.tensor(rows, dtype=torch.float64).reshape(tokens.shape)
@@ -95,7 +95,7 @@ class _Process:
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
             )
         except OSError as error:
-            raise BuilderError(f"command {self._name!r}: {error.strerror}; expected a program") from error
+            raise HarnessError(f"command {self._name!r}: {error.strerror}; expected a program") from error
         weakref.finalize(self, _end, self._process)
 
     def send(self, line: str) -> None:
@@ -131,12 +131,12 @@ class _Process:
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace")
 
-    def _failed(self, what: str) -> BuilderError:
+    def _failed(self, what: str) -> HarnessError:
         _end(self._process)
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
         said = f"; it said: {lines[-1][:200]}" if lines else ""
-        return BuilderError(f"command {self._name!r} {what} (status {self._process.returncode}){said}")
+        return HarnessError(f"command {self._name!r} {what} (status {self._process.returncode}){said}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

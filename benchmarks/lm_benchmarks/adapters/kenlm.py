@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from wikitext_builder.errors import BuilderError
+from lm_benchmarks.errors import HarnessError
 
 
 class KenlmFile:
@@ -16,19 +16,19 @@ class KenlmFile:
         """Load a file.
 
         Raises:
-            BuilderError: The package is not installed, or the file is none of its formats.
+            HarnessError: The package is not installed, or the file is none of its formats.
         """
         try:
             self._kenlm: Any = importlib.import_module("kenlm")
         except ImportError as error:
-            raise BuilderError(
+            raise HarnessError(
                 f"{path}: reading KenLM's files needs the package kenlm (pip install kenlm); an ARPA file is"
                 " read without it as arpa:FILE"
             ) from error
         try:
             self._model: Any = self._kenlm.Model(str(path))
         except (OSError, RuntimeError) as error:
-            raise BuilderError(f"{path}: {error}; expected an n-gram model of KenLM or ARPA") from error
+            raise HarnessError(f"{path}: {error}; expected an n-gram model of KenLM or ARPA") from error
         self.order = int(self._model.order)
 
     def __contains__(self, word: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
+from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
-from wikitext_builder.errors import BuilderError
 
 BEGIN, END = "<s>", "</s>"
 NO_WORD: Final = -1  # in a state: the line has no word there
@@ -49,18 +49,18 @@ class NGramFile:
             unknown: The word of the file that stands for `<unk>`; KenLM's estimator takes no literal one.
 
         Raises:
-            BuilderError: The file knows no such word, or no end of a line.
+            HarnessError: The file knows no such word, or no end of a line.
         """
         self.joined = EOS in grams
         spellings = SPELLINGS[UNK] if unknown is None else (unknown,)
         found = [word for word in spellings if word in grams]
         if not found:
-            raise BuilderError(
+            raise HarnessError(
                 f"the n-grams have no word {' or '.join(spellings)} for unknown words; name one of theirs"
                 " with --unknown-word"
             )
         if not self.joined and END not in grams:
-            raise BuilderError(f"the n-grams have neither {EOS} nor {END} to end a line")
+            raise HarnessError(f"the n-grams have neither {EOS} nor {END} to end a line")
         self._grams = grams
         self._words = [
             found[0] if token == UNK or token not in grams else token for token in vocabulary.tokens

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
+from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
-from wikitext_builder.errors import BuilderError
 
 AT_ONCE: Final = 4096  # pieces that the model reads in one call: bounds memory (pieces x their vocabulary)
 
@@ -68,13 +68,13 @@ class CausalModel:
             device: Where the model is.
 
         Raises:
-            BuilderError: The window or stride cannot be, or a word has no piece.
+            HarnessError: The window or stride cannot be, or a word has no piece.
         """
         longest = getattr(module.config, "max_position_embeddings", None)
         self.window = _window(window, longest)
         self.stride = max(1, self.window // 2) if stride is None else stride
         if not 1 <= self.stride <= self.window:
-            raise BuilderError(f"stride {self.stride}; expected 1 to {self.window}, the window")
+            raise HarnessError(f"stride {self.stride}; expected 1 to {self.window}, the window")
         self._module = module.to(device).eval()
         self._tokenizer = tokenizer
         self._device = device
@@ -175,18 +175,18 @@ def load_causal_model(
     Code that comes with a model is not run.
 
     Raises:
-        BuilderError: The library is not installed, or there is no such model.
+        HarnessError: The library is not installed, or there is no such model.
     """
     try:
         library: Any = importlib.import_module("transformers")
     except ImportError as error:
-        raise BuilderError(f"transformers:{name} needs the package transformers (pip install it)") from error
+        raise HarnessError(f"transformers:{name} needs the package transformers (pip install it)") from error
     try:
         tokenizer = library.AutoTokenizer.from_pretrained(name)
         module = library.AutoModelForCausalLM.from_pretrained(name)
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise BuilderError(
+        raise HarnessError(
             f"transformers:{name}: {reason}; expected a folder or a name of a causal model with its tokenizer"
         ) from error
     return CausalModel(module, tokenizer, vocabulary, window=window, stride=stride, device=device)
@@ -196,7 +196,7 @@ def _window(asked: int | None, longest: int | None) -> int:
     window = asked if asked is not None else longest
     if window is None or window < 1 or (longest is not None and window > longest):
         limit = f"1 to {longest}" if longest is not None else "a window: the model's configuration has none"
-        raise BuilderError(f"window {window}; expected {limit}")
+        raise HarnessError(f"window {window}; expected {limit}")
     return window
 
 
@@ -208,7 +208,7 @@ def _begin(tokenizer: Any) -> int:  # noqa: ANN401
     for name in ("bos_token_id", "eos_token_id"):
         if (found := getattr(tokenizer, name)) is not None:
             return int(found)
-    raise BuilderError("the tokenizer has neither a beginning nor an end of text; expected one to begin with")
+    raise HarnessError("the tokenizer has neither a beginning nor an end of text; expected one to begin with")
 
 
 def _pieces_of_words(tokenizer: Any, vocabulary: Vocabulary) -> list[list[int]]:  # noqa: ANN401
@@ -216,7 +216,7 @@ def _pieces_of_words(tokenizer: Any, vocabulary: Vocabulary) -> list[list[int]]:
     found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
     for token, pieces in zip(vocabulary.tokens, found, strict=True):
         if not pieces:
-            raise BuilderError(f"the tokenizer has no piece for {token!r}: it would be scored as certain")
+            raise HarnessError(f"the tokenizer has no piece for {token!r}: it would be scored as certain")
     return found
 
 

@@ -9,7 +9,6 @@ import click
 
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
-from ps_models.processor import use_processor
 from wikitext_builder.cli.run import Program, run
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -19,20 +18,21 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 @click.version_option(package_name="wikitext-builder")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads; torch decides if not given.")
 def commands(threads: int | None) -> None:
-    """Measure language models so that the numbers can be compared, and believed.
+    """Measure language models so that you can compare the numbers and trust them.
 
     DATA is a dataset that wikitext-builder made, a folder in WikiText's or Penn Treebank's layout, or a file.
     MODEL is a name of ours, a checkpoint of ps-models, a file, a program, or `module:function`, a function of
-    yours that is given the dataset and returns a language model: `lm-benchmarks list`.
+    yours that takes the dataset and returns a language model. See `lm-benchmarks list`.
     """
-    use_processor(threads)
+    del threads  # `ModelCommand` sets them, after the help
 
 
+commands.functions = {"models": "list", "measure": "run"}
 for _command in (*measuring.COMMANDS, *showing.COMMANDS):
     commands.add_command(_command)
 
 
 def main() -> None:
-    """Run `lm-benchmarks`; an error is one line and status 1, wrong usage status 2."""
-    sys.path.insert(0, "")  # the user's own modules lie where the user is
+    """Run `lm-benchmarks`."""
+    sys.path.insert(0, "")  # for modules in the folder in which the user is
     run(commands)

@@ -3,162 +3,125 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import sys
-import time
-from contextlib import nullcontext
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lm_benchmarks.cli.options import ANY_PATH, EXISTING, PROGRAM, json_option, model_options, split_option
-from lm_benchmarks.measuring.check import check_model, raise_if_broken
-from lm_benchmarks.measuring.first_updates import append_first_updates, first_updates
-from lm_benchmarks.measuring.models import KINDS, NAMES, Inputs, open_model
-from lm_benchmarks.measuring.passages import CONVENTIONS, PAPER, read_passages, vocabulary_of
-from lm_benchmarks.measuring.run import Protocol, measure
+import lm_benchmarks as lb
+from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER, UPDATES
+from lm_benchmarks.cli.options import (
+    ANY_PATH,
+    EXISTING,
+    PROGRAM,
+    Bars,
+    ModelCommand,
+    json_option,
+    model_options,
+    split_option,
+)
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result, append_result
-from ps_models.choices import PRECISIONS
-from ps_models.devices import choose_device
-from ps_models.evaluation.evaluate import CONTEXTS
-from ps_models.models import MODELS
-from wikitext_builder.dataset.load import load as load_dataset
+from ps_models.choices import CONTEXTS, PRECISIONS
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import shown_progress
 
+if TYPE_CHECKING:
+    from lm_benchmarks import Result
 
-@click.command("list")
+
+@click.command("list", cls=ModelCommand)
 @json_option
 def list_models(*, as_json: bool) -> None:
-    """Models, metrics and conventions."""
+    """List the models, the metrics and the conventions."""
+    models = lb.models()
     if as_json:
-        names = {name: about for name, (about, _) in NAMES.items()}
-        kinds = {f"{name}:": about for name, (about, _) in KINDS.items()}
         metrics = {name: [metric.numerator, metric.denominator] for name, metric in METRICS.items()}
-        click.echo(json.dumps({"models": names | kinds, "metrics": metrics, "conventions": CONVENTIONS}))
+        click.echo(json.dumps({"models": models, "metrics": metrics, "conventions": CONVENTIONS}))
         return
     click.echo("Models")
-    for name, (about, _) in NAMES.items():
-        click.echo(f"  {name:<18} {about}")
-    click.echo(f"  {'PATH':<18} a checkpoint that `ps-models train` wrote, or the folder of its run")
-    for name, (about, _) in KINDS.items():
-        click.echo(f"  {name + ':…':<18} {about}")
-    inputs = f"{Inputs.__module__}.{Inputs.__qualname__}"
-    click.echo(f"  {'MODULE:FUNCTION':<18} a function of yours: takes {inputs}, returns a model")
+    for name, about in models.items():
+        click.echo(f"  {name + '…' * name.endswith(':'):<18} {about}")
     click.echo("Metrics")
     for name, metric in METRICS.items():
         click.echo(f"  {name:<24} {metric.numerator} / {metric.denominator}")
 
 
-@click.command()
+@click.command(cls=ModelCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", type=EXISTING, required=True, help="The dataset.")
-@click.option("--results", type=ANY_PATH, help="File of JSON lines to add the results to.")
+@click.option("--results", type=ANY_PATH, help="File of JSON lines to which the results are appended.")
 @click.option(
     "--split",
     "splits",
     type=click.Choice(SPLITS),
     multiple=True,
     default=("test",),
-    help="Part of the dataset; repeatable.",
+    help="Split of the dataset; repeatable.",
 )
 @click.option(
     "--convention", type=click.Choice(list(CONVENTIONS)), default=PAPER, help="What is counted, and how."
 )
 @click.option(
-    "--context", type=click.Choice(CONTEXTS), default="carried", help="What goes before an article."
+    "--context", type=click.Choice(CONTEXTS), default="carried", help="What comes before an article."
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
-@click.option("--chunk", default=256, type=click.IntRange(min=1), help="Tokens at once; decides no number.")
-@click.option("--batch", default=16, type=click.IntRange(min=1), help="Articles at once; decides no number.")
-@click.option("--check/--no-check", default=True, help="Try before whether the model keeps the laws.")
-@click.option("--groups/--no-groups", default=True, help="Tell by frequency, place and so on.")
+@click.option(
+    "--chunk", default=CHUNK, type=click.IntRange(min=1), help="Tokens per call; does not change the numbers."
+)
+@click.option(
+    "--batch",
+    default=BATCH,
+    type=click.IntRange(min=1),
+    help="Articles per call; does not change the numbers.",
+)
+@click.option("--check/--no-check", default=True, help="Try first whether the model keeps the laws.")
+@click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")
 @model_options
 @json_option
-def run(
-    *,
-    models: tuple[str, ...],
-    data: Path,
-    splits: tuple[str, ...],
-    results: Path | None,
-    as_json: bool,
-    **options: Any,  # noqa: ANN401
-) -> None:
-    """Measure each MODEL on parts of DATA."""
-    protocol_names = Protocol.__dataclass_fields__.keys() & options.keys()
-    chosen = {name: options.pop(name) for name in protocol_names}
-    command = shlex.join([PROGRAM, *map(portable, sys.argv[1:])])
-    inputs = _inputs(data, splits[0], options)
-    for model in models:
-        opened = open_model(model, inputs)
-        for split in splits:
-            with shown_progress() as progress:
-                found = measure(
-                    opened,
-                    inputs,
-                    Protocol(**chosen, split=split, command=command),
-                    clock=time.monotonic,
-                    now=_now,
-                    progress=progress,
-                )
-            if results is not None:
-                append_result(results, found)
-            _print_result(found, as_json=as_json)
+def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `measure`
+    """Measure each MODEL on splits of DATA."""
+    with Bars() as bars:
+
+        def show(result: Result) -> None:
+            bars.close()
+            _print_result(result, as_json=as_json)
+
+        lb.measure(models, on_result=show, command=(PROGRAM, *sys.argv[1:]), progress=bars, **options)
 
 
-@click.command()
+@click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The text that the laws are tried on.")
+@click.option("--data", type=EXISTING, required=True, help="The dataset on which the laws are tried.")
 @split_option
 @model_options
 @json_option
-def check(*, model: str, data: Path, split: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def check(*, model: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `check`
     """Try whether MODEL keeps the laws of a language model: status 1 if it breaks one."""
-    inputs = _inputs(data, split, options)
-    opened = open_model(model, inputs)
-    _, passages = read_passages(inputs.dataset, split, opened.vocabulary)
     with shown_progress() as progress:
-        findings = check_model(opened, passages[0].text.tokens, device=inputs.device, progress=progress)
+        findings = lb.check(model, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(findings))
     else:
         for law, found in findings.items():
             click.echo(f"{law:<10} {found or 'kept'}")
-    raise_if_broken(findings)
+    lb.raise_if_broken(findings)
 
 
-@click.command("first-updates")
-@click.argument("model", type=click.Choice(list(MODELS)), metavar="MODEL")
+@click.command("first-updates", cls=ModelCommand)
+@click.argument("model")
 @click.option("--data", type=EXISTING, required=True, help="The dataset.")
 @click.option("--preset", help="Hyperparameters by name: `ps-models list`; else the model's defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
-@click.option("--updates", default=100, type=click.IntRange(min=1), help="How many.")
+@click.option("--updates", default=UPDATES, type=click.IntRange(min=1), help="The number of updates.")
 @click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
-@click.option(
-    "--out", type=ANY_PATH, help="Folder to keep the run in; one that stopped there goes on. Else it is lost."
-)
-@click.option("--results", type=ANY_PATH, help="File of JSON lines to add the record to.")
+@click.option("--out", type=ANY_PATH, help="Folder for the run, which can resume there; else it is deleted.")
+@click.option("--results", type=ANY_PATH, help="File of JSON lines to which the record is appended.")
 @json_option
-def begin(
-    *,
-    model: str,
-    data: Path,
-    out: Path | None,
-    results: Path | None,
-    as_json: bool,
-    **options: Any,  # noqa: ANN401 - those of `first_updates`
-) -> None:
+def begin(*, model: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `first_updates`
     """Train MODEL on DATA for a few updates: whether it can be trained, and how fast."""
-    with shown_progress() as progress, nullcontext(out) if out else TemporaryDirectory() as folder:
-        found = first_updates(model, data, Path(folder), now=_now, progress=progress, **options)
-    if results is not None:
-        append_first_updates(results, found)
+    with shown_progress() as progress:
+        found = lb.first_updates(model, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(asdict(found)))
         return
@@ -167,25 +130,6 @@ def begin(
         f" {found.last_loss:.4f} in {len(found.losses)} updates of {found.tokens / len(found.losses):.0f}"
         f" tokens; {found.seconds:.1f} s, {found.tokens / found.seconds:,.0f} tokens/s"
     )
-
-
-def _inputs(data: Path, split: str, options: dict[str, Any]) -> Inputs:
-    dataset = load_dataset(data)
-    device = choose_device(options.pop("device"))
-    return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, split), device=device, **options)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def portable(argument: str) -> str:
-    """An argument without the folders of this machine: other people run it elsewhere.
-
-    >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
-    ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
-    """
-    return re.sub(r"(?<![^:,=\s])/(?:[^/,:\s]+/)+(?=[^/,:\s])", "", argument)
 
 
 def _print_result(result: Result, *, as_json: bool) -> None:

@@ -1,46 +1,88 @@
-"""Options that commands share, and what they say of files."""
+"""What the commands share: options, progress bars, and the settings of the processor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
+from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.extras import models_extra
 from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.progress import Progress, shown_progress
 
 EXISTING: Final = click.Path(exists=True, path_type=Path)
 ANY_PATH: Final = click.Path(path_type=Path)
 PROGRAM: Final = "lm-benchmarks"
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def model_options(command: Command) -> Command:
+class ModelCommand(click.Command):
+    """A command that runs models: it sets up the processor. Its help needs no torch."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what a command returns
+        """Run the command with the threads that the program was given."""
+        with models_extra():
+            from ps_models.processor import use_processor
+        use_processor(ctx.find_root().params["threads"])
+        return super().invoke(ctx)
+
+
+class Bars:
+    """Progress bars that appear with the first report and can be closed to print below them."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._report: Progress | None = None
+
+    def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
+        """Report; see `Progress`."""
+        if self._report is None:
+            self._report = self._open.enter_context(shown_progress())
+        self._report(stage, done, total, note)
+
+    def __enter__(self) -> Bars:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the bars; the next report starts new ones."""
+        self._open.close()
+        self._report = None
+
+
+def model_options(command: Decorated) -> Decorated:
     """What a model may need to be opened."""
-    options: list[Callable[[Command], Command]] = [
+    options: list[Callable[[Decorated], Decorated]] = [
         click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1."),
-        click.option("--seed", default=1, help="For models that draw."),
-        click.option("--window", type=click.IntRange(min=1), help="transformers: pieces read at once."),
-        click.option("--stride", type=click.IntRange(min=1), help="transformers: pieces scored a window."),
+        click.option("--seed", default=1, help="For models that draw random numbers."),
+        click.option("--window", type=click.IntRange(min=1), help="transformers: pieces per call."),
+        click.option("--stride", type=click.IntRange(min=1), help="transformers: pieces scored per window."),
         click.option("--unknown-word", help="arpa, kenlm: how the file spells <unk>."),
-        click.option("--patience", default=60.0, help="command: seconds for an answer."),
-        click.option("--samples", default=10, type=click.IntRange(min=1), help="mc: samples of the masks."),
+        click.option("--patience", default=PATIENCE, help="command: seconds to wait for an answer."),
+        click.option("--samples", default=SAMPLES, type=click.IntRange(min=1), help="mc: number of masks."),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def json_option(command: Command) -> Command:
+def json_option(command: Decorated) -> Decorated:
     """For programs."""
-    option: Callable[[Command], Command] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    option: Callable[[Decorated], Decorated] = click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON."
+    )
     return option(command)
 
 
-def split_option(command: Command) -> Command:
-    """Which part of the dataset."""
-    option: Callable[[Command], Command] = click.option(
-        "--split", type=click.Choice(SPLITS), default="test", help="Part of the dataset."
+def split_option(command: Decorated) -> Decorated:
+    """Which split of the dataset."""
+    option: Callable[[Decorated], Decorated] = click.option(
+        "--split", type=click.Choice(SPLITS), default="test", help="Split of the dataset."
     )
     return option(command)

@@ -1,33 +1,88 @@
-"""Whether a model can be believed: the laws of `LanguageModel`, tried on the text that it is measured on.
+"""Tries the laws of `LanguageModel` on the text that a model is measured on.
 
-A model that looks at the words to come, gives all words together more than one, remembers between calls, or
-whose number changes with chunks and batches, has a perplexity that means nothing, and often a good one.
+A model breaks them if it looks at later words, if its probabilities sum to more than one, if it remembers
+earlier calls, or if its scores change with chunks and batches. Its perplexity then means nothing, and is
+often a good one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from lm_benchmarks.measuring.models import Opened
+from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.models import Opened, make_inputs, open_model
+from lm_benchmarks.measuring.passages import read_passages
 from ps_models.contract import check_language_model
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.language_model import LanguageModel, map_state
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
-LENGTH: Final = 320  # tokens of the text that laws are tried on
+LENGTH: Final = 320  # tokens of the text that the laws are tried on
 PREFIX: Final = 20  # tokens before the word over which probabilities are summed
-FEW: Final = 512  # words that are enough where a sum is only bounded from above
-GROUP: Final = 256  # words scored at once, …
-STATE: Final = 2**28  # … or fewer: bytes of their states together, of which a cache has many
+FEW: Final = 512  # words, if a sum has only an upper bound
+GROUP: Final = 256  # words per call, or fewer:
+STATE: Final = 2**28  # bytes of all their states, which are large with a cache
 TOLERANCE: Final = 1e-3  # nats that scores in float32 may differ by
 
 Model = LanguageModel[Any]
+
+
+def check(
+    model: str,
+    data: str | Path,
+    *,
+    split: str = "test",
+    device: str = "auto",
+    seed: int = 1,
+    window: int | None = None,
+    stride: int | None = None,
+    unknown_word: str | None = None,
+    patience: float = PATIENCE,
+    samples: int = SAMPLES,
+    progress: Progress = no_progress,
+) -> dict[str, str]:
+    """Try whether a model keeps the laws of a language model.
+
+    Args:
+        model: Its specification, as in `measure`.
+        data: The dataset: a folder, or a file of tokens.
+        split: The split on whose beginning the laws are tried.
+        device: As in `measure`, like all that follow.
+        seed: As in `measure`.
+        window: As in `measure`.
+        stride: As in `measure`.
+        unknown_word: As in `measure`.
+        patience: As in `measure`.
+        samples: As in `measure`.
+        progress: Is told of each law.
+
+    Returns:
+        By law, what breaks it; "" if the model keeps it.
+
+    Raises:
+        HarnessError: The model is missing or does not fit the dataset.
+    """
+    inputs = make_inputs(
+        data,
+        split,
+        device=device,
+        seed=seed,
+        window=window,
+        stride=stride,
+        unknown_word=unknown_word,
+        patience=patience,
+        samples=samples,
+    )
+    opened = open_model(model, inputs)
+    _, passages = read_passages(inputs.dataset, split, opened.vocabulary)
+    return check_model(opened, passages[0].text.tokens, device=inputs.device, progress=progress)
 
 
 def check_model(
@@ -38,14 +93,17 @@ def check_model(
     tolerance: float = TOLERANCE,
     progress: Progress = no_progress,
 ) -> dict[str, str]:
-    """By law, what broke it, or "" where it is kept.
+    """Try the laws on a model that is open.
 
     Args:
         opened: The model.
-        stream: The text that it is measured on, (time,); its beginning is used.
-        device: Where the model is.
+        stream: The text that it is measured on, (time,). Only its beginning is used.
+        device: Of the model.
         tolerance: Nats that scores may differ by.
-        progress: Told of each law.
+        progress: Is told of each law.
+
+    Returns:
+        By law, what breaks it; "" if the model keeps it.
     """
     findings = {}
     for number, (law, broken_by) in enumerate(LAWS.items()):
@@ -53,7 +111,7 @@ def check_model(
         with evaluating(opened.model), torch.no_grad():
             try:
                 findings[law] = broken_by(opened, stream[:LENGTH], device, tolerance)
-            # A model is anybody's code: whatever it raises while it is tried is what is found.
+            # A model can be anyone's code: what it raises here is a finding.
             except Exception as error:
                 findings[law] = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
     progress("check", len(LAWS), len(LAWS), "")
@@ -61,7 +119,7 @@ def check_model(
 
 
 def _contract(opened: Opened, _stream: Tensor, device: torch.device | str, tolerance: float) -> str:
-    """The laws of ps_models.contract on random texts of frequent words; sums are tried on their own."""
+    """The laws of ps_models.contract, on random texts of frequent words. `_sum` tries the sums."""
     check_language_model(
         opened.model,
         min(len(opened.vocabulary), FEW),
@@ -73,7 +131,7 @@ def _contract(opened: Opened, _stream: Tensor, device: torch.device | str, toler
 
 
 def _sum(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
-    """All words together have probability one; at most one where others have some too."""
+    """The probabilities of all words sum to one; with an open vocabulary, to at most one."""
     size = len(opened.vocabulary)
     words = torch.arange(min(size, FEW) if opened.open_vocabulary else size, device=device)
     for prefix in (stream[:0], stream[:PREFIX]):
@@ -83,7 +141,7 @@ def _sum(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: 
         group = min(GROUP, max(1, STATE // max(1, _bytes(state))))
         total = sum(_sum_of(opened.model, state, part) for part in torch.split(words, group))
         if total > 1 + tolerance or (total < 1 - tolerance and not opened.open_vocabulary):
-            return f"{len(words)} words have {total:.6f} together after {len(prefix)} tokens"
+            return f"the probabilities of {len(words)} words sum to {total:.6f} after {len(prefix)} tokens"
     return ""
 
 
@@ -94,7 +152,7 @@ def _sum_of(model: Model, state: object, words: Tensor) -> float:
 
 
 def _bytes(state: object) -> int:
-    """Of all tensors of a state."""
+    """The size of all tensors of a state."""
     sizes = []
 
     def note(tensor: Tensor) -> Tensor:
@@ -116,31 +174,31 @@ def _chunks(opened: Opened, stream: Tensor, device: torch.device | str, toleranc
 
 
 def _batch(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
-    """Texts score alone as they do side by side."""
+    """A text scores the same alone and in a batch."""
     texts = torch.split(stream, 50)
     alone = _scored(opened.model, texts, device, context="article", batch=1)
     together = _scored(opened.model, texts, device, context="article", batch=len(texts))
-    return _differ(together, alone, tolerance, f"with {len(texts)} texts side by side")
+    return _differ(together, alone, tolerance, f"with {len(texts)} texts in a batch")
 
 
 def _future(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
-    """Words to come do not change scores."""
+    """Later words do not change scores."""
     whole = _scored(opened.model, [stream], device)
     for time in sorted({1, 2, len(stream) // 2, len(stream) - 1}):
         other = stream.clone()
         other[time:] = (other[time:] + 1) % len(opened.vocabulary)
         scores = _scored(opened.model, [other], device)
-        if said := _differ(scores[:time], whole[:time], tolerance, f"when words from {time} on are others"):
+        if said := _differ(scores[:time], whole[:time], tolerance, f"when words from {time} on change"):
             return said
     return ""
 
 
 def _memory(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
-    """A text scores the same when it, and others, were scored before."""
+    """A text scores the same after it and others were scored."""
     first = _scored(opened.model, [stream], device)
     _scored(opened.model, [stream.flip(0)], device)
     again = _scored(opened.model, [stream], device)
-    return _differ(again, first, tolerance, "when the text was scored before")
+    return _differ(again, first, tolerance, "when the text is scored again")
 
 
 LAWS: Final[dict[str, Callable[[Opened, Tensor, torch.device | str, float], str]]] = {
@@ -169,12 +227,15 @@ def _differ(found: Tensor, expected: Tensor, tolerance: float, when: str) -> str
     return "" if worst <= tolerance else f"scores differ by up to {worst:.3g} nats {when}"
 
 
-def raise_if_broken(findings: dict[str, str]) -> None:
+def raise_if_broken(findings: Mapping[str, str]) -> None:
     """Refuse a model that breaks a law.
 
+    Args:
+        findings: What `check` returned.
+
     Raises:
-        BuilderError: It breaks one.
+        HarnessError: The model breaks a law.
     """
     broken = [f"{law}: {found}" for law, found in findings.items() if found]
     if broken:
-        raise BuilderError(f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}")
+        raise HarnessError(f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}")

@@ -1,48 +1,44 @@
-"""Whether two models differ by more than chance: a paired bootstrap over articles.
+"""How much two models differ, and whether chance explains it: a paired bootstrap over articles.
 
-The articles of a test set are a sample. Drawn again with replacement, the same articles for both models, they
-give the differences that other test sets would have given (Efron 1979; paired over texts as Koehn 2004 does
-for translations). Sums over articles are drawn, not means, so that each draw is an exact perplexity.
+The articles of a test set are a sample. The bootstrap draws them again, with replacement, the same articles
+for both models: this gives the differences that other test sets would have given (Efron 1979; paired over
+texts as in Koehn 2004 for translations). It sums over articles before it divides, so that each draw is an
+exact perplexity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from lm_benchmarks.choices import LEVEL, MUST_AGREE, RESAMPLES
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.named import find_result
 from lm_benchmarks.metrics import METRICS, Metric
-from lm_benchmarks.records.result import Result
-from wikitext_builder.errors import BuilderError
+from lm_benchmarks.records.result import Result, read_results
 
-RESAMPLES: Final = 10_000
 AT_ONCE: Final = 2**22  # numbers drawn at once: bounds memory
-FEWEST: Final = 5  # passages below which no interval is given: there are too few different draws
-
-MUST_AGREE: Final = {  # field of a signature: why numbers that differ in it are of different things
-    "data": "other data",
-    "split": "another part of the data",
-    "convention": "another convention of what is counted",
-    "passage": "another unit",
-    "text": "another form of the text",
-    "vocabulary": "another vocabulary: the fewer its words, the more are <unk> and easy",
-    "eos": "another treatment of line ends",
-    "context": "another context before each article",
-}
+FEWEST: Final = 5  # passages: fewer give too few different draws for an interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """How a second model differs from a first one on the same text, with what chance may do."""
+class ModelDifference:
+    """How the number of a second model differs from that of a first one, on the same text."""
 
+    first_model: str
+    second_model: str
+    first_broken: tuple[str, ...]  # laws that the first model breaks
+    second_broken: tuple[str, ...]
     metric: str
     first: float
     second: float
-    interval: tuple[float, float] | None  # of second - first; None: too few passages to tell
-    better: float | None  # the share of draws in which the second number is the lower one
+    interval: tuple[float, float] | None  # of second - first; None: too few passages
+    better: float | None  # the fraction of draws in which the second number is lower
     passages: int
     level: float
     resamples: int
@@ -50,59 +46,98 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Second minus first: negative, the second is better."""
+        """Second minus first: if negative, the second model is better."""
         return self.second - self.first
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Returns True if zero is outside the interval."""
         return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
 
 
-def why_unlike(first: Result, second: Result, allowed: Collection[str] = ()) -> list[str]:
-    """Why two results cannot be compared, a reason each; empty if they can be."""
+def compare(
+    results: str | Path,
+    first: str,
+    second: str,
+    *,
+    split: str = "test",
+    metric: str = "perplexity",
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 1,
+    allow: Collection[str] = (),
+) -> ModelDifference:
+    """Compare two models whose results are in a file.
+
+    For example, `compare("results.jsonl", "kn-5", "runs/lstm").interval`.
+
+    Args:
+        results: The file of JSON lines that `measure` wrote.
+        first: A model, by what it was called in `measure`, or by its name in tables or in signatures. Upper
+            and lower case are the same.
+        second: The other model.
+        split: `train`, `valid` or `test`.
+        metric: A name in METRICS.
+        level: Of the interval.
+        resamples: Draws of the bootstrap.
+        seed: Of the draws: the same seed gives the same interval.
+        allow: Fields of signatures that may differ.
+
+    Raises:
+        HarnessError: A model is missing or its name fits several; or the results cannot be compared.
+    """
+    path = Path(results)
+    read = read_results(path)
+    one, other = (find_result(read, name, split, path) for name in (first, second))
+    return compare_results(
+        one, other, metric=metric, level=level, resamples=resamples, seed=seed, allow=allow
+    )
+
+
+def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
+    """The reasons why two results cannot be compared; none if they can."""
     reasons = []
     for field, why in MUST_AGREE.items():
         one, other = (result.signature.get(field, "-") for result in (first, second))
-        if one != other and field not in allowed:
+        if one != other and field not in allow:
             reasons.append(f"{why} ({field}: {one} and {other})")
     counts = [[(a.tokens, a.page_words) for a in result.articles] for result in (first, second)]
-    if not reasons and not allowed and counts[0] != counts[1]:
-        reasons.append(f"other tokens were scored ({first.total.tokens} and {second.total.tokens})")
+    if not reasons and not allow and counts[0] != counts[1]:
+        reasons.append(f"different tokens were scored ({first.total.tokens} and {second.total.tokens})")
     return reasons
 
 
-def compare(
+def compare_results(
     first: Result,
     second: Result,
     *,
     metric: str = "perplexity",
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 1,
-    allowed: Collection[str] = (),
-) -> Comparison:
-    """How the second result differs from the first.
+    allow: Collection[str] = (),
+) -> ModelDifference:
+    """Compare two results.
 
     Args:
-        first: The one to be better than.
-        second: The one that may be.
-        metric: A name in METRICS.
-        level: Of the interval.
-        resamples: Draws of the bootstrap.
-        seed: Of the draws: the same seed, the same interval.
-        allowed: Fields of signatures that may differ.
+        first: Of the model that is the reference.
+        second: Of the model that may be better.
+        metric: As in `compare`, like all that follow.
+        level: As in `compare`.
+        resamples: As in `compare`.
+        seed: As in `compare`.
+        allow: As in `compare`.
 
     Raises:
-        BuilderError: They are of unlike data, or were not counted as the metric needs.
+        HarnessError: They measure different things, or the counts that the metric needs are missing.
     """
-    if reasons := why_unlike(first, second, allowed):
-        raise BuilderError(
+    if reasons := why_unlike(first, second, allow):
+        raise HarnessError(
             f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. Measure both on the"
             " same data with the same options"
         )
     if len(first.articles) != len(second.articles):
-        raise BuilderError(
+        raise HarnessError(
             f"{first.model} and {second.model} have {len(first.articles)} and {len(second.articles)}"
             " passages; expected the same ones"
         )
@@ -110,9 +145,13 @@ def compare(
     values = [counted.of(result.total) for result in (first, second)]
     for result, value in zip((first, second), values, strict=True):
         if value is None:
-            raise BuilderError(f"{result.model}: {metric} was not counted; choose another metric")
+            raise HarnessError(f"{result.model}: {metric} was not counted; choose another metric")
     draws = _draws(first, second, counted, resamples, seed)
-    return Comparison(
+    return ModelDifference(
+        first_model=first.model,
+        second_model=second.model,
+        first_broken=first.broken,
+        second_broken=second.broken,
         metric=metric,
         first=values[0] or 0.0,
         second=values[1] or 0.0,
@@ -127,7 +166,7 @@ def compare(
 
 def _metric(name: str) -> Metric:
     if name not in METRICS:
-        raise BuilderError(f"metric {name!r}; expected one of {', '.join(METRICS)}")
+        raise HarnessError(f"metric {name!r}; expected one of {', '.join(METRICS)}")
     return METRICS[name]
 
 
@@ -150,7 +189,7 @@ def _draws(
 
 
 def _sums(result: Result, metric: Metric) -> npt.NDArray[np.float64]:
-    return np.array([metric.parts(article) for article in result.articles], dtype=np.float64)
+    return np.array([metric.quotient(article) for article in result.articles], dtype=np.float64)
 
 
 def _values(sums: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:
@@ -159,6 +198,6 @@ def _values(sums: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:
 
 
 def _interval(draws: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
-    """The middle share of the draws (percentile interval)."""
+    """The middle fraction of the draws (percentile interval)."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

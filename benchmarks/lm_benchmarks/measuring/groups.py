@@ -9,7 +9,7 @@ from typing import Final
 
 from torch import Tensor
 
-from lm_benchmarks.records.result import Group
+from lm_benchmarks.records.result import TokenGroup
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 GROUPINGS: Final = {  # name: what its groups are
@@ -37,7 +37,7 @@ def groups_of(
     *,
     context: str = "carried",
     articles: bool = True,
-) -> tuple[Group, ...]:
+) -> tuple[TokenGroup, ...]:
     """The groups of all groupings that can be told.
 
     Args:
@@ -65,7 +65,7 @@ def groups_of(
             before += 1
             line = 0 if name == EOS else line + 1
     found = [
-        Group(by=by, label=label, tokens=int(tokens), nats=nats)
+        TokenGroup(by=by, label=label, tokens=int(tokens), nats=nats)
         for (by, label), (tokens, nats) in sums.items()
     ]
     order = list(GROUPINGS)

@@ -1,8 +1,7 @@
-"""Models by what the user calls them: a name of ours, a checkpoint, a file, a program, code of their own."""
+"""Models by specification: a name of ours, a checkpoint, a file, a program, or code of the user."""
 
 from __future__ import annotations
 
-import importlib
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,12 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from lm_benchmarks.adapters.arpa import ArpaFile
-from lm_benchmarks.adapters.command import PATIENCE, Command
+from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.adapters.kenlm import KenlmFile
 from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
+from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.passages import vocabulary_of
+from lm_benchmarks.measuring.users import users_code, users_function
 from lm_benchmarks.records.trained import Trained, trained
 from ps_models.data.dataset import Text, read_stream, read_texts
+from ps_models.devices import choose_device
 from ps_models.evaluation.signature import signature_value
 from ps_models.experiment import load_model
 from ps_models.language_model import LanguageModel, Recurrent
@@ -30,24 +34,24 @@ from ps_models.models.tuned_neural_cache import tuned_neural_cache
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import file_sha256
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a model is made from: the user's function gets it too."""
+    """What a model is made from. A function of the user is called with it."""
 
     dataset: Dataset
-    vocabulary: Vocabulary  # of train; where there is no train file, of the part that is scored
+    vocabulary: Vocabulary  # of train; without a train file, of the split that is scored
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     seed: int = 1
-    window: int | None = None  # pieces that a causal model reads at once; its own limit if None
-    stride: int | None = None  # pieces a block; half of a window if None
+    window: int | None = None  # pieces that a causal model reads per call; None: as many as it can
+    stride: int | None = None  # pieces per block; None: half of the window
     unknown_word: str | None = None  # how a file of n-grams spells <unk>
-    patience: float = PATIENCE  # seconds for a program to answer
-    samples: int = 10  # of the masks of Monte Carlo dropout
+    patience: float = PATIENCE  # seconds to wait for an answer of a program
+    samples: int = SAMPLES  # masks of Monte Carlo dropout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,31 +59,74 @@ class Opened:
     """A model that is ready to score."""
 
     name: str  # in tables
-    identity: str  # in signatures: what tells it from others of its name
+    identity: str  # in signatures: distinguishes it from other models of the same name
     model: LanguageModel[Any]
     vocabulary: Vocabulary
-    open_vocabulary: bool = False  # its words sum to less than one: others have probability too
+    open_vocabulary: bool = False  # its words sum to less than one: other words have probability too
     parameters: int | None = None
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
-    pieces: Callable[[Tensor], int] = len  # how many predictions of its own some tokens are
+    pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
     text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
-    recipe: str = ""  # what of ours it is, as lm_benchmarks.reporting.rows calls it
+    recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
+    users: str = ""  # `module:function`, if the code is the user's
 
 
 Maker = Callable[[str, Inputs], Opened]
 
 
+def make_inputs(
+    data: str | Path,
+    split: str,
+    *,
+    device: str = "auto",
+    seed: int = 1,
+    window: int | None = None,
+    stride: int | None = None,
+    unknown_word: str | None = None,
+    patience: float = PATIENCE,
+    samples: int = SAMPLES,
+) -> Inputs:
+    """Find a dataset and a device.
+
+    Args:
+        data: The dataset: a folder, or a file of tokens.
+        split: The split whose words are the vocabulary if there is no train file.
+        device: `auto`, `cpu`, `cuda` or `cuda:1`.
+        seed: For models that draw random numbers.
+        window: As in `Inputs`.
+        stride: As in `Inputs`.
+        unknown_word: As in `Inputs`.
+        patience: As in `Inputs`.
+        samples: As in `Inputs`.
+
+    Raises:
+        ToolkitError: The dataset or the device is missing.
+    """
+    dataset = load_dataset(Path(data))
+    return Inputs(
+        dataset=dataset,
+        vocabulary=vocabulary_of(dataset, split),
+        device=choose_device(device),
+        seed=seed,
+        window=window,
+        stride=stride,
+        unknown_word=unknown_word,
+        patience=patience,
+        samples=samples,
+    )
+
+
 def open_model(specification: str, inputs: Inputs) -> Opened:
-    """A model by what the user calls it.
+    """Open a model.
 
     Args:
         specification: A name in NAMES, `KIND:what` with a kind of KINDS, the path of a checkpoint, or
-            `module:function`, a function of the user's that is given `Inputs` and returns a `LanguageModel`.
+            `module:function`: a function of the user that takes `Inputs` and returns a `LanguageModel`.
         inputs: The dataset and more.
 
     Raises:
-        BuilderError: There is no such model, or it is not for this dataset.
+        HarnessError: There is no such model, or it does not fit this dataset.
     """
     kind, colon, rest = specification.partition(":")
     if specification in NAMES:
@@ -90,10 +137,24 @@ def open_model(specification: str, inputs: Inputs) -> Opened:
         return _checkpoint(specification, inputs)
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
         return _users(kind, rest, inputs)
-    raise BuilderError(
+    raise HarnessError(
         f"{specification}: no such model; expected one of {', '.join(NAMES)}; a checkpoint;"
-        f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function. See `lm-benchmarks list`"
+        f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function. `models` says what each is"
     )
+
+
+def models() -> dict[str, str]:
+    """What each model is, by the form of its specification.
+
+    >>> models()["kn-5"]
+    'modified interpolated Kneser-Ney, order 5, estimated on train'
+    """
+    return {
+        **{name: about for name, (about, _) in NAMES.items()},
+        "PATH": "a checkpoint that `ps-models train` wrote, or the folder of its run",
+        **{f"{name}:": about for name, (about, _) in KINDS.items()},
+        "MODULE:FUNCTION": "a function of yours: it takes lm_benchmarks.Inputs and returns a model",
+    }
 
 
 def _checkpoint(specification: str, inputs: Inputs) -> Opened:
@@ -118,7 +179,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> Opened:
 
 
 def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
-    """Tokens of the text that a checkpoint was trained on, where this is that text."""
+    """The number of tokens that a checkpoint was trained on; None if it was trained on another text."""
     if "train" not in dataset.files:
         return None
     if file_sha256(dataset.file("train")) != checkpoint.facts.get("train_sha256"):
@@ -127,13 +188,13 @@ def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
 
 
 def _monte_carlo(specification: str, inputs: Inputs) -> Opened:
-    """A checkpoint with its dropout on, as the mean over samples of its masks."""
+    """A checkpoint with dropout: the mean over several masks."""
     inner = _checkpoint(specification, inputs)
     generator = torch.Generator(inputs.device).manual_seed(inputs.seed)
     try:
         model = MonteCarloDropout(cast("Maskable[Any]", inner.model), inputs.samples, generator)
     except (ValueError, AttributeError) as error:
-        raise BuilderError(
+        raise HarnessError(
             f"mc:{specification}: {error}; expected a model that keeps its dropout's masks for a whole text"
         ) from error
     facts = {**inner.facts, "dropout_samples": inputs.samples, "dropout_seed": inputs.seed}
@@ -144,8 +205,9 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
     """A checkpoint with a neural cache that is tuned on valid."""
     inner = _checkpoint(specification, inputs)
     if not hasattr(inner.model, "scores_and_hidden"):
-        raise BuilderError(
-            f"cache:{specification}: {inner.name} tells no outputs; expected a recurrent model, such as lstm"
+        raise HarnessError(
+            f"cache:{specification}: {inner.name} has no outputs to keep; expected a recurrent model, such as"
+            " lstm"
         )
     recurrent = cast("Recurrent[Any]", inner.model)
     model = tuned_neural_cache(recurrent, _valid(inputs), device=inputs.device)
@@ -161,36 +223,34 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
 
 
 def _users(module: str, name: str, inputs: Inputs) -> Opened:
-    try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise BuilderError(
-            f"{module}:{name}: {error}; expected a function that Python can import from here"
-        ) from error
+    users = f"{module}:{name}"
+    function = users_function(module, name)
     torch.manual_seed(inputs.seed)
-    model = function(inputs)
+    with users_code(users):
+        model = function(inputs)
     if isinstance(model, Opened):
-        return model
+        return replace(model, users=users)
     if not callable(model) or not callable(getattr(model, "initial_state", None)):
-        raise BuilderError(
-            f"{module}:{name} gave {type(model).__name__}; expected a LanguageModel:"
+        raise HarnessError(
+            f"{users} returned {type(model).__name__}; expected a LanguageModel:"
             " initial_state(batch_size), and a call with tokens and state"
         )
     parameters = None
     if isinstance(model, nn.Module):
         parameters = sum(parameter.numel() for parameter in model.parameters())
     return Opened(
-        name=f"{module}:{name}",
+        name=users,
         identity=signature_value(f"{module}.{name}"),
         model=model,
         vocabulary=inputs.vocabulary,
         parameters=parameters,
         facts={"seed": inputs.seed},
+        users=users,
     )
 
 
 def _baseline(name: str, inputs: Inputs) -> Opened:
-    """A model that only counts, made anew from train, and from valid where something in it is tuned."""
+    """A model that only counts: estimated on train, and tuned on valid if it has a cache."""
     _expect_folder(inputs)
     model = BASELINES[name](inputs.dataset, inputs.vocabulary)
     facts: dict[str, object] = {}
@@ -210,33 +270,36 @@ def _baseline(name: str, inputs: Inputs) -> Opened:
 
 
 def _table_size(model: object) -> int | None:
-    """Probabilities that a model that counts keeps; a cache adds none."""
+    """The number of probabilities that a counting model stores; a cache adds none."""
     if isinstance(model, UnigramCache):
         return _table_size(model.model)
     return model.parameter_count() if isinstance(model, NGram) else None
 
 
 def _mixed(line: str, inputs: Inputs) -> Opened:
-    """Models parted by commas, interpolated with weights that are tuned on valid by EM."""
-    parts = [open_model(part.strip(), inputs) for part in line.split(",") if part.strip()]
-    words = {part.vocabulary.tokens for part in parts}
+    """Models separated by commas, interpolated; EM tunes the weights on valid."""
+    members = [open_model(name.strip(), inputs) for name in line.split(",") if name.strip()]
+    words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
-        raise BuilderError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
-    mixture = interpolate([part.model for part in parts], _valid(inputs))
-    counts = [part.parameters for part in parts]
+        raise HarnessError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
+    users = ",".join(one.users for one in members if one.users)
+    with users_code(users):
+        mixture = interpolate([one.model for one in members], _valid(inputs))
+    counts = [one.parameters for one in members]
     return Opened(
-        name=" + ".join(part.name for part in parts),
-        identity=signature_value(".".join(part.identity for part in parts)),
+        name=" + ".join(one.name for one in members),
+        identity=signature_value(".".join(one.identity for one in members)),
         model=mixture,
-        vocabulary=parts[0].vocabulary,
-        open_vocabulary=any(part.open_vocabulary for part in parts),
+        vocabulary=members[0].vocabulary,
+        open_vocabulary=any(one.open_vocabulary for one in members),
         parameters=None if None in counts else sum(count or 0 for count in counts),
         facts={
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
             "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
         },
-        recipe="mix:" + ",".join(part.recipe for part in parts) if all(part.recipe for part in parts) else "",
-        trained=tuple(how for part in parts for how in part.trained),
+        recipe="mix:" + ",".join(one.recipe for one in members) if all(one.recipe for one in members) else "",
+        trained=tuple(how for one in members for how in one.trained),
+        users=users,
     )
 
 
@@ -246,11 +309,11 @@ def _valid(inputs: Inputs) -> list[Text]:
 
 
 def _expect_folder(inputs: Inputs) -> None:
-    """A single file is all parts of its dataset: what is estimated on it would be measured on it too."""
+    """Refuse a single file: it is every split, so a model would be measured on its own training text."""
     if inputs.dataset.layout == "file":
-        raise BuilderError(
+        raise HarnessError(
             f"{inputs.dataset.name}: a single file; expected a folder with train and valid files, so that"
-            " nothing is measured on what it was estimated on"
+            " no model is measured on the text that it was estimated on"
         )
 
 
@@ -279,9 +342,9 @@ def _command(line: str, inputs: Inputs) -> Opened:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise BuilderError(f"command:{line}: {error}; expected words as a shell would part them") from error
+        raise HarnessError(f"command:{line}: {error}; expected words as in a shell") from error
     if not words:
-        raise BuilderError("command: names no program; expected command:PROGRAM ARGUMENTS")
+        raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
     return Opened(
         name=words[0] if len(words) == 1 else f"{Path(words[0]).name} {words[1]}"[:40],
         identity=signature_value(f"command.{line}")[:60],
@@ -298,7 +361,7 @@ def _transformers(name: str, inputs: Inputs) -> Opened:
 
 
 def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Opened:
-    """A causal model of `transformers` under a name."""
+    """A causal model of `transformers`, ready to score."""
     return Opened(
         name=name,
         identity=f"{signature_value(name)}+{model.digest[:8]}",
@@ -313,7 +376,7 @@ def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Op
 
 
 ABOUT: Final = {  # baseline: its name in tables, and what it is
-    "unigram": ("unigram", "the share of each word in train"),
+    "unigram": ("unigram", "the frequency of each word in train"),
     "kn-5": ("KN-5", "modified interpolated Kneser-Ney, order 5, estimated on train"),
     "kn-5+cache": ("KN-5 + cache", "kn-5 with a unigram cache that is tuned on valid"),
 }
@@ -327,7 +390,7 @@ KINDS: Final[dict[str, tuple[str, Maker]]] = {
     "kenlm": ("FILE: n-grams in KenLM's formats, by its package kenlm", _kenlm),
     "transformers": ("FOLDER or NAME: a causal model of the package transformers", _transformers),
     "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
-    "mc": ("CHECKPOINT: its dropout on, the mean over --samples of its masks", _monte_carlo),
+    "mc": ("CHECKPOINT: with dropout, the mean over --samples masks", _monte_carlo),
     "cache": ("CHECKPOINT: with a neural cache, tuned on valid", _neural_cache),
-    "mix": ("MODEL,MODEL,…: interpolated, the weights tuned on valid by EM", _mixed),
+    "mix": ("MODEL,MODEL,…: interpolated, with weights that EM tunes on valid", _mixed),
 }

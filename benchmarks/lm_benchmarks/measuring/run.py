@@ -1,11 +1,14 @@
-"""A model measured on a part of a dataset: a `Result`."""
+"""Measures models on the splits of a dataset."""
 
 from __future__ import annotations
 
 import platform
+import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -13,27 +16,26 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER, PATIENCE, SAMPLES
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import check_model
 from lm_benchmarks.measuring.groups import Scored, groups_of
-from lm_benchmarks.measuring.lm_eval import read_pages, untokenized
-from lm_benchmarks.measuring.models import Inputs, Opened
+from lm_benchmarks.measuring.models import Inputs, Opened, make_inputs, open_model
 from lm_benchmarks.measuring.passages import (
-    CONVENTIONS,
-    PAPER,
     Passage,
-    page_tally,
     raw_file,
     read_passages,
-    tally,
     train_counts,
 )
-from lm_benchmarks.metrics import Tally
-from lm_benchmarks.records.result import Group, Result
+from lm_benchmarks.measuring.users import users_code
+from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
+from lm_benchmarks.records.portable import portable
+from lm_benchmarks.records.result import Result, TokenGroup, append_result
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.signature import Signature, signature_value
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -48,54 +50,147 @@ class Protocol:
     convention: str = PAPER
     context: str = "carried"  # what comes before an article: all articles before it, or nothing
     precision: str = "fp32"
-    chunk: int = 256  # tokens at once; decides no number
-    batch: int = 16  # articles at once where each begins anew; decides no number
-    check: bool = True  # try the laws before
-    groups: bool = True  # tell by frequency, place and so on
-    command: str = ""  # what to run to measure it again
+    chunk: int = CHUNK
+    batch: int = BATCH
+    check: bool = True  # try the laws first
+    groups: bool = True  # sums by frequency, place and so on
+    specification: str = ""  # what the user called the model
+    command: str = ""  # measures it again
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Measured:
     """What was found, and the fields of its signature that only the way of measuring knows."""
 
-    tallies: Sequence[Tally]
+    articles: Sequence[Sums]
     seconds: float
     data: Path
     fields: Mapping[str, str]
-    groups: tuple[Group, ...] = ()
+    groups: tuple[TokenGroup, ...] = ()
     checks: Mapping[str, str] | None = None
 
 
 def measure(
-    opened: Opened,
-    inputs: Inputs,
-    protocol: Protocol,
+    models: str | Sequence[str],
+    data: str | Path,
     *,
-    clock: Callable[[], float],
-    now: Callable[[], str],
+    splits: str | Sequence[str] = "test",
+    results: str | Path | None = None,
+    convention: str = PAPER,
+    context: str = "carried",
+    precision: str = "fp32",
+    chunk: int = CHUNK,
+    batch: int = BATCH,
+    check: bool = True,
+    groups: bool = True,
+    device: str = "auto",
+    seed: int = 1,
+    window: int | None = None,
+    stride: int | None = None,
+    unknown_word: str | None = None,
+    patience: float = PATIENCE,
+    samples: int = SAMPLES,
+    command: Sequence[str] = (),
+    on_result: Callable[[Result], None] | None = None,
     progress: Progress = no_progress,
+) -> list[Result]:
+    """Measure models on splits of a dataset.
+
+    For example, `measure(["kn-5", "runs/lstm"], "ptb", splits=["valid", "test"])` returns four results.
+
+    Args:
+        models: Specifications: a name of ours, the path of a checkpoint, `KIND:what` or `module:function`;
+            see `models`.
+        data: The dataset: a folder, or a file of tokens.
+        splits: `train`, `valid` or `test`.
+        results: A file of JSON lines to which each result is appended.
+        convention: What is counted, and how: a name in CONVENTIONS.
+        context: What comes before an article: `carried` (all articles before it) or `article` (nothing).
+        precision: `fp32`, `tf32` or `bf16`.
+        chunk: Tokens per call of a model. It does not change the numbers.
+        batch: Articles per call where each starts without context. It does not change the numbers.
+        check: Try first whether each model keeps the laws of a language model.
+        groups: Also sum the nats by word frequency, position and so on.
+        device: `auto`, `cpu`, `cuda` or `cuda:1`.
+        seed: For models that draw random numbers.
+        window: For `transformers:`: pieces that the model reads per call; None: as many as it can.
+        stride: For `transformers:`: pieces that each window scores; None: half of it.
+        unknown_word: For `arpa:` and `kenlm:`: how the file spells `<unk>`.
+        patience: For `command:`: seconds to wait for an answer.
+        samples: For `mc:`: masks of the dropout.
+        command: The words of a command that measures this again, for the records.
+        on_result: Is called with each result as soon as it is measured.
+        progress: Is told how many tokens are done.
+
+    Returns:
+        A result per model and split.
+
+    Raises:
+        HarnessError: A model is missing, does not fit the dataset, or fails.
+    """
+    specifications = [models] if isinstance(models, str) else list(models)
+    chosen = [splits] if isinstance(splits, str) else list(splits)
+    if not specifications or not chosen:
+        raise HarnessError("nothing to measure; expected one model and one split, or more")
+    inputs = make_inputs(
+        data,
+        chosen[0],
+        device=device,
+        seed=seed,
+        window=window,
+        stride=stride,
+        unknown_word=unknown_word,
+        patience=patience,
+        samples=samples,
+    )
+    found = []
+    for specification in specifications:
+        opened = open_model(specification, inputs)
+        for split in chosen:
+            protocol = Protocol(
+                split=split,
+                convention=convention,
+                context=context,
+                precision=precision,
+                chunk=chunk,
+                batch=batch,
+                check=check,
+                groups=groups,
+                specification=portable(specification),
+                command=shlex.join(map(portable, command)),
+            )
+            result = measure_opened(opened, inputs, protocol, progress=progress)
+            if results is not None:
+                append_result(Path(results), result)
+            if on_result is not None:
+                on_result(result)
+            found.append(result)
+    return found
+
+
+def measure_opened(
+    opened: Opened, inputs: Inputs, protocol: Protocol, *, progress: Progress = no_progress
 ) -> Result:
-    """Measure a model.
+    """Measure a model that is open.
 
     Args:
         opened: The model.
-        inputs: The dataset, and where the model runs.
-        protocol: How.
-        clock: Seconds, of any beginning.
-        now: The time as ISO 8601 in UTC.
-        progress: Told how far it is.
+        inputs: The dataset, and the device of the model.
+        protocol: How to measure.
+        progress: Is told how many tokens are done.
 
     Raises:
-        BuilderError: The part is missing, or the model fails.
+        HarnessError: The split is missing, or the model fails.
     """
+    if protocol.convention not in CONVENTIONS:
+        raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")
     plain = protocol.convention != PAPER and opened.text_nats is not None
-    with _arithmetic(inputs.device, protocol.precision):
-        found = (_pages if plain else _words)(opened, inputs, protocol, clock, progress)
+    with _arithmetic(inputs.device, protocol.precision), users_code(opened.users):
+        found = (_pages if plain else _words)(opened, inputs, protocol, progress)
     return Result(
         model=opened.name,
         signature=_signature(opened, inputs, protocol, found),
-        articles=tuple(found.tallies),
+        articles=tuple(found.articles),
         groups=found.groups,
         checks=found.checks,
         parameters=opened.parameters,
@@ -103,15 +198,14 @@ def measure(
         device=device_name(inputs.device),
         versions=versions(),
         command=protocol.command,
-        written=now(),
+        written=written_now(),
         recipe=opened.recipe,
         trained=opened.trained,
+        specification=protocol.specification,
     )
 
 
-def _words(
-    opened: Opened, inputs: Inputs, protocol: Protocol, clock: Callable[[], float], progress: Progress
-) -> _Measured:
+def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
     """Word by word, over the dataset's vocabulary."""
     context = protocol.context if protocol.convention == PAPER else "article"
     unit, passages = read_passages(
@@ -121,12 +215,18 @@ def _words(
     if protocol.check:
         stream = torch.cat([passage.text.tokens for passage in passages])
         checks = check_model(opened, stream, device=inputs.device, progress=progress)
-    begin = clock()
+    start = time.monotonic()
     nats = list(_nats(opened, passages, inputs, protocol, context, progress))
-    seconds = clock() - begin
+    seconds = time.monotonic() - start
     return _Measured(
-        tallies=[
-            tally(passage, found, opened.pieces(passage.text.tokens), opened.vocabulary)
+        articles=[
+            sums_of(
+                passage.text,
+                found,
+                opened.vocabulary,
+                pieces=opened.pieces(passage.text.tokens),
+                page=passage.page,
+            )
             for passage, found in zip(passages, nats, strict=True)
         ],
         seconds=seconds,
@@ -152,7 +252,7 @@ def _nats(
     context: str,
     progress: Progress,
 ) -> Iterator[Tensor]:
-    """-log p of each token, a passage at a time."""
+    """-log p of each token, passage by passage."""
     done, total = 0, sum(len(passage.text.tokens) for passage in passages)
     scored = token_nats(
         opened.model,
@@ -176,7 +276,7 @@ def _groups(
     nats: Sequence[Tensor],
     context: str,
     unit: str,
-) -> tuple[Group, ...]:
+) -> tuple[TokenGroup, ...]:
     rows = [
         Scored(tokens=passage.text.tokens.tolist(), nats=found.tolist())
         for passage, found in zip(passages, nats, strict=True)
@@ -185,17 +285,15 @@ def _groups(
     return groups_of(rows, opened.vocabulary, counts, context=context, articles=not unit.endswith("lines"))
 
 
-def _pages(
-    opened: Opened, inputs: Inputs, protocol: Protocol, clock: Callable[[], float], progress: Progress
-) -> _Measured:
-    """Page by page, as untokenized text: as lm-evaluation-harness does."""
-    assert opened.text_nats is not None  # noqa: S101 - for mypy: measure() has looked
+def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+    """Page by page, as plain text: as lm-evaluation-harness does."""
+    assert opened.text_nats is not None  # noqa: S101 - for mypy: measure_opened has looked
     path = raw_file(inputs.dataset, protocol.split)
     pages = list(read_pages(path))
-    begin, tallies = clock(), []
+    start, articles = time.monotonic(), []
     for number, page in enumerate(pages, start=1):
-        nats, pieces = opened.text_nats(untokenized(page))
-        tallies.append(page_tally(page, nats, pieces))
+        nats, pieces = opened.text_nats(plain_text(page))
+        articles.append(sums_of_page(page, nats, pieces=pieces))
         progress("measure", number, len(pages), opened.name)
     fields = {
         "text": "untokenized",
@@ -205,11 +303,11 @@ def _pages(
         "words": "open",
         "eos": "no",
     }
-    return _Measured(tallies=tallies, seconds=clock() - begin, data=path, fields=fields)
+    return _Measured(articles=articles, seconds=time.monotonic() - start, data=path, fields=fields)
 
 
 def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:
-    """All that decides the number, what the data are first."""
+    """All that decides the number, first the data."""
     return Signature(
         data=f"{signature_value(inputs.dataset.name)}+{file_sha256(found.data)[:8]}",
         split=protocol.split if inputs.dataset.layout != "file" else "file",
@@ -226,9 +324,9 @@ def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measu
 def _expect_scores(name: str, nats: Tensor, count: int) -> None:
     if nats.shape != (count,) or not nats.isfinite().all():
         worst = "" if nats.isfinite().all() else f", one of them {float(nats[~nats.isfinite()][0])}"
-        raise BuilderError(
+        raise HarnessError(
             f"{name}: {tuple(nats.shape)} scores for {count} tokens{worst}; expected a finite"
-            " log-probability a token"
+            " log-probability per token"
         )
 
 
@@ -237,14 +335,14 @@ def _arithmetic(device: torch.device, precision: str) -> AbstractContextManager[
 
 
 def device_name(device: torch.device) -> str:
-    """What computes, for records."""
+    """The name of a device, for records."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
 
 
 def versions() -> dict[str, str]:
-    """Of Python, of ourselves and of what else may decide a digit."""
+    """The versions of Python, of this project and of other packages that may decide a digit."""
     found = {"python": platform.python_version(), "wikitext-builder": version("wikitext-builder")}
     for package in PACKAGES:
         try:
@@ -252,3 +350,8 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def written_now() -> str:
+    """The time, ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,9 @@
-"""Files of JSON lines that are only ever appended to, and what their lines are held to."""
+"""Files of JSON lines that are only ever appended to, and the rules for their lines.
+
+Records can grow. A field that is new is declared with `added`: stored records do not have it and are read
+with its default. A field that a record has and this version does not know may change what its numbers mean,
+so the record is refused: the error names the version that wrote it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,16 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from wikitext_builder.errors import BuilderError
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.fields import is_added
 
 Record = TypeVar("Record")
-KINDS: Final[dict[str, Any]] = {
+JSON_TYPES: Final[dict[str, Any]] = {
     "int": int,
     "int | None": (int, type(None)),
     "float": (int, float),
@@ -24,11 +31,15 @@ KINDS: Final[dict[str, Any]] = {
 }
 
 
+class UnknownFieldError(ValueError):
+    """A record has a field that this version does not know."""
+
+
 def append_line(path: Path, line: str) -> None:
-    """Add a line to the end of a file, whole or not at all, also where several processes write.
+    """Append a line to a file, whole or not at all, even if several processes write.
 
     Raises:
-        BuilderError: The file cannot be written, or its last line is not whole.
+        HarnessError: The file cannot be written, or its last line is incomplete.
     """
     content = (line + "\n").encode()
     try:
@@ -37,7 +48,7 @@ def append_line(path: Path, line: str) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             length = os.fstat(descriptor).st_size
             if length and os.pread(descriptor, 1, length - 1) != b"\n":
-                raise BuilderError(f"{path}: its last line is not whole; remove that line, then run again")
+                raise HarnessError(f"{path}: its last line is incomplete; remove that line, then run again")
             try:
                 _write_all(descriptor, content)
                 os.fsync(descriptor)
@@ -47,7 +58,7 @@ def append_line(path: Path, line: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise BuilderError(f"{path}: {error.strerror}; expected a file to add results to") from error
+        raise HarnessError(f"{path}: {error.strerror}; expected a file to add results to") from error
 
 
 def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> list[Record]:
@@ -55,11 +66,11 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
 
     Args:
         path: The file.
-        parse: Gives the record of a line, or a ValueError.
+        parse: Returns the record of a line, or raises ValueError.
         writer: The command that writes such files, for errors.
 
     Raises:
-        BuilderError: The file cannot be read, or a line is no such record.
+        HarnessError: The file cannot be read, or a line is not such a record.
     """
     records = []
     try:
@@ -67,15 +78,21 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
             for number, line in enumerate(file, start=1):
                 try:
                     records.append(parse(line))
+                except UnknownFieldError as error:
+                    writing, ours = _version_of(line), version("wikitext-builder")
+                    raise HarnessError(
+                        f"{path}, line {number}: {error}; wikitext-builder {writing} wrote it, this is"
+                        f" {ours}. Install the newer version to read it"
+                    ) from error
                 except (ValueError, RecursionError) as error:
-                    raise BuilderError(
+                    raise HarnessError(
                         f"{path}, line {number}: {error}; expected a result as `{writer}` writes it."
                         " Remove the line, or measure again"
                     ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise BuilderError(f"{path}: {error}; expected a file of results") from error
+        raise HarnessError(f"{path}: {error}; expected a file of results") from error
     if not records:
-        raise BuilderError(f"{path}: holds no result; measure one with `{writer}`")
+        raise HarnessError(f"{path}: holds no result; measure one with `{writer}`")
     return records
 
 
@@ -83,7 +100,7 @@ def object_of(line: str, what: str, form: int) -> dict[str, Any]:
     """The object in a line of JSON, without its field `format`.
 
     Raises:
-        ValueError: The line is none, or is of another format.
+        ValueError: The line is not an object, or has a different format.
     """
     record = mapping(json.loads(line, parse_constant=_no_constant), what)
     if record.pop("format", None) != form:
@@ -95,51 +112,46 @@ def mapping(value: Any, what: str) -> dict[str, Any]:  # noqa: ANN401 - as JSON 
     """A JSON object.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: It is not an object.
     """
     if not isinstance(value, dict):
         raise ValueError(f"{what} is {type(value).__name__}, not an object")  # noqa: TRY004 - bad content
     return value
 
 
-def expect_fields(record: Mapping[str, Any], kind: Any, what: str) -> None:  # noqa: ANN401 - a dataclass
-    """Refuse an object that has not exactly the fields of a dataclass.
-
-    Raises:
-        ValueError: One is missing or unknown.
-    """
-    expected = {each.name for each in fields(kind)}
-    if differing := sorted(expected ^ record.keys()):
-        missing = differing[0] in expected
-        raise ValueError(f"{what} {'has no' if missing else 'has an unknown'} field {differing[0]!r}")
-
-
 def plain_record(value: Any, kind: Any, **parsed: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a dataclass
-    """A dataclass out of a JSON object.
+    """A dataclass from a JSON object.
 
     Args:
         value: The object.
-        kind: The dataclass; its fields are of KINDS.
-        parsed: For fields of other types, what makes them.
+        kind: The dataclass. Its fields are of JSON_TYPES.
+        parsed: For fields of other types, functions that make their values.
 
     Raises:
         ValueError: A field is missing, unknown, or not of its type.
     """
     what = f"a {kind.__name__.lower()}"
     record = mapping(value, what)
-    expect_fields(record, kind, what)
-    return kind(
-        **{
-            each.name: parsed[each.name](record[each.name])
-            if each.name in parsed
-            else typed(record[each.name], KINDS[str(each.type)], each.name)
-            for each in fields(kind)
-        }
-    )
+    known = {each.name: each for each in fields(kind)}
+    for name in sorted(record.keys() - known.keys()):
+        raise UnknownFieldError(f"{what} has an unknown field {name!r}")
+    values = {}
+    for name, each in known.items():
+        if name in record:
+            values[name] = _parsed(record[name], each, parsed)
+        elif not is_added(each):
+            raise ValueError(f"{what} has no field {name!r}")
+    return kind(**values)
+
+
+def _parsed(value: Any, each: Field[Any], parsed: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
+    if each.name in parsed:
+        return parsed[each.name](value)
+    return typed(value, JSON_TYPES[str(each.type)], each.name)
 
 
 def typed(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401 - as JSON gives it
-    """A value that is of its type.
+    """A value, if it is of its type.
 
     Raises:
         ValueError: It is not.
@@ -153,14 +165,20 @@ def strings(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401 - as JSON 
     """A JSON object of strings.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not one.
     """
     return {key: typed(text, str, f"{name}.{key}") for key, text in mapping(value, name).items()}
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON can hold it: None where it is infinite or no number."""
+    """A number as JSON can hold it: None if it is infinite or NaN."""
     return value if math.isfinite(value) else None
+
+
+def _version_of(line: str) -> str:
+    """The version of wikitext-builder that wrote a record."""
+    versions = json.loads(line).get("versions")
+    return str(versions.get("wikitext-builder", "unknown")) if isinstance(versions, dict) else "unknown"
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

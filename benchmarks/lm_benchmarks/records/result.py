@@ -1,17 +1,17 @@
-"""A measured number with all that decided it, and files of them: JSON lines, only ever appended to."""
+"""A measured number with all that decided it, and files of such results: JSON lines, only appended to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from lm_benchmarks.metrics import Tally
+from lm_benchmarks.fields import added
+from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.lines import (
     append_line,
-    expect_fields,
     object_of,
     plain_record,
     read_lines,
@@ -25,8 +25,8 @@ FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The tokens of a text that have something in common, and how they were predicted."""
+class TokenGroup:
+    """Tokens of a text that have something in common, and how a model predicted them."""
 
     by: str  # a name in GROUPINGS
     label: str
@@ -36,14 +36,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a model predicted a text, and what is needed to do it again."""
+    """How a model predicted a text, and what is needed to measure it again."""
 
     model: str  # its name in tables
-    recipe: str = ""  # what of ours it is: see lm_benchmarks.reporting.rows; "" for other people's models
+    recipe: str = ""  # which model of ours it is, see lm_benchmarks.reporting.rows; "": not ours
     signature: Signature
-    articles: tuple[Tally, ...]
-    groups: tuple[Group, ...] = ()
-    checks: Mapping[str, str] | None = None  # by law, what broke it, or "" where it is kept; None: not tried
+    articles: tuple[Sums, ...]
+    groups: tuple[TokenGroup, ...] = ()
+    checks: Mapping[str, str] | None = None  # by law, what breaks it, or "" if it is kept; None: not tried
     parameters: int | None = None
     seconds: float = 0.0
     device: str = "unknown"
@@ -51,20 +51,21 @@ class Result:
     command: str = ""
     written: str = ""  # ISO 8601, UTC
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
+    specification: str = added("")  # what the user called the model, without this machine's folders
 
     @property
-    def total(self) -> Tally:
-        """Of the whole text."""
-        return sum(self.articles, Tally())
+    def total(self) -> Sums:
+        """The sums over the whole text."""
+        return sum(self.articles, Sums())
 
     @property
     def as_presets(self) -> bool:
-        """Whether each checkpoint in it was trained as its preset says; true where nothing was trained."""
+        """Returns True if each checkpoint in it was trained as its preset says, or if nothing was trained."""
         return all(one.as_preset for one in self.trained)
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The laws that the model was found to break."""
+        """The laws that the model breaks."""
         return tuple(law for law, found in (self.checks or {}).items() if found)
 
 
@@ -87,36 +88,34 @@ def from_json(line: str) -> Result:
     """The result of a line.
 
     Raises:
-        ValueError: The line is no result of this format.
+        ValueError: The line is not a result of this format.
     """
-    record = object_of(line, "a result", FORMAT)
-    expect_fields(record, Result, "a result")
-    checks = record["checks"]
-    result = Result(
-        signature=Signature.parse(typed(record["signature"], str, "signature")),
-        articles=tuple(plain_record(part, Tally) for part in typed(record["articles"], list, "articles")),
-        groups=tuple(plain_record(part, Group) for part in typed(record["groups"], list, "groups")),
-        checks=None if checks is None else strings(checks, "checks"),
-        parameters=None if record["parameters"] is None else typed(record["parameters"], int, "parameters"),
-        seconds=float(typed(record["seconds"], (int, float), "seconds")),
-        versions=strings(record["versions"], "versions"),
-        trained=tuple(map(trained_of_json, typed(record["trained"], list, "trained"))),
-        **{
-            name: typed(record[name], str, name)
-            for name in ("model", "recipe", "device", "command", "written")
-        },  # all that are text
-    )
+    result: Result = plain_record(object_of(line, "a result", FORMAT), Result, **PARSED)
     unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
     if unsound or not result.articles:
-        raise ValueError(f"article {unsound[0]} counts less than nothing" if unsound else "no article")
+        raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
     return result
 
 
+def _list_of(kind: Any, name: str) -> Callable[[Any], tuple[Any, ...]]:  # noqa: ANN401 - a dataclass
+    return lambda items: tuple(plain_record(item, kind) for item in typed(items, list, name))
+
+
+PARSED: Final[dict[str, Callable[[Any], Any]]] = {  # of fields that are not plain
+    "signature": lambda value: Signature.parse(typed(value, str, "signature")),
+    "articles": _list_of(Sums, "articles"),
+    "groups": _list_of(TokenGroup, "groups"),
+    "checks": lambda value: None if value is None else strings(value, "checks"),
+    "versions": lambda value: strings(value, "versions"),
+    "trained": lambda items: tuple(map(trained_of_json, typed(items, list, "trained"))),
+}
+
+
 def append_result(path: Path, result: Result) -> None:
-    """Add a result to the end of a file, whole or not at all, also where several processes write.
+    """Append a result to a file, whole or not at all, even if several processes write.
 
     Raises:
-        BuilderError: The file cannot be written, or its last line is not whole.
+        HarnessError: The file cannot be written, or its last line is incomplete.
     """
     append_line(path, to_json(result))
 
@@ -125,6 +124,6 @@ def read_results(path: Path) -> list[Result]:
     """The results of a file, in order.
 
     Raises:
-        BuilderError: The file cannot be read, or a line is no result.
+        HarnessError: The file cannot be read, or a line is not a result.
     """
     return read_lines(path, from_json, writer="lm-benchmarks run")

@@ -1,4 +1,4 @@
-"""How a checkpoint was trained, small enough to stand in each result of it: enough to train it again."""
+"""How a checkpoint was trained: enough to train it again, and small enough for each of its results."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import finite, plain_record, typed
 from ps_models.configs import make_configs
 from ps_models.errors import ModelError
@@ -17,7 +18,6 @@ from ps_models.training.checkpoint import Checkpoint, checkpoint_file
 from ps_models.training.config import TrainingConfig
 from ps_models.training.logs import EPOCHS
 from ps_models.training.schedules import finished
-from wikitext_builder.errors import BuilderError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,31 +26,31 @@ class Epoch:
 
     epoch: int
     updates: int
-    train_perplexity: float | None  # None: too great for a number
+    train_perplexity: float | None  # None: infinite or NaN
     valid_perplexity: float | None
     seconds: float  # spent in updates, since the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """A checkpoint: which preset it was made by, what of that was changed, and how long it took."""
+    """A checkpoint: its preset, what differs from the preset, and how long the training took."""
 
     recipe: str  # model/preset
     command: str  # trains it again, given the dataset
-    settings: tuple[str, ...]  # key=value, where it differs from the preset
+    settings: tuple[str, ...]  # key=value, what differs from the preset
     model: Mapping[str, Any]  # configuration
     training: Mapping[str, Any]  # configuration, the seed too
     data: str
     train_sha256: str
-    epochs: int  # that this checkpoint has seen
+    epochs: int  # up to this checkpoint
     updates: int
-    tokens: int | None  # that it was trained on, each as often as it was seen; None: train is not at hand
+    tokens: int | None  # tokens of train times epochs; None: the train file is not there
     seconds: float | None  # of training; None: the log is not beside the checkpoint
-    curve: tuple[Epoch, ...] = ()  # of the whole run, which may go on after this checkpoint
+    curve: tuple[Epoch, ...] = ()  # of the whole run, which may continue after this checkpoint
 
     @property
     def as_preset(self) -> bool:
-        """Whether all was as its preset says, to the end; arithmetic and seed may be others."""
+        """Returns True if the run followed its preset to the end; precision and seed may differ."""
         changed = {setting.partition("=")[0] for setting in self.settings} - {"precision", "seed"}
         ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
         losses = [math.log(epoch.valid_perplexity or math.inf) for epoch in self.curve]
@@ -58,7 +58,7 @@ class Trained:
 
 
 def recipe_of(model: str, preset: str | None) -> str:
-    """A model's name with its preset's.
+    """The name of a model with that of its preset.
 
     >>> recipe_of("lstm", "small"), recipe_of("lstm", None)
     ('lstm/small', 'lstm')
@@ -70,9 +70,9 @@ def trained(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Tra
     """How a checkpoint was trained.
 
     Args:
-        checkpoint: It.
-        path: Its file or folder, beside which the log lies.
-        train_tokens: In the text that it was trained on, if known.
+        checkpoint: The checkpoint.
+        path: Its file or folder. The log is in the same folder.
+        train_tokens: The number of tokens in the text that it was trained on, if known.
     """
     facts = checkpoint.facts
     preset, data = facts.get("preset"), str(facts.get("data", "DATA"))
@@ -100,11 +100,11 @@ def trained(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Tra
 
 
 def settings_of(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """What was set beside the preset, as `--set` takes it; a preset that is no more differs in nothing."""
+    """What differs from the preset, as `key=value`; nothing if the preset no longer exists."""
     preset, size = checkpoint.facts.get("preset"), len(checkpoint.vocabulary)
     try:
         configs = make_configs(checkpoint.model, preset, (), size)
-    except ModelError:  # of another version: the configurations in the record still tell all
+    except ModelError:  # of another version: the record has the whole configurations
         return ()
     wanted = {**asdict(configs[0]), **asdict(configs[1])}
     found = {**checkpoint.config, **checkpoint.facts.get("training", {})}
@@ -122,10 +122,10 @@ def _setting(value: Any) -> str:  # noqa: ANN401 - as JSON gives it
 
 
 def read_curve(folder: Path) -> tuple[Epoch, ...]:
-    """The epochs of a training run; none where its folder has no log.
+    """The epochs of a training run; none if its folder has no log.
 
     Raises:
-        BuilderError: The log is not of the format.
+        HarnessError: The log is not of the format.
     """
     path = folder / EPOCHS
     if not path.is_file():
@@ -143,11 +143,11 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
                 for row in csv.DictReader(file)
             )
     except (OSError, KeyError, ValueError, TypeError) as error:
-        raise BuilderError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
+        raise HarnessError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
 
 
 def trained_of_json(value: object) -> Trained:
-    """How a checkpoint was trained, out of a JSON object.
+    """How a checkpoint was trained, from a JSON object.
 
     Raises:
         ValueError: A field is missing, unknown, or not of its type.

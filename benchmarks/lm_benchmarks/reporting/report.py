@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, read_curve
@@ -17,7 +18,6 @@ from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.plots import rank_frequencies, spaced_ranks
-from wikitext_builder.errors import BuilderError
 
 DRAWN: Final = 6  # models in a chart: there are as many colours
 
@@ -73,7 +73,7 @@ def make_report(
         dataset: Whose words' frequencies are drawn.
 
     Raises:
-        BuilderError: A log that was asked for is missing or not of the format.
+        HarnessError: A log that was asked for is missing or not of the format.
     """
     tables = tuple(tables_of(results, published))
     runs = {one.recipe: _points(one.curve) for result in results for one in result.trained}
@@ -141,7 +141,7 @@ def _logged(run: Path) -> tuple[Epoch, ...]:
     """The epochs of a run whose log was asked for."""
     curve = read_curve(run)
     if not curve:
-        raise BuilderError(f"{run / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
+        raise HarnessError(f"{run / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
     return curve
 
 

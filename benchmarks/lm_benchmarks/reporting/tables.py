@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from lm_benchmarks.measuring.compare import compare, why_unlike
-from lm_benchmarks.measuring.passages import CONVENTIONS, PAPER
+from lm_benchmarks.choices import CONVENTIONS, PAPER
+from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.rows import published_name
@@ -189,7 +189,7 @@ def _with_difference(row: Row, rows: Sequence[Row], split: str, metric: str) -> 
         return replace(row, difference="best")
     if why_unlike(best.results[split], row.results[split]):
         return row
-    found = compare(best.results[split], row.results[split], metric=metric)
+    found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
     return replace(row, difference=f"{found.difference:+.2f}{interval}")
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text, read_stream
 from ps_models.evaluation.evaluate import token_nats
-from wikitext_builder.errors import BuilderError
 
 UNIFORM = """
 import math, sys
@@ -103,17 +103,17 @@ def test_what_goes_wrong_is_told(inputs, stream, program, message):
         inputs, program.replace("{", "{{").replace("}", "}}"), patience=0.5 if "0.5" in message else 20
     )
     begin = time.monotonic()
-    with pytest.raises(BuilderError, match=message):
+    with pytest.raises(HarnessError, match=message):
         scored(model, [stream[:50]])
     assert time.monotonic() - begin < 15
 
 
 def test_no_such_program(inputs, stream):
     model = open_model("command:no-such-program-here", inputs)
-    with pytest.raises(BuilderError, match="No such file"):
+    with pytest.raises(HarnessError, match="No such file"):
         scored(model, [stream[:5]])
     for line in ("", "a 'b"):
-        with pytest.raises(BuilderError, match="expected"):
+        with pytest.raises(HarnessError, match="expected"):
             open_model(f"command:{line}", inputs)
 
 

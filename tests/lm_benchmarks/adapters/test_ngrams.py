@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 from lm_benchmarks.adapters.arpa import ArpaFile
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text, read_stream
 from ps_models.evaluation.evaluate import token_nats
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.errors import BuilderError
 
 CASES = ["the", "cat", "saw", "dog"]
 
@@ -111,7 +111,7 @@ def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
     words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
     path = tmp_path / "x.arpa"
     path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
-    with pytest.raises(BuilderError, match="--unknown-word"):
+    with pytest.raises(HarnessError, match="--unknown-word"):
         open_model(f"arpa:{path}", inputs)
     assert open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
 
@@ -139,15 +139,15 @@ def test_a_file_of_few_words_is_found_out(tmp_path, inputs, stream):
 def test_damaged_files_are_refused(tmp_path, damage, message):
     path = tmp_path / "x.arpa"
     path.write_bytes(damage(arpa(CASES)).encode("utf-8", "surrogatepass"))
-    with pytest.raises(BuilderError, match=message):
+    with pytest.raises(HarnessError, match=message):
         ArpaFile(path)
 
 
 def test_a_missing_or_wrong_file_is_refused(tmp_path, inputs):
-    with pytest.raises(BuilderError, match="No such file"):
+    with pytest.raises(HarnessError, match="No such file"):
         open_model(f"arpa:{tmp_path / 'none'}", inputs)
     pytest.importorskip("kenlm", reason="needs the package kenlm")
     (tmp_path / "wrong").write_text("no n-grams")
     for name in ("none", "wrong"):
-        with pytest.raises(BuilderError, match="expected an n-gram model of KenLM"):
+        with pytest.raises(HarnessError, match="expected an n-gram model of KenLM"):
             open_model(f"kenlm:{tmp_path / name}", inputs)

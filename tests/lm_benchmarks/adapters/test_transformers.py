@@ -5,17 +5,18 @@ import math
 import pytest
 import torch
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
+from lm_benchmarks.choices import CONVENTIONS
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import LAWS, check_model
-from lm_benchmarks.measuring.lm_eval import CONVENTION, read_pages, untokenized
 from lm_benchmarks.measuring.models import Inputs, of_causal_model, open_model
-from lm_benchmarks.measuring.run import Protocol, measure
+from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS
 
 from ps_models.data.dataset import Text, read_stream
 from ps_models.evaluation.evaluate import token_nats
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.errors import BuilderError
 
 pytest.importorskip("transformers", reason="needs the package transformers")
 
@@ -85,25 +86,24 @@ def test_a_window_of_the_whole_text_scores_text_and_words_alike(folder, inputs, 
 
 def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     opened = open_model(f"transformers:{folder}", inputs)
-    clock, now = (lambda: 0.0), (lambda: "2026-01-01T00:00:00+00:00")
-    words = measure(opened, inputs, Protocol(), clock=clock, now=now)
+    words = measure_opened(opened, inputs, Protocol())
     assert words.signature["window"] == str(WINDOW)
     assert words.signature["stride"] == str(WINDOW // 2)
     assert words.signature["words"] == "open"
     assert words.total.pieces > words.total.tokens
     assert not words.broken
-    with pytest.raises(BuilderError, match="needs the raw file"):
-        measure(opened, inputs, Protocol(convention="lm-eval"), clock=clock, now=now)
+    with pytest.raises(HarnessError, match="needs the raw file"):
+        measure_opened(opened, inputs, Protocol(convention="lm-eval"))
     (data / "wiki.test.raw").write_bytes((data / "wiki.test.tokens").read_bytes())
     try:
-        pages = measure(opened, inputs, Protocol(convention="lm-eval"), clock=clock, now=now)
+        pages = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
     finally:
         (data / "wiki.test.raw").unlink()
-    assert pages.signature["convention"] == CONVENTION
+    assert pages.signature["convention"] == CONVENTIONS["lm-eval"]
     assert pages.signature["text"] == "untokenized"
     read = list(read_pages(data / "wiki.test.tokens"))
     assert opened.text_nats is not None
-    nats = sum([opened.text_nats(untokenized(page))[0] for page in read])
+    nats = sum([opened.text_nats(plain_text(page))[0] for page in read])
     count = sum(len(page.split()) + 2 for page in read)
     found = METRICS["lm-eval-word-perplexity"].of(pages.total)
     assert found == pytest.approx(math.exp(nats / count), rel=1e-12)
@@ -118,12 +118,12 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     ],
 )
 def test_windows_that_cannot_be_are_refused(folder, inputs, options, message):
-    with pytest.raises(BuilderError, match=message):
+    with pytest.raises(HarnessError, match=message):
         load_causal_model(str(folder), inputs.vocabulary, **options)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path, inputs):
-    with pytest.raises(BuilderError, match="expected a folder or a name of a causal model"):
+    with pytest.raises(HarnessError, match="expected a folder or a name of a causal model"):
         open_model(f"transformers:{tmp_path}", inputs)
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model, raise_if_broken
 from lm_benchmarks.measuring.models import NAMES, Opened, open_model
 
 from ps_models.data.dataset import read_stream
 from tests.lm_benchmarks import cheats
-from wikitext_builder.errors import BuilderError
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_models_of_ours_keep_the_laws(inputs, stream, name):
 def test_cheats_are_found(inputs, stream, cheat, law):
     findings = checked(inputs, stream, cheat(len(inputs.vocabulary)))
     assert findings[law]
-    with pytest.raises(BuilderError, match=law):
+    with pytest.raises(HarnessError, match=law):
         raise_if_broken(findings)
 
 

@@ -1,25 +1,24 @@
 """What is counted when a model is measured: on the official files, and in groups told by hand."""
 
 import math
+import time
 from collections import Counter
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 import torch
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS, Scored, groups_of
 from lm_benchmarks.measuring.models import Inputs, Opened, open_model
 from lm_benchmarks.measuring.passages import read_passages, train_counts, vocabulary_of
-from lm_benchmarks.measuring.run import Protocol, measure
+from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS
 
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize_line
-
-FIXED: Any = {"clock": lambda: 1.5, "now": lambda: "2026-01-01T00:00:00+00:00"}
 
 
 def inputs_of(folder):
@@ -33,7 +32,7 @@ def inputs_of(folder):
 )
 def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, unit):
     inputs = inputs_of(real_data(name))
-    found = measure(open_model("unigram", inputs), inputs, Protocol(check=False), **FIXED)
+    found = measure_opened(open_model("unigram", inputs), inputs, Protocol(check=False))
     total = found.total
     assert (total.tokens, total.eos, len(found.articles)) == (tokens, eos, passages)
     assert found.signature["passage"] == unit
@@ -55,21 +54,23 @@ def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, 
 def test_kn_5_is_what_kenlm_estimates(name, expected):
     """141.186 and 220.14: lmplz without cut-offs on the same files, measured on 2026-11-20."""
     inputs = inputs_of(real_data(name))
-    found = measure(open_model("kn-5", inputs), inputs, Protocol(check=False, groups=False), **FIXED)
+    found = measure_opened(open_model("kn-5", inputs), inputs, Protocol(check=False, groups=False))
     assert found.total.score.perplexity == pytest.approx(expected, abs=0.005)
 
 
 def test_metrics_of_a_uniform_model_are_its_size(inputs):
     size = len(inputs.vocabulary)
     opened = Opened(name="u", identity="u", model=Uniform(size), vocabulary=inputs.vocabulary)
-    found = measure(opened, inputs, Protocol(), **FIXED)
+    began, written = time.monotonic(), datetime.now(UTC).replace(microsecond=0)
+    found = measure_opened(opened, inputs, Protocol())
     values = {name: metric.of(found.total) for name, metric in METRICS.items()}
     for name in ("perplexity", "perplexity-without-eos", "perplexity-known", "piece-perplexity"):
         assert values[name] == pytest.approx(size)
     bits = found.total.tokens * math.log2(size)
     assert values["bits-per-byte"] == pytest.approx(bits / found.total.text_bytes)
     assert values["lm-eval-word-perplexity"] is None
-    assert found.seconds == 0
+    assert 0 < found.seconds < time.monotonic() - began
+    assert written <= datetime.fromisoformat(found.written) <= datetime.now(UTC)
 
 
 def test_scores_that_are_no_numbers_are_refused(inputs):
@@ -78,8 +79,8 @@ def test_scores_that_are_no_numbers_are_refused(inputs):
             return torch.full(tokens.shape, float("nan")), state
 
     opened = Opened(name="nan", identity="n", model=Broken(3), vocabulary=inputs.vocabulary)
-    with pytest.raises(BuilderError, match=r"nan: .* expected a finite log-probability"):
-        measure(opened, inputs, Protocol(check=False), **FIXED)
+    with pytest.raises(HarnessError, match=r"nan: .* expected a finite log-probability"):
+        measure_opened(opened, inputs, Protocol(check=False))
 
 
 def test_blocks_are_the_whole_file_in_order(tmp_path):
@@ -94,7 +95,7 @@ def test_blocks_are_the_whole_file_in_order(tmp_path):
     unit, (only,) = read_passages(dataset, "test", vocabulary, context="article")
     assert unit == "article"
     assert torch.equal(only.text.tokens, whole)
-    with pytest.raises(BuilderError, match="paper or lm-eval"):
+    with pytest.raises(HarnessError, match="paper or lm-eval"):
         read_passages(dataset, "test", vocabulary, convention="mine")
 
 

@@ -9,18 +9,18 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lm_benchmarks.metrics import COUNTS, METRICS, Tally
-from lm_benchmarks.records.result import Group, Result, append_result, from_json, read_results, to_json
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.metrics import COUNTS, METRICS, Sums
+from lm_benchmarks.records.result import Result, TokenGroup, append_result, from_json, read_results, to_json
 from lm_benchmarks.records.trained import Epoch, Trained
 
 from ps_models.evaluation.signature import Signature
-from wikitext_builder.errors import BuilderError
 
 RESULT = Result(
     model="a <b> | model\nof 2 lines",
     signature=Signature(data="ptb+1f", split="test"),
-    articles=(Tally(nats=12.5, eos_nats=0.5, tokens=4, eos=1, pieces=7, bytes=20, text_bytes=18),) * 3,
-    groups=(Group(by="line", label="0", tokens=3, nats=2.0),),
+    articles=(Sums(nats=12.5, eos_nats=0.5, tokens=4, eos=1, pieces=7, bytes=20, text_bytes=18),) * 3,
+    groups=(TokenGroup(by="line", label="0", tokens=3, nats=2.0),),
     checks={"future": "", "sum": "too much"},
     parameters=12,
     seconds=0.25,
@@ -47,8 +47,8 @@ RESULT = Result(
     ),
 )
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
-tallies = st.builds(
-    lambda nats, numbers: Tally(
+articles = st.builds(
+    lambda nats, numbers: Sums(
         nats=nats, **(numbers | {"tokens": numbers["eos"] + numbers["unknown"] + numbers["tokens"]})
     ),
     st.floats(0, 1e12),
@@ -57,7 +57,7 @@ tallies = st.builds(
 
 
 @given(
-    st.builds(replace, st.just(RESULT), model=st.text(), articles=st.lists(tallies, min_size=1).map(tuple))
+    st.builds(replace, st.just(RESULT), model=st.text(), articles=st.lists(articles, min_size=1).map(tuple))
 )
 @settings(max_examples=50, deadline=None)
 def test_to_json_and_back(result):
@@ -66,13 +66,13 @@ def test_to_json_and_back(result):
     assert from_json(line) == result
 
 
-@given(st.lists(tallies, min_size=1, max_size=5))
-def test_tallies_add_up_and_each_metric_is_what_it_says(parts):
-    total = sum(parts, Tally())
+@given(st.lists(articles, min_size=1, max_size=5))
+def test_sums_add_up_and_each_metric_is_what_it_says(parts):
+    total = sum(parts, Sums())
     assert total.tokens == sum(part.tokens for part in parts)
     assert total.score.nats == pytest.approx(sum(part.nats for part in parts))
     for metric in METRICS.values():
-        value, (_, count) = metric.of(total), metric.parts(total)
+        value, (_, count) = metric.of(total), metric.quotient(total)
         assert (value is None) == (count == 0)
 
 
@@ -91,9 +91,9 @@ def test_broken_laws_are_named():
         (lambda record: record.update(parameters="many"), "parameters"),
         (lambda record: record.update(parameters=True), "parameters"),
         (lambda record: record.update(articles=[]), "no article"),
-        (lambda record: record["articles"][0].pop("eos"), "tally has no field 'eos'"),
+        (lambda record: record["articles"][0].pop("eos"), "sums has no field 'eos'"),
         (lambda record: record["articles"][1].update(tokens=1.5), "tokens is 1.5"),
-        (lambda record: record["articles"][1].update(tokens=-3), "article 2 counts less"),
+        (lambda record: record["articles"][1].update(tokens=-3), "article 2 has counts below zero"),
         (lambda record: record["groups"][0].update(label=7), "label"),
         (lambda record: record.update(checks=["sum"]), "checks"),
         (lambda record: record.update(versions={"python": 3}), "versions.python"),
@@ -106,7 +106,7 @@ def test_damaged_records_are_refused_with_their_line(tmp_path, change, message):
     change(record)
     with path.open("a") as file:
         file.write(json.dumps(record) + "\n")
-    with pytest.raises(BuilderError, match=rf"line 2: .*{message}"):
+    with pytest.raises(HarnessError, match=rf"line 2: .*{message}"):
         read_results(path)
 
 
@@ -114,7 +114,7 @@ def test_damaged_records_are_refused_with_their_line(tmp_path, change, message):
 def test_files_that_hold_no_results_are_refused(tmp_path, content):
     path = tmp_path / "results.jsonl"
     path.write_text(content)
-    with pytest.raises(BuilderError, match="result"):
+    with pytest.raises(HarnessError, match="result"):
         read_results(path)
 
 
@@ -129,14 +129,14 @@ def test_a_torn_line_is_not_written_on(tmp_path):
     path = tmp_path / "results.jsonl"
     append_result(path, RESULT)
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(BuilderError, match="not whole"):
+    with pytest.raises(HarnessError, match="incomplete"):
         append_result(path, RESULT)
-    with pytest.raises(BuilderError, match="line 1"):
+    with pytest.raises(HarnessError, match="line 1"):
         read_results(path)
 
 
 def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(BuilderError, match="expected a file"):
+    with pytest.raises(HarnessError, match="expected a file"):
         append_result(tmp_path, RESULT)
 
 
@@ -163,7 +163,7 @@ def append_on_a_full_disk(path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
     try:
         append_result(path, replace(RESULT, articles=RESULT.articles * 50))
-    except BuilderError:
+    except HarnessError:
         raise SystemExit(3) from None
 
 

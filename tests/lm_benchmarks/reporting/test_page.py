@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.metrics import Tally
-from lm_benchmarks.records.result import Group, Result
+from lm_benchmarks.metrics import Sums
+from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.reporting.charts import bar_chart, line_chart
 from lm_benchmarks.reporting.formats import latex, markdown
 from lm_benchmarks.reporting.page import page
@@ -36,12 +36,12 @@ def result(model, nats, split="test", **changes):
         model=re.sub(r"\W", "-", model, flags=re.ASCII),
     )
     tallies = tuple(
-        Tally(nats=nats * tokens, tokens=tokens, text_bytes=5 * tokens, eos=1)
+        Sums(nats=nats * tokens, tokens=tokens, text_bytes=5 * tokens, eos=1)
         for tokens in (800, 1200, 950, 400, 2000, 777)
     )
     groups = (
-        Group(by="frequency", label="1-9", tokens=100, nats=nats * 150),
-        Group(by="frequency", label="<unk>", tokens=50, nats=nats * 20),
+        TokenGroup(by="frequency", label="1-9", tokens=100, nats=nats * 150),
+        TokenGroup(by="frequency", label="<unk>", tokens=50, nats=nats * 20),
     )
     fields = {"articles": tallies, "groups": groups, "checks": {"sum": "", "future": ""}, **changes}
     return Result(model=model, signature=signature, parameters=1234567, command="lm-benchmarks run", **fields)

@@ -1,12 +1,11 @@
-"""How much of valid and test stands in train: exact and near duplicates, and n-grams in common.
+"""How much of valid and test is also in train: exact and near duplicates, and shared n-grams.
 
-An n-gram lies within a line; it is known by 64 bits, so that two different ones are taken for the same with a
-chance of 2^-64 a pair. Those of valid and test are kept, sorted, with the articles that they are in; train is
-read through once, article by article. Memory grows with valid and test and the number of articles of train,
+An n-gram lies within a line. It is known by 64 bits: two different ones are taken for the same with a chance
+of 2^-64 per pair. The n-grams of valid and test are kept, sorted, with the articles that they are in; train
+is read once, article by article. Memory grows with valid and test and with the number of articles of train,
 time with all tokens.
 
-13 words are the most that GPT-3's authors took for their report on overlap: Brown et al. (2020), arXiv
-2005.14165, appendix C. A file without articles is read in blocks of 100 lines.
+A file without articles is read in blocks of 100 lines.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from lm_benchmarks.choices import NGRAM_WORDS
+from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.files import TITLE, read_articles, read_lines
 from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import UNK
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 
-WORDS: Final = 13
-BLOCK: Final = 100  # lines, where a file has no articles
-NEAR: Final = 0.5  # of an article's n-grams are in one article of train: a near duplicate of it
+BLOCK: Final = 100  # lines, if a file has no articles
+NEAR: Final = 0.5  # a near duplicate has this fraction of its n-grams in one article of train
 FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no bit of a hash is lost; 2^64 / golden ratio
 
 Hashes = NDArray[np.uint64]
@@ -37,34 +37,32 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArticleOverlap:
-    """What of an article, or of a block of lines, stands in train."""
+    """What of an article, or of a block of lines, is also in train."""
 
     split: str
     title: str
-    ngrams: int  # different ones
-    shared: int  # of them, those that stand in train
+    ngrams: int  # different n-grams
+    shared: int  # of these, in train too
     lines: int  # of n words or more
-    duplicate_lines: int  # of them, those that stand in train whole
+    duplicate_lines: int  # of these, in train too
     is_duplicate: bool  # an article of train has the same lines
-    nearest: (
-        str  # the title of the article of train with which it has most n-grams in common; "" if with none
-    )
-    nearest_shared: int  # n-grams that it has in common with it
+    nearest: str  # title of the article of train that shares most n-grams; "" if none shares any
+    nearest_shared: int  # n-grams that the two share
 
     @property
     def share(self) -> float:
-        """Of the different n-grams, those that stand in train; 0 where there are none."""
+        """The fraction of the different n-grams that are also in train; 0 if there are none."""
         return self.shared / self.ngrams if self.ngrams else 0.0
 
     @property
     def is_near_duplicate(self) -> bool:
-        """Whether one article of train has at least half of the n-grams."""
+        """Returns True if one article of train has at least half of the n-grams."""
         return self.ngrams > 0 and self.nearest_shared >= NEAR * self.ngrams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitOverlap:
-    """The articles of a part together."""
+    """The sums over the articles of a split."""
 
     split: str
     articles: int
@@ -72,13 +70,22 @@ class SplitOverlap:
     near_duplicates: int  # duplicates among them
     lines: int
     duplicate_lines: int
-    ngrams: int  # articles' different ones, added up
+    ngrams: int  # the different n-grams of each article, added up
     shared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """What of a dataset's valid and test is also in its train."""
+
+    words: int  # n, the length of the n-grams
+    splits: tuple[SplitOverlap, ...]
+    articles: tuple[ArticleOverlap, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Article:
-    """The hashes of an article: of all its lines together, of its long lines and of its different n-grams."""
+    """The hashes of an article: of the whole, of its long lines and of its different n-grams."""
 
     title: str
     whole: np.uint64
@@ -86,59 +93,83 @@ class _Article:
     ngrams: Hashes
 
 
+def overlap(
+    data: str | Path,
+    *,
+    splits: Sequence[str] | None = None,
+    words: int = NGRAM_WORDS,
+    without_unknown: bool = False,
+    progress: Progress = no_progress,
+) -> Overlap:
+    """Find how much of valid and test is also in train.
+
+    For example, `overlap("wikitext-2").splits[0].duplicates`.
+
+    Args:
+        data: The dataset: a folder with a train file.
+        splits: The splits to look at; None: valid and test, if they are there.
+        words: n, the length of the n-grams, and the shortest lines that count.
+        without_unknown: Leave out n-grams with `<unk>`. It stands for any word: two of them may only look the
+            same.
+        progress: Is told how many articles of train are read.
+
+    Raises:
+        ToolkitError: A file is missing or not of the format, or n is below 1.
+    """
+    dataset = load_dataset(Path(data))
+    wanted = [name for name in ("valid", "test") if name in dataset.files] if splits is None else splits
+    found = find_overlap(
+        dataset, splits=wanted, words=words, without_unknown=without_unknown, progress=progress
+    )
+    return Overlap(words=words, splits=tuple(totals(found)), articles=tuple(found))
+
+
 def find_overlap(
     dataset: Dataset,
     *,
     splits: Sequence[str] = ("valid", "test"),
-    words: int = WORDS,
+    words: int = NGRAM_WORDS,
     without_unknown: bool = False,
     progress: Progress = no_progress,
 ) -> list[ArticleOverlap]:
-    """The overlap of each article of valid and test with train.
-
-    Args:
-        dataset: Must have a train file.
-        splits: The parts to look at.
-        words: n, the length of n-grams and the least of lines that count.
-        without_unknown: Leave out n-grams with an `<unk>`, which is any word: they may only look the same.
-        progress: Told how many articles of train were read.
+    """The overlap of each article of some splits with train; see `overlap`.
 
     Raises:
-        BuilderError: A file is missing or not of the format, or n is below 1.
+        ToolkitError: A file is missing or not of the format, or n is below 1.
     """
     if words < 1:
-        raise BuilderError(f"n-grams of {words} words; expected 1 or more")
+        raise HarnessError(f"n-grams of {words} words; expected 1 or more")
     hasher = _Hasher(words, without_unknown)
-    parts = [(split, hasher.article(*one)) for split in splits for one in _articles(dataset.file(split))]
-    index = _Index([article for _, article in parts])
+    looked_at = [(split, hasher.article(*one)) for split in splits for one in _articles(dataset.file(split))]
+    index = _Index([article for _, article in looked_at])
     for number, one in enumerate(_articles(dataset.file("train")), start=1):
         index.look_up(hasher.article(*one))
         progress("overlap", number, None, "articles of train")
-    return [index.overlap(number, split, article) for number, (split, article) in enumerate(parts)]
+    return [index.overlap(number, split, article) for number, (split, article) in enumerate(looked_at)]
 
 
 def totals(overlaps: Iterable[ArticleOverlap]) -> list[SplitOverlap]:
-    """The sums over the articles of each part, in order."""
-    parts: dict[str, list[ArticleOverlap]] = {}
-    for overlap in overlaps:
-        parts.setdefault(overlap.split, []).append(overlap)
+    """The sums over the articles of each split, in order."""
+    by_split: dict[str, list[ArticleOverlap]] = {}
+    for one in overlaps:
+        by_split.setdefault(one.split, []).append(one)
     return [
         SplitOverlap(
             split=split,
-            articles=len(part),
-            duplicates=sum(one.is_duplicate for one in part),
-            near_duplicates=sum(one.is_near_duplicate for one in part),
-            lines=sum(one.lines for one in part),
-            duplicate_lines=sum(one.duplicate_lines for one in part),
-            ngrams=sum(one.ngrams for one in part),
-            shared=sum(one.shared for one in part),
+            articles=len(articles),
+            duplicates=sum(one.is_duplicate for one in articles),
+            near_duplicates=sum(one.is_near_duplicate for one in articles),
+            lines=sum(one.lines for one in articles),
+            duplicate_lines=sum(one.duplicate_lines for one in articles),
+            ngrams=sum(one.ngrams for one in articles),
+            shared=sum(one.shared for one in articles),
         )
-        for split, part in parts.items()
+        for split, articles in by_split.items()
     ]
 
 
 def _articles(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Titles and the lines below them; blocks of lines by their numbers where there are no articles."""
+    """Titles and the lines below them; without articles, blocks of lines by their numbers."""
     first = list(islice(read_lines(path), 3))
     if len(first) == 3 and not first[0] and not first[2] and TITLE.fullmatch(first[1]):
         for article in read_articles(path):
@@ -192,12 +223,12 @@ class _Hasher:
 
 
 def _joined(words: Hashes) -> np.uint64:
-    """One hash of some words in a row."""
+    """One hash of a sequence of words."""
     return np.uint64(int.from_bytes(blake2b(words.astype("<u8").tobytes(), digest_size=8).digest(), "little"))
 
 
 class _Index:
-    """The n-grams and lines of valid and test, and what of them was met in train so far."""
+    """The n-grams and lines of valid and test, and which of them are in train so far."""
 
     def __init__(self, articles: Sequence[_Article]) -> None:
         self.wholes = {int(article.whole) for article in articles}
@@ -209,7 +240,7 @@ class _Index:
         self.nearest = [("", 0)] * len(articles)
 
     def look_up(self, article: _Article) -> None:
-        """Mark what an article of train has in common with others."""
+        """Mark what an article of train shares with valid and test."""
         if int(article.whole) in self.wholes:
             self.duplicates.add(int(article.whole))
         self.lines_met[_places(self.lines, np.unique(article.lines))] = True
@@ -221,7 +252,7 @@ class _Index:
                 self.nearest[number] = (article.title, int(counts[number]))
 
     def overlap(self, number: int, split: str, article: _Article) -> ArticleOverlap:
-        """What was met of an article, by its number."""
+        """What of an article is in train, by its number."""
         nearest, nearest_shared = self.nearest[number]
         return ArticleOverlap(
             split=split,
@@ -237,7 +268,7 @@ class _Index:
 
 
 def _sorted(groups: Sequence[Hashes]) -> tuple[Hashes, NDArray[np.int64]]:
-    """All hashes, sorted, and the number of the group that each is of."""
+    """All hashes, sorted, and for each the number of its group."""
     hashes = np.concatenate([np.zeros(0, np.uint64), *groups])
     owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     order = np.argsort(hashes, kind="stable")
@@ -245,7 +276,7 @@ def _sorted(groups: Sequence[Hashes]) -> tuple[Hashes, NDArray[np.int64]]:
 
 
 def _places(table: Hashes, wanted: Hashes) -> NDArray[np.int64]:
-    """Where hashes stand in a sorted table, all of their places; `wanted` has each once."""
+    """All positions of some hashes in a sorted table; `wanted` has each hash once."""
     begins = np.searchsorted(table, wanted, "left")
     ends = np.searchsorted(table, wanted, "right")
     found = np.flatnonzero(ends > begins)

@@ -7,17 +7,17 @@ import re
 import subprocess
 
 import pytest
-from lm_benchmarks.measuring.lm_eval import read_pages, untokenized, word_count
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
 from lm_benchmarks.measuring.models import Inputs, open_model
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.measuring.run import Protocol, measure
+from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS
 
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.errors import BuilderError
 
 PACKAGE = "LM_EVAL_PYTHON"  # names a Python that has lm_eval, in a virtual environment of its own
 
@@ -50,7 +50,7 @@ def test_the_official_files_have_the_tasks_pages_and_words(name, pages, words):
     ],
 )
 def test_the_tasks_rules(page, expected):
-    assert untokenized(page) == expected
+    assert plain_text(page) == expected
 
 
 def test_pages_begin_at_whatever_looks_like_a_title(tmp_path):
@@ -62,7 +62,7 @@ def test_pages_begin_at_whatever_looks_like_a_title(tmp_path):
         ["B", "C", "w"],
     ]
     path.write_text(" \n \n")
-    with pytest.raises(BuilderError, match="is blank"):
+    with pytest.raises(HarnessError, match="is blank"):
         list(read_pages(path))
 
 
@@ -107,9 +107,7 @@ def test_its_own_package_gives_the_same_numbers(tmp_path):
     dataset = load_dataset(data)
     inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"), stride=32)
     opened = open_model(f"transformers:{causal}", inputs)
-    found = measure(
-        opened, inputs, Protocol(convention="lm-eval"), clock=lambda: 0.0, now=lambda: "2026-01-01"
-    )
+    found = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
     (tmp_path / "pages.json").write_text(json.dumps(list(read_pages(data / "wiki.test.raw"))))
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
     process = subprocess.run(
@@ -131,9 +129,7 @@ def test_its_own_package_gives_the_same_numbers(tmp_path):
 
 def test_a_word_model_is_measured_by_pages_too(inputs, data):
     opened = open_model("unigram", inputs)
-    found = measure(
-        opened, inputs, Protocol(convention="lm-eval"), clock=lambda: 0.0, now=lambda: "2026-01-01"
-    )
+    found = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
     text = (data / "wiki.test.tokens").read_text()
     assert found.signature["context"] == "article"
     assert found.signature["text"] == "tokens"

@@ -4,7 +4,8 @@ import random
 from pathlib import Path
 
 import pytest
-from lm_benchmarks.overlap import find_overlap, totals
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.overlap import find_overlap, totals
 
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.load import load as load_dataset
@@ -123,7 +124,7 @@ def test_a_file_without_articles_is_read_in_blocks(tmp_path):
 
 def test_n_below_1_is_refused(tmp_path):
     folder = write(tmp_path, train=[("A", lines_of(1))], test=[("B", lines_of(2))])
-    with pytest.raises(BuilderError, match="n-grams of 0 words; expected 1 or more"):
+    with pytest.raises(HarnessError, match="n-grams of 0 words; expected 1 or more"):
         overlap_of(folder, words=0)
 
 

@@ -1,10 +1,10 @@
-"""The conventions of lm-evaluation-harness' task `wikitext` (version 2), so that its numbers can be met.
+"""The conventions of lm-evaluation-harness' task `wikitext` (version 2), to compare numbers with its own.
 
-The task reads the raw file page by page, hands each page to the model as untokenized text, alone, in windows
-that do not overlap, and divides by the words and bytes of the page as it lies in the file, tokenized. All of
-this is written anew from a description of what the task does; `docs/format.md` says how its words differ from
-the paper's. The rules below are the task's with their defects (`N` becomes 1, a quoted plural is glued to its
-opening mark): with better ones the numbers would be other numbers.
+The task reads the raw file page by page. It gives each page alone to the model, as plain text, in windows
+that do not overlap. It divides by the words and bytes of the page as it is in the file, tokenized. This
+module was written from a description of the task, without its code; `docs/format.md` says how its words
+differ from the paper's. The rules below are the task's with their defects (`N` becomes 1, a quoted plural is
+joined to its opening mark): better rules would give different numbers.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from wikitext_builder.errors import BuilderError
-
-CONVENTION: Final = "lm-eval.wikitext.2"  # its name in signatures
+from lm_benchmarks.errors import HarnessError
 
 PLAIN_BEFORE: Final = (
     ("s '", "s'"),
@@ -42,10 +40,10 @@ PLAIN_AFTER: Final = (
 )
 
 
-def untokenized(page: str) -> str:
-    r"""A page as the task gives it to a model.
+def plain_text(page: str) -> str:
+    r"""A page as the task gives it to a model: without tokenization.
 
-    >>> untokenized(' = A = \n \n He said : " no " , on 3 @,@ 500 ships ( 1 ) . \n')
+    >>> plain_text(' = A = \n \n He said : " no " , on 3 @,@ 500 ships ( 1 ) . \n')
     ' = A =\n\nHe said: "no", on 3,500 ships (1).\n'
     """
     for old, new in PLAIN_BEFORE:
@@ -58,23 +56,23 @@ def untokenized(page: str) -> str:
 
 
 def word_count(page: str) -> int:
-    """Parts of a page between white space as the task counts, the empty ones at its ends included."""
+    """The words of a page as the task counts: between white space, with the empty ones at both ends."""
     return len(re.split(r"\s+", page))
 
 
 def read_pages(path: Path) -> Iterator[str]:
     """The pages of a file as the task's dataset cuts them: at each line that looks like a title.
 
-    A paragraph that begins and ends with `=` looks like one: the official test file has 62 pages, of 60
-    articles. What comes before the first title is a page if it is not blank.
+    A paragraph that begins and ends with `=` looks like a title: the official test file has 62 pages but 60
+    articles. The lines before the first title are a page if they are not blank.
 
     Raises:
-        BuilderError: The file cannot be read, or is blank.
+        HarnessError: The file cannot be read, or is blank.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BuilderError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
+        raise HarnessError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
     page: list[str] = []
     empty = True
     for line in lines:
@@ -87,7 +85,7 @@ def read_pages(path: Path) -> Iterator[str]:
     if "".join(page).strip():
         yield "\n".join(page)
     elif empty:
-        raise BuilderError(f"{path}: is blank; expected a WikiText file")
+        raise HarnessError(f"{path}: is blank; expected a WikiText file")
 
 
 def _is_title(line: str) -> bool:

@@ -1,0 +1,33 @@
+"""What can be chosen for a measurement, and the defaults.
+
+No module of models is imported here: a command line shows its help at once, also where torch is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PAPER: Final = "paper"
+LM_EVAL: Final = "lm-eval"
+CONVENTIONS: Final = {PAPER: "paper", LM_EVAL: "lm-eval.wikitext.2"}  # name: its name in signatures
+
+MUST_AGREE: Final = {  # field of a signature: why numbers that differ in it measure different things
+    "data": "different data",
+    "split": "a different split of the data",
+    "convention": "a different convention of what is counted",
+    "passage": "a different unit",
+    "text": "a different form of the text",
+    "vocabulary": "a different vocabulary: the fewer words it has, the more are <unk> and easy",
+    "eos": "a different treatment of line ends",
+    "context": "a different context before each article",
+}
+
+CHUNK: Final = 256  # tokens per call of a model; does not change any number
+BATCH: Final = 16  # articles per call where each starts without context; does not change any number
+PATIENCE: Final = 60.0  # seconds to wait for an answer of a program
+SAMPLES: Final = 10  # masks of Monte Carlo dropout
+UPDATES: Final = 100  # first updates of a training
+LEVEL: Final = 0.95  # of an interval
+RESAMPLES: Final = 10_000  # draws of the bootstrap
+NGRAM_WORDS: Final = 13  # the longest n-gram in appendix C of Brown et al. (2020), arXiv 2005.14165
+TITLE: Final = "Language models measured"  # of a report

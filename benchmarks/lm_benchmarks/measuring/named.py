@@ -1,0 +1,75 @@
+"""Which stored result is meant by a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+from typing import Final
+
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.portable import portable
+from lm_benchmarks.records.result import Result
+
+SHOWN: Final = 60  # characters of a name in an error
+
+
+def find_result(results: Sequence[Result], name: str, split: str, path: Path) -> Result:
+    """The last result of a model on a split.
+
+    Args:
+        results: In the order in which they were measured.
+        name: What the model was called when it was measured (for a checkpoint also its folder), or its name
+            in tables or in signatures. Upper and lower case are the same.
+        split: The split. A result on a single file is of every split.
+        path: The file of the results, for errors.
+
+    Raises:
+        HarnessError: There is no such result, or the name fits several models.
+    """
+    wanted = _spellings(name)
+    on_split = [result for result in results if result.signature["split"] in (split, "file")]
+    found = [result for result in on_split if wanted & names_of(result)]
+    if not found:
+        raise HarnessError(f"{path}: no result of {name} on {split}; there are {_listed(results)}")
+    if len({_identity(result) for result in found}) > 1:
+        raise HarnessError(
+            f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one"
+        )
+    return found[-1]
+
+
+def names_of(result: Result) -> set[str]:
+    """Every name by which a result can be found, in lower case."""
+    given = result.specification
+    names = {result.model, result.signature["model"]}
+    if given:
+        names |= _spellings(given)
+        path = PurePath(given)
+        names.add((path.parent if path.suffix else path).name if ":" not in given else given)
+    return {name.casefold() for name in names if name}
+
+
+def _spellings(name: str) -> set[str]:
+    """A name as it was given, without this machine's folders, and as a tidy path."""
+    return {spelled.casefold() for spelled in (name, portable(name), str(PurePath(portable(name))))}
+
+
+def _identity(result: Result) -> tuple[str, str]:
+    """What distinguishes models: a result measured again has the same."""
+    return result.model, result.signature["model"]
+
+
+def _listed(results: Iterable[Result]) -> str:
+    """Models with the names that find them."""
+    lines: dict[str, None] = {}
+    for result in results:
+        known = dict.fromkeys((_short(result.specification), result.signature["model"]))
+        also = ", ".join(name for name in known if name and name.casefold() != result.model.casefold())
+        lines[f"{result.model} ({result.signature['split']}{f'; also {also}' if also else ''})"] = None
+    return ", ".join(lines)
+
+
+def _short(name: str) -> str:
+    """A name in one line: a command can have several."""
+    line = " ".join(name.split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

@@ -1,0 +1,77 @@
+"""Any name that a user typed to measure a model finds its result; a name of several models is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.named import find_result
+from lm_benchmarks.records.result import Result
+
+from ps_models.evaluation.signature import Signature
+from tests.lm_benchmarks.records.test_result import RESULT
+
+FILE = Path("results.jsonl")
+
+
+def measured(model, identity, specification="", split="test"):
+    signature = Signature(split=split, model=identity)
+    return replace(RESULT, model=model, signature=signature, specification=specification)
+
+
+RESULTS = [
+    measured("KN-5", "kn-5+ab", "kn-5"),
+    measured("KN-5", "kn-5+ab", "kn-5", split="valid"),
+    measured("lstm small", "lstm+cd", "runs/model"),
+    measured("lstm small, MC", "lstm+cd", "mc:runs/model"),
+    measured("lstm small", "lstm+ef", "other/last.safetensors"),
+    measured("old", "old+12"),
+]
+
+
+def found(name: str) -> Result:
+    return find_result(RESULTS, name, "test", FILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("kn-5", 0),
+        ("KN-5", 0),
+        ("kn-5+AB", 0),
+        ("runs/model", 2),
+        ("runs/model/", 2),
+        ("./runs/model", 2),
+        ("model", 2),
+        ("Model", 2),
+        ("mc:runs/model", 3),
+        ("lstm small, mc", 3),
+        ("/somewhere/other", 4),
+        ("other/last.safetensors", 4),
+        ("lstm+ef", 4),
+        ("OLD", 5),
+    ],
+)
+def test_a_name_finds_its_result(name, place):
+    assert found(name) is RESULTS[place]
+
+
+def test_the_last_result_of_a_model_counts():
+    again = replace(RESULTS[0], seconds=9.0)
+    assert find_result([*RESULTS, again], "kn-5", "test", FILE) is again
+    assert find_result(RESULTS, "kn-5", "valid", FILE) is RESULTS[1]
+
+
+@pytest.mark.parametrize("name", ["lstm small", "lstm+cd"])
+def test_a_name_of_several_models_lists_them(name):
+    with pytest.raises(
+        HarnessError, match=rf"{name.replace('+', '.')} on test fits several models: .*lstm\+cd"
+    ):
+        found(name)
+
+
+def test_an_unknown_name_lists_what_is_there():
+    with pytest.raises(HarnessError, match=r"no result of nobody on test; there are KN-5 \(test; also kn-5"):
+        found("nobody")
+    with pytest.raises(HarnessError, match="no result of old on valid"):
+        find_result(RESULTS, "old", "valid", FILE)

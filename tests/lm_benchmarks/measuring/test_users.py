@@ -1,0 +1,86 @@
+"""A function of the user that fails is one error, with the user's own traceback and none of our frames."""
+
+import pytest
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.models import open_model
+from lm_benchmarks.measuring.run import Protocol, measure_opened
+
+FAILS = """
+import torch
+
+class Late:
+    def initial_state(self, batch_size):
+        return torch.zeros(batch_size, 1)
+
+    def __call__(self, tokens, state):
+        raise RuntimeError("while scoring")
+
+def at_once(inputs):
+    return [][3]
+
+def late(inputs):
+    return Late()
+
+def on_purpose(inputs):
+    from lm_benchmarks import HarnessError
+    raise HarnessError("my own words")
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch, request):
+    name = f"mine_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(FAILS)
+    (tmp_path / f"{name}_broken.py").write_text("import no_such_package_here\n")
+    (tmp_path / f"{name}_wrong.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def message_of(error):
+    first, *trace = str(error.value).splitlines()
+    assert not [line for line in trace if "lm_benchmarks" in line or "<frozen" in line]
+    return first, "\n".join(trace)
+
+
+def test_a_function_that_fails(module, inputs):
+    with pytest.raises(HarnessError) as error:
+        open_model(f"{module}:at_once", inputs)
+    first, trace = message_of(error)
+    assert first == f"{module}:at_once failed: IndexError: list index out of range"
+    assert trace.startswith("Traceback (most recent call last):")
+    assert "return [][3]" in trace
+    assert isinstance(error.value.__cause__, IndexError)
+
+
+def test_a_model_that_fails_while_it_scores(module, inputs):
+    opened = open_model(f"{module}:late", inputs)
+    with pytest.raises(HarnessError) as error:
+        measure_opened(opened, inputs, Protocol(check=False))
+    first, trace = message_of(error)
+    assert first == f"{module}:late failed: RuntimeError: while scoring"
+    assert 'raise RuntimeError("while scoring")' in trace
+
+
+@pytest.mark.parametrize(
+    ("ending", "message", "line"),
+    [
+        (
+            "_broken",
+            "ModuleNotFoundError: No module named 'no_such_package_here'",
+            "import no_such_package_here",
+        ),
+        ("_wrong", "ZeroDivisionError: division by zero", "1 / 0"),
+    ],
+)
+def test_a_module_that_fails_as_it_is_imported(module, inputs, ending, message, line):
+    with pytest.raises(HarnessError) as error:
+        open_model(f"{module}{ending}:model", inputs)
+    first, trace = message_of(error)
+    assert first == f"{module}{ending}:model failed: {message}"
+    assert line in trace
+
+
+def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):
+    with pytest.raises(HarnessError, match=r"^my own words$"):
+        open_model(f"{module}:on_purpose", inputs)

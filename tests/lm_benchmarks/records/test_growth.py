@@ -1,0 +1,80 @@
+"""Records of today are read by a version that has more fields; those of a newer version say so."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.fields import added
+from lm_benchmarks.measuring.first_updates import read_first_updates
+from lm_benchmarks.metrics import METRICS, Metric, Sums
+from lm_benchmarks.records.lines import object_of, plain_record
+from lm_benchmarks.records.result import FORMAT, PARSED, Result, read_results
+
+from tests.conftest import ROOT
+
+CASES = ROOT / "tests" / "cases" / "records"  # of the first format, as they were written; never change them
+KEPT = ROOT / "benchmarks" / "results"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewerSums(Sums):
+    characters: int = added(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewerResult(Result):
+    reviewer: str = added("nobody")
+
+
+def test_records_of_the_first_format_are_read():
+    plain, cached = read_results(CASES / "results.jsonl")
+    assert (plain.model, plain.recipe, plain.specification, plain.trained) == ("KN-5", "kn-5", "", ())
+    assert plain.total.score.perplexity == pytest.approx(141.186, abs=0.001)
+    assert [one.recipe for one in cached.trained] == ["lstm/zoneout-small"]
+    (began,) = read_first_updates(CASES / "first-updates.jsonl")
+    assert len(began.losses) == 100
+
+
+def nats_and_characters(sums: Any) -> tuple[float, int]:
+    return sums.nats, sums.characters
+
+
+def test_a_new_field_is_read_with_its_default():
+    for line in (CASES / "results.jsonl").read_text(encoding="utf-8").splitlines():
+        parsed = PARSED | {"articles": lambda items: tuple(plain_record(item, NewerSums) for item in items)}
+        found = plain_record(object_of(line, "a result", FORMAT), NewerResult, **parsed)
+        assert found.reviewer == "nobody"
+        assert {article.characters for article in found.articles} == {0}
+        metric = Metric(label="c", numerator="n", denominator="d", quotient=nats_and_characters)
+        assert metric.of(found.articles[0]) is None  # it was not counted
+        assert METRICS["perplexity"].of(found.articles[0]) is not None
+
+
+def test_an_old_field_without_its_value_is_damage():
+    record = json.loads((CASES / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    del record["format"], record["seconds"]
+    with pytest.raises(ValueError, match="no field 'seconds'"):
+        plain_record(record, NewerResult, **PARSED)
+
+
+def test_a_record_of_a_newer_version_says_which(tmp_path):
+    record = json.loads((CASES / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    record["articles"][0]["characters"] = 3
+    record["versions"]["wikitext-builder"] = "9.9"
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    with pytest.raises(HarnessError, match=r"line 1: .* unknown field 'characters'; wikitext-builder 9\.9"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.jsonl")), ids=lambda path: path.name)
+def test_every_kept_record_is_read(path: Path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if path.name == "build.jsonl":  # of benchmarks/speed/build.py
+        assert all(json.loads(line)["seconds"] > 0 for line in lines)
+    else:
+        read = read_first_updates if path.name == "first-updates.jsonl" else read_results
+        assert len(read(path)) == len(lines)
