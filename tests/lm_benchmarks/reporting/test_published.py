@@ -56,14 +56,14 @@ def test_each_row_has_a_source_and_stands_once():
 @pytest.mark.parametrize(
     ("model", "size", "shown"),
     [
-        (LSTM(LSTMConfig(vocab_size=1)), 650, "50.0 M"),
-        (PointerSentinelLSTM(PointerSentinelConfig(vocab_size=1)), 650, "50.5 M"),
+        (LSTM(LSTMConfig(vocab_size=2)), 650, "50.0 M"),
+        (PointerSentinelLSTM(PointerSentinelConfig(vocab_size=2)), 650, "50.5 M"),
     ],
     ids=["lstm", "pointer-sentinel-lstm"],
 )
 def test_counts_of_parameters_that_notes_tell(model, size, shown):
-    one_word = sum(parameter.numel() for parameter in model.parameters())
-    untied = one_word + 33_277 * 2 * size  # an embedding and a row of the softmax a word
+    two_words = sum(parameter.numel() for parameter in model.parameters())
+    untied = two_words + 33_276 * 2 * size  # an embedding and a row of the softmax per word
     assert f"{untied / 1e6:.1f} M" == shown
     tied = f"{(untied - 33_278 * size) / 1e6:.1f} M if tied"
     notes = [row.note for row in WIKITEXT_2]
