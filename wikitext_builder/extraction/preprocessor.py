@@ -176,9 +176,11 @@ class Resolver:
 
     def opaque(self, match: re.Match[str]) -> int:
         """A tag whose content is no wikitext: it is made to pass as text, or becomes a formula."""
+        if match[0].endswith("/>"):
+            return match.end()
         name = match["opaque"].lower()
         end = self.closing.end_after(name, match.end())
-        if match[0].endswith("/>") or end < 0:
+        if end < 0:
             return match.end()
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
         shown = opaque_text(name, content)

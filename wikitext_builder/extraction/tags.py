@@ -9,12 +9,13 @@ from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BREAK, SEAM
 
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>]*)>")
-MAX_ATTRIBUTES = 1_000  # characters looked at: the search for a class takes quadratic time
 REMOVED = frozenset(["table", "style", "script"])
-# By class or style: tables' kin, marks for editors, pictures and what no reader sees.
-REMOVED_ATTRIBUTES = re.compile(
-    r"""display\s*:\s*none|class\s*=\s*["']?[^"'>]*\b(?:"""
-    r"navbox|infobox|metadata|noprint|thumb|thumbinner|sortkey|gallery|error|toccolours|"
+HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+CLASS = re.compile(r"class\s*=\s*[\"']?", re.IGNORECASE)
+QUOTE_OR_END = re.compile(r"[\"']|\Z")
+# Tables' kin, marks for editors, pictures and what no reader sees.
+REMOVED_CLASS = re.compile(
+    r"\b(?:navbox|infobox|metadata|noprint|thumb|thumbinner|sortkey|gallery|error|toccolours|"
     r"geo-nondefault|geo-multi-punct|ambox|mw-editsection)\b",
     re.IGNORECASE,
 )
@@ -58,6 +59,7 @@ def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
     position = index = 0
     poem = 0
     unclosed: set[str] = set()
+    closing: dict[int, int] | None = None
     while index < len(tags):
         tag = tags[index]
         piece = text[position : tag.start()]
@@ -67,9 +69,13 @@ def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
         if name == "poem":
             poem += -1 if tag[1] else 1
             poem = max(poem, 0)
-        end = None if name in unclosed or not _is_removed(tag, name) else _closing_index(tags, index, name)
+        removed = _is_removed(tag, name)
+        end = None
+        if removed and name not in unclosed:
+            closing = _closing_indices(tags) if closing is None else closing
+            end = closing.get(index)
         if end is None:
-            unclosed.update([name] if _is_removed(tag, name) else [])
+            unclosed.update([name] if removed else [])
             yield _text_of(tag, name) or _seam(text, tag)
         else:
             position, index = tags[end].end(), end
@@ -81,18 +87,38 @@ def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
 def _is_removed(tag: re.Match[str], name: str) -> bool:
     if tag[1] or tag[3].endswith("/"):
         return False
-    return name in REMOVED or bool(tag[3] and REMOVED_ATTRIBUTES.search(tag[3][:MAX_ATTRIBUTES]))
+    return name in REMOVED or _are_removed(tag[3])
 
 
-def _closing_index(tags: list[re.Match[str]], index: int, name: str) -> int | None:
-    """Where the tag that closes another stands, those inside it counted; None if nothing closes it."""
-    depth = 0
-    for position in range(index, len(tags)):
-        if tags[position][2].lower() == name and not tags[position][3].endswith("/"):
-            depth += -1 if tags[position][1] else 1
-            if depth == 0:
-                return position
-    return None
+def _are_removed(attributes: str) -> bool:
+    """Whether attributes hide a tag, or give it a class whose content is no running text."""
+    if HIDDEN.search(attributes):
+        return True
+    if not REMOVED_CLASS.search(attributes):
+        return False
+    end = -1
+    for opening in CLASS.finditer(attributes):
+        if opening.end() <= end:  # inside a value that was searched
+            continue
+        end = QUOTE_OR_END.search(attributes, opening.end()).start()  # type: ignore[union-attr]  # matches the end
+        if REMOVED_CLASS.search(attributes, opening.end(), end):
+            return True
+    return False
+
+
+def _closing_indices(tags: list[re.Match[str]]) -> dict[int, int]:
+    """Of each tag that is closed the index of the tag that closes it, those inside it counted."""
+    closing: dict[int, int] = {}
+    opened: dict[str, list[int]] = {}
+    for index, tag in enumerate(tags):
+        if tag[3].endswith("/"):
+            continue
+        stack = opened.setdefault(tag[2].lower(), [])
+        if not tag[1]:
+            stack.append(index)
+        elif stack:
+            closing[stack.pop()] = index
+    return closing
 
 
 def _seam(text: str, tag: re.Match[str]) -> str:

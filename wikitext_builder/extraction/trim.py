@@ -28,7 +28,8 @@ POINTS = frozenset(".,;:!?)")
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 # A reference's tag that lacks its end: MediaWiki shows it, a slip of an editor that nobody wants to read.
-UNENDED = re.compile(r"<ref\s+(?:name|group)\s*=\s*(?:\"[^\"<>\n]*\"?|[^\s<>\"|{}]*)(?!\s*/?>)")
+# Nothing in it is tried twice: a value of a megabyte of spaces took minutes.
+UNENDED = re.compile(r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>\"|{}]*)(?!\s*+/?>)")
 
 
 def trim(wikitext: str) -> str:

@@ -85,6 +85,31 @@ def test_long_monotony(wikitext):
     assert outcome(wikitext) == "read"
 
 
+def different_tags(count, attributes):
+    names = ("x" + "".join("abcdefghij"[int(digit)] for digit in str(index)) for index in range(count))
+    return "".join(f"<{name} {attributes}>" for name in names)
+
+
+@pytest.mark.parametrize(
+    "wikitext",
+    [
+        "<nowiki><ref name=" + " " * 1_000_000 + "></nowiki>",
+        "<nowiki><ref group = " + "a" * 1_000_000 + "></nowiki>",
+        "<nowiki<!---->/>" * 150_000 + "</nowiki>",
+        "<math<!---->/>" * 150_000 + "</math>",
+        different_tags(80_000, "class=thumb"),
+        different_tags(80_000, "style=display:none"),
+        different_tags(80_000, "class=x"),
+        ("<b " + "class=b " * 150 + ">") * 1_000,
+        ("<b " + "class='b' thumb " * 100 + ">") * 1_000,
+    ],
+    ids=lambda wikitext: wikitext[:24],
+)
+def test_what_took_quadratic_time(wikitext):
+    """Each of these took minutes, or as long as a page of any kind may."""
+    assert outcome(wikitext) == "read"
+
+
 def test_ten_megabytes_in_one_line_are_too_large():
     assert outcome("a " * 5_000_000) == "too-large"
 
