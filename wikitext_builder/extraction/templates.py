@@ -9,7 +9,8 @@ from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.lists import LISTS
-from wikitext_builder.extraction.macros.local import LOCAL, NO_TABLE
+from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.markers import GONE, LeftOut
 from wikitext_builder.extraction.names import template_name
@@ -32,7 +33,7 @@ class TemplateReader:
         language: str = "en",
     ) -> None:
         self.page = page
-        self.table = LOCAL.get(language, NO_TABLE)
+        self.local = LOCAL.get(language, NO_TEMPLATES)
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
@@ -63,18 +64,18 @@ class TemplateReader:
 
     def function(self, head: str) -> Macro | None:
         """The parser function of this name; `formatnum` writes numbers as the language does."""
-        local = self.table.macros.get("Formatnum") if head == "formatnum" else None
+        local = self.local.macros.get("Formatnum") if head == "formatnum" else None
         return local or PARSER_FUNCTIONS.get(head)
 
     def macro(self, name: str) -> Macro | None:
         """The macro of a template: the language's own, else the English one; None if removed there."""
-        if (macro := self.table.macros.get(name)) is not None:
+        if (macro := self.local.macros.get(name)) is not None:
             return macro
-        return None if self.table.removed.fullmatch(name) else MACROS.get(name)
+        return None if self.local.removed.fullmatch(name) else MACROS.get(name)
 
     def is_removed(self, name: str) -> bool:
         """True if a template that has no macro gives no text on purpose."""
-        return is_removed(name) or self.table.removed.fullmatch(name) is not None
+        return is_removed(name) or self.local.removed.fullmatch(name) is not None
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""

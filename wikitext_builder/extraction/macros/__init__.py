@@ -1,4 +1,8 @@
-"""The text that templates stand for: one file a family, one dict of all."""
+"""The text of templates: one file per family, all in `MACROS`.
+
+To add a template, add its name and its macro to the dict at the end of a file, and a case to
+`tests/cases/extract/templates.json`.
+"""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ def identifiers(label: str) -> Macro:
 
 
 def bible(call: Call) -> str | None:
-    """`1 Corinthians 13:1`: number, book and verses, up to what begins with a digit; else their label.
+    """`1 Corinthians 13:1`: number, book and verses (which begin with a digit), or their label.
 
-    The number was an argument of its own once. After the verses come the translation and the label.
+    Older calls have the number as an argument of its own. The translation and the label follow the verses.
     """
     values = call.positional()
     verses = next((place for place, value in enumerate(values) if place and value[:1].isdecimal()), 2)
@@ -34,7 +34,7 @@ def bible_verses(call: Call) -> str | None:
 
 
 def mormon(call: Call) -> str | None:
-    """`Alma 32:35`: book, its sign in links, chapter and verse; without a book, chapter and verse alone."""
+    """`Alma 32:35`: book, its abbreviation in links, chapter and verse; the book may be missing."""
     chapter, verses = call.get("3"), "–".join(call.get(number) for number in "45" if call.get(number))
     place = f"{chapter}:{verses}" if verses else chapter
     return f"{call.get('1')} {place}".strip() or None
@@ -49,7 +49,7 @@ def source_text(call: Call) -> str | None:
 
 
 def url(call: Call) -> str | None:
-    """The label of a web address, else the address without its protocol."""
+    """The label of a web address, or the address without its protocol."""
     address = call.get("2", "1")
     return address.removeprefix("http://").removeprefix("https://").rstrip("/")
 

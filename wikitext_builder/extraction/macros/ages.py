@@ -11,7 +11,7 @@ from wikitext_builder.extraction.macros.dates import as_date, today
 
 
 def age_in(*units: str) -> Macro:
-    """`38 years, 3 days` between two dates, or to the day of the revision: in these units."""
+    """`38 years, 3 days` in these units, between two dates or up to the day of the revision."""
 
     def macro(call: Call) -> str | None:
         values = [call.get(f"{part}{end}") for end in ("1", "2") for part in ("year", "month", "day")]
@@ -33,7 +33,7 @@ def age_in(*units: str) -> Macro:
 
 
 def lengths(start: date, end: date, units: tuple[str, ...]) -> dict[str, int]:
-    """The span between two dates in years, months and days: as many of each as there are full ones.
+    """The number of full years, months and days between two dates.
 
     >>> lengths(date(2000, 2, 29), date(2001, 3, 1), ("years", "months", "days"))
     {'years': 1, 'months': 0, 'days': 1}
@@ -53,7 +53,7 @@ def lengths(start: date, end: date, units: tuple[str, ...]) -> dict[str, int]:
 
 
 def _later(day: date, months: int) -> date:
-    """The same day of a later month, or that month's last one."""
+    """The same day of a later month, or the last day of that month."""
     years, month = divmod(day.month - 1 + months, 12)
     last = monthrange(day.year + years, month + 1)[1]
     return date(day.year + years, month + 1, min(day.day, last))

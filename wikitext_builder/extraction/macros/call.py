@@ -1,4 +1,4 @@
-"""Call: a template call whose arguments are worked out already, and what a macro is."""
+"""Call: a template call whose arguments are plain text; Macro: a function from a call to its text."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class Call:
     page: Page
 
     def get(self, *names: str) -> str:
-        """The first of these arguments that is there and not empty, without outer spaces; else nothing."""
+        """The first of these arguments that is not empty, without outer spaces; else an empty text."""
         for name in names:
             if value := self.arguments.get(name, "").strip():
                 return value
         return ""
 
     def positional(self) -> list[str]:
-        """The arguments 1, 2, … up to the first that is missing, without outer spaces."""
+        """The arguments 1, 2, … up to the first missing one, without outer spaces."""
         values: list[str] = []
         while (value := self.arguments.get(str(len(values) + 1))) is not None:
             values.append(value.strip())
         return values
 
 
-# The wikitext that the call stands for; None if the macro cannot tell.
+# The wikitext that the call stands for; None if the macro does not know it.
 Macro = Callable[[Call], str | None]
 
 
@@ -41,22 +41,22 @@ def text(value: str) -> Macro:
 
 
 def first(call: Call) -> str | None:
-    """The first argument: what templates that only change the look of a text give."""
+    """The first argument, for templates that only change the style of a text."""
     return call.get("1")
 
 
 def argument(*names: str) -> Macro:
-    """A macro that gives the first of these arguments that is there."""
+    """A macro that gives the first of these arguments that is not empty."""
     return lambda call: call.get(*names)
 
 
 def joined(separator: str) -> Macro:
-    """A macro that gives all its numbered arguments, with this between them."""
+    """A macro that joins its numbered arguments with this separator."""
     return lambda call: separator.join(value for value in call.positional() if value)
 
 
 def around(before: str, after: str, *names: str) -> Macro:
-    """A macro that gives an argument with text before and after it, or nothing where it is empty."""
+    """A macro that gives an argument with text before and after it; nothing if it is empty."""
 
     def macro(call: Call) -> str:
         value = call.get(*(names or ("1",)))

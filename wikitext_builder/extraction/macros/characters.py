@@ -1,4 +1,4 @@
-"""Templates that stand for a character or two."""
+"""Templates that stand for one or two characters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ CHARACTERS: dict[str, Macro] = {
     "Zwnbsp": text(""),
     "Thinsp": text(" "),
     **dict.fromkeys(
-        listed("Thin space; Thinspace; Hair space; Hairspace; Figure space; Quad; Gap; Indent"), text(" ")
+        listed("Thin space; Thinspace; Hair space; Hairspace; Figure space; Quad; Gap; Indent"),
+        text(" "),
     ),
     "Non breaking hyphen": text("‑"),
     "Nbhyph": text("‑"),

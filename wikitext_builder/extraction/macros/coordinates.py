@@ -13,7 +13,7 @@ MARKS = ("°", "′", "″")
 
 
 def coordinates(call: Call) -> str | None:
-    """`57°53′N 11°32′E`; nothing where they stand beside the title only.
+    """`57°53′N 11°32′E`; a mark if they are only beside the title.
 
     >>> arguments = {"1": "57", "2": "53", "3": "N", "4": "11", "5": "32", "6": "E"}
     >>> coordinates(Call(name="Coord", arguments=arguments, page=None))
@@ -41,13 +41,13 @@ def _with_marks(latitude: list[str], longitude: list[str]) -> str | None:
 
 
 def _marked(values: list[str]) -> str:
-    """Degrees, minutes and seconds, with as many digits as the page has, as Module:Coordinates shows them."""
+    """Degrees, minutes and seconds, with the digits of the page, as Module:Coordinates shows them."""
     pairs = zip(values[:-1], MARKS, strict=False)
     return "".join(value + mark for value, mark in pairs) + values[-1].upper()
 
 
 def _decimal(value: str, letters: str, call: Call) -> str:
-    """A decimal degree, as degrees, minutes and seconds if `format=dms` asks for it."""
+    """A decimal degree, or degrees, minutes and seconds with `format=dms`."""
     letter = letters[1] if value.startswith("-") else letters[0]
     value = value.lstrip("-")
     if call.get("format") != "dms":

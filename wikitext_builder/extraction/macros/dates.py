@@ -28,12 +28,12 @@ def month_number(value: str) -> int | None:
 
 
 def day_first(call: Call) -> bool:
-    """Whether the call asks for `1 May 2000` and not `May 1, 2000`."""
+    """True if the call asks for `1 May 2000`, not `May 1, 2000`."""
     return call.get("df", "dayfirst") not in {"", "no", "n", "0"} and call.get("mf") in {"", "no", "n"}
 
 
 def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | None:
-    """A date in words; less where less is given; None where the month is none.
+    """A date in words, without the parts that are empty; None if the month is invalid.
 
     >>> written("1976", "12", "23", day_comes_first=True), written("1976", "12", "", day_comes_first=False)
     ('23 December 1976', 'December 1976')
@@ -50,7 +50,7 @@ def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | 
 
 
 def as_date(year: str, month: str, day: str) -> date | None:
-    """A date of the calendar, None where the values make none."""
+    """A date of the calendar; None if the values are not a date."""
     number = month_number(month or "1")
     if number is None or not year.isdecimal() or (day and not day.isdecimal()):
         return None
@@ -72,7 +72,7 @@ def today(call: Call) -> date:
 
 
 def single_date(call: Call) -> str | None:
-    """`{{start date|1976|12|23}}`: the date and its time, if it has one."""
+    """`{{start date|1976|12|23}}`: the date, and the time if there is one."""
     year, month, day = call.get("1"), call.get("2"), call.get("3")
     result = written(year, month, day, day_comes_first=day_first(call))
     if result is None:
@@ -122,7 +122,7 @@ def start_and_age(call: Call) -> str | None:
 
 
 def age(call: Call) -> str | None:
-    """Years between two dates, or to the day of the revision."""
+    """The years between two dates, or up to the day of the revision."""
     values = [call.get(str(index)) for index in range(1, 7)]
     start = as_date(*values[:3])
     end = as_date(*values[3:]) if values[3] else today(call)
@@ -130,14 +130,14 @@ def age(call: Call) -> str | None:
 
 
 def as_of(call: Call) -> str | None:
-    """`As of May 2000`, with the other words that its switches ask for."""
+    """`As of May 2000`, with the words that its switches choose."""
     values = [call.get(str(index)) for index in range(1, 4)]
     day_comes_first = call.get("df").upper() != "US"
     shown = call.get("alt")
     if not shown:
         when = written(*values, day_comes_first=day_comes_first)
         if when is None:
-            when = values[0]  # what stands where a month should is not shown
+            when = values[0]  # an invalid month is not shown
         words = "since" if call.get("since") else "as of"
         if call.get("bare"):
             return when + call.get("post")
@@ -192,7 +192,7 @@ def sortable_date(call: Call) -> str | None:
 
 
 def millions_of_years(call: Call) -> str | None:
-    """`66 million years ago`, `100–66 million years ago`; of geological periods no table is here."""
+    """`66 million years ago`, `100–66 million years ago`; None for the name of a geological period."""
     values = [value for value in call.positional()[:2] if value]
     numeric = values and all(value[0].isdecimal() for value in values)
     return f"{'–'.join(values)} million years ago" if numeric else None

@@ -12,14 +12,14 @@ MAX_LENGTH = 500
 
 
 def _rounded(value: float, decimals: int) -> float:
-    """To so many decimals, away from zero; none are left to round beyond a float's own."""
+    """Round to this number of decimals, halves away from zero; more than 15 decimals change nothing."""
     if decimals > 15 or decimals < -300:
         return value if decimals > 0 else 0.0
     factor = 10.0**decimals
     return math.copysign(math.floor(abs(value) * factor + 0.5) / factor, value)
 
 
-# Operator: (binding strength, what it does). From MediaWiki's ParserFunctions, ExprParser.
+# Operator: (precedence, function). From MediaWiki's ParserFunctions, ExprParser.
 OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     "or": (2, lambda a, b: float(bool(a) or bool(b))),
     "and": (3, lambda a, b: float(bool(a) and bool(b))),
@@ -47,7 +47,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 
 def evaluate(text: str) -> float | None:
-    """The value of an expression, None where it is none.
+    """The value of an expression, None if it is not one.
 
     >>> evaluate("2 + 3 * (4 - 1)"), evaluate("7 / 2 round 0"), evaluate("one"), evaluate("1/0")
     (11.0, 4.0, None, None)
@@ -59,7 +59,7 @@ def evaluate(text: str) -> float | None:
     try:
         value, rest = _operation(tokens, 0, 0)
     except (ValueError, ArithmeticError, IndexError, TypeError, RecursionError):
-        return None  # an expression that MediaWiki too shows an error for
+        return None  # MediaWiki also shows an error for it
     return value if rest == len(tokens) and isinstance(value, float) and math.isfinite(value) else None
 
 

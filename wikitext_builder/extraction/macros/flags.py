@@ -1,11 +1,11 @@
-"""Flags: the country's name where the template shows one, nothing where it shows a picture only."""
+"""Flags: the name of the country if the template shows it, nothing if it shows only a picture."""
 
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro
 
-# ISO 3166 and Olympic codes that flag templates take for a name, and templates that are called by them.
+# ISO 3166 and Olympic codes that flag templates take as a name, and templates named after them.
 COUNTRIES = {
     "ABW": "Aruba", "AFG": "Afghanistan", "AGO": "Angola", "AIA": "Anguilla", "ALA": "Åland",
     "ALB": "Albania", "ALG": "Algeria", "AND": "Andorra", "ANG": "Angola", "ARE": "United Arab Emirates",
@@ -75,31 +75,31 @@ COUNTRIES = {
     "WSM": "Samoa", "YEM": "Yemen", "YUG": "Yugoslavia", "ZAF": "South Africa", "ZAM": "Zambia",
     "ZIM": "Zimbabwe", "ZMB": "Zambia", "ZWE": "Zimbabwe",
 }  # fmt: skip
-# Codes that are words or templates of another meaning too; all others are called as flags, see the list of
-# flags in wtf_wikipedia 10.
+# Codes that are also words, or templates with another meaning. All others are names of flag templates, see
+# the list of flags in wtf_wikipedia 10.
 AMBIGUOUS = frozenset(
     listed("BAR; BEN; CAM; DEN; GEO; HON; MAC; MAD; MON; PAR; ROM; SAM; SIN; SOL; TAN; VAN; VIN")
 )
 
 
 def country(call: Call) -> str | None:
-    """The country's name in full, or the name the call gives it."""
+    """The full name of the country, or the name in the call."""
     name = call.get("name", "1")
     return call.get("name") or COUNTRIES.get(name, name)
 
 
 def country_of_template(call: Call) -> str | None:
-    """The country whose code the template is called by."""
+    """The country whose code is the name of the template."""
     return call.get("name") or COUNTRIES.get(call.name)
 
 
 def player(call: Call) -> str | None:
-    """`Name (ENG)`, as lists of players have it."""
+    """`Name (ENG)`, as in lists of players."""
     return f"{call.get('2')} ({call.get('1')})" if call.get("2") else call.get("1")
 
 
 def medalist(call: Call) -> str | None:
-    """`Name (GER)`: who won for whom."""
+    """`Name (GER)`: a winner and the country."""
     return f"{call.get('1')} ({call.get('2')})" if call.get("2") else call.get("1")
 
 

@@ -1,4 +1,4 @@
-"""Text in other languages, with the language's name where the template shows it."""
+"""Text in other languages, with the name of the language if the template shows it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, first, text
 from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
 from wikitext_builder.extraction.markers import GONE
-
-ITEM_SEPARATOR = "; "
 
 
 def lang(call: Call) -> str | None:
@@ -28,7 +26,7 @@ def named_language(name: str, value: str, call: Call) -> str | None:
 
 
 def lang_code_template(call: Call) -> str | None:
-    """`{{lang-fr|chat}}`: the language by the template's name."""
+    """`{{lang-fr|chat}}`: the language from the name of the template."""
     code = call.name.partition("-")[2]
     name = LANGUAGE_NAMES.get(code)
     if name is None:
@@ -43,7 +41,7 @@ def lang_code_template(call: Call) -> str | None:
 
 
 def langx(call: Call) -> str | None:
-    """`{{langx|fr|chat}}`: the language by the first argument."""
+    """`{{langx|fr|chat}}`: the language from the first argument."""
     name = LANGUAGE_NAMES.get(call.get("1"))
     if name is None:
         return None
@@ -58,7 +56,7 @@ def transliteration(call: Call) -> str | None:
 
 
 def nihongo(call: Call) -> str | None:
-    """`English (日本語, Rōmaji, extra)`; the English or else the rōmaji comes first."""
+    """`English (日本語, Rōmaji, extra)`; the English name, or else the rōmaji, comes first."""
     english, kanji, romaji, extra, extra2 = (call.get(str(n)) for n in range(1, 6))
     extra, extra2 = call.get("extra", "4"), call.get("extra2", "5")
     first_name = english or romaji
@@ -68,20 +66,20 @@ def nihongo(call: Call) -> str | None:
 
 
 def nihongo_romaji_first(call: Call) -> str | None:
-    """`Rōmaji (日本語, "English")`: nihongo3."""
+    """`Rōmaji (日本語, English)` of nihongo3."""
     english, kanji, romaji, extra = (call.get(str(n)) for n in range(1, 5))
     inside = ", ".join(value for value in (kanji, english, extra) if value)
     return f"{romaji or english} ({inside})" if inside else romaji
 
 
 def nihongo_bare(call: Call) -> str | None:
-    """`English 日本語`, without parentheses: nihongo4 gives the kanji's extras after a comma."""
+    """`English (日本語, rōmaji)` of nihongo4."""
     english, kanji, romaji, extra = (call.get(str(n)) for n in range(1, 5))
     inside = ", ".join(value for value in (kanji, romaji, extra) if value)
     return f"{english} ({inside})" if inside and english else english or inside
 
 
-# Parameters of {{zh}} in the order it shows them, with their labels.
+# Parameters of {{zh}} in the order of the template, with their labels.
 ZH_LABELS = {
     "c": "Chinese", "t": "traditional Chinese", "s": "simplified Chinese", "hp": "Hanyu Pinyin",
     "p": "pinyin", "tp": "Tongyong Pinyin", "w": "Wade–Giles", "j": "Jyutping", "cy": "Cantonese Yale",
@@ -108,7 +106,7 @@ def zh(call: Call) -> str | None:
     return "; ".join(pieces) or GONE
 
 
-# Codes of old templates that are no codes of languages, or long ones.
+# Codes in names of old templates that are not codes of languages, and long codes.
 OLD_CODES = {
     "ell": "Greek", "gr": "Greek", "cz": "Czech", "brh": "Brahui", "ady": "Adyghe", "lzz": "Laz",
     "hbo": "Biblical Hebrew", "sa2": "Sanskrit", "he-n": "Hebrew", "jp": "Japanese", "per": "Persian",
@@ -117,12 +115,12 @@ OLD_CODES = {
 
 
 def named_as(name: str) -> Macro:
-    """The text of a language whose template's name holds no code of it."""
+    """The text of a template whose name does not contain the code of the language."""
     return lambda call: named_language(name, call.get("1"), call)
 
 
 def etymology(call: Call) -> str | None:
-    """`from Greek ἄλλος, meaning 'other', and τρόπος, meaning 'manner'`: words and glosses in turn."""
+    """`from Greek ἄλλος, meaning 'other', and τρόπος, meaning 'manner'`: words and glosses alternate."""
     values = [*call.positional(), ""]
     name = {"gre": "Greek", "la": "Latin", "gr": "Greek"}.get(values[0], LANGUAGE_NAMES.get(values[0]))
     if name is None:

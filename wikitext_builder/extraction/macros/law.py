@@ -1,11 +1,11 @@
-"""Cases, codes, bills and orders of the law, as sentences name them."""
+"""Law: cases, codes, bills and orders, as sentences name them."""
 
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, around
 
-# What the kinds of bills are called in {{USBill}}.
+# Names of the kinds of bills in {{USBill}}.
 BILLS = {
     "HR": "H.R.", "S": "S.", "HRES": "H.Res.", "SRES": "S.Res.", "HJRES": "H.J.Res.",
     "SJRES": "S.J.Res.", "HCONRES": "H.Con.Res.", "SCONRES": "S.Con.Res.",
@@ -13,7 +13,7 @@ BILLS = {
 
 
 def supreme_court(call: Call) -> str | None:
-    """`372 U.S. 335 (1963)`: volume, page and year, in their order; `volume=` and the like too."""
+    """`372 U.S. 335 (1963)`: volume, page and year, in order or by name."""
     name = call.get("name", "case")
     volume, page, year = call.get("volume", "vol", "1"), call.get("page", "2"), call.get("year", "3")
     if not volume or not page:
@@ -31,7 +31,7 @@ def code_section(call: Call) -> str | None:
 
 
 def bill(call: Call) -> str | None:
-    """`H.R. 2203`: the congress is only in the link."""
+    """`H.R. 2203`; the number of the congress is only in the link."""
     kind = call.get("2").replace(".", "").replace(" ", "").upper()
     return f"{BILLS[kind]} {call.get('3')}" if kind in BILLS else None
 

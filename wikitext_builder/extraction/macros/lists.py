@@ -1,4 +1,4 @@
-"""Lists that templates make: an item a line where the page has one a line, else with the mark between."""
+"""Lists: one item per line if the page shows one per line, otherwise with separators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wikitext_builder.extraction.macros.call import Call, Macro
 ITEM = re.compile(r"\n[*#:]+\s*")
 
 
-def one_a_line(call: Call) -> str | None:
+def one_per_line(call: Call) -> str | None:
     """Each item on a line of its own."""
     items = [value for value in call.positional() if value]
     if len(items) == 1 and items[0].startswith(("*", "#", ":")):
@@ -19,7 +19,7 @@ def one_a_line(call: Call) -> str | None:
 
 
 def in_columns(call: Call) -> str | None:
-    """A list that the page sets in columns: the last argument; before it their number may stand."""
+    """A list in columns: the last argument; the number of columns may precede it."""
     values = [value for value in call.positional() if value]
     return f"\n{values[-1]}\n" if values else ""
 
@@ -45,13 +45,13 @@ def words(call: Call) -> str | None:
 
 
 def collapsible(call: Call) -> str | None:
-    """The title and the items of a list that folds."""
+    """The title and the items of a collapsible list."""
     title = call.get("title")
-    return (f"\n\n{title}" if title else "") + (one_a_line(call) or "")
+    return (f"\n\n{title}" if title else "") + (one_per_line(call) or "")
 
 
 def names_and_authors(call: Call) -> str | None:
-    """`Genus species Linnaeus, 1758`, a line each: names and authors in turn."""
+    """`Genus species Linnaeus, 1758`, one per line: names and authors alternate."""
     values = call.positional()
     pairs = zip(values[::2], [*values[1::2], ""], strict=False)
     return "".join(f"\n* {name} {author}" for name, author in pairs if name) + "\n"
@@ -67,11 +67,11 @@ Blist; Bulletlist; Ordered list; Olist; Unordered list; Numbered list; Bulleted;
 Indented plainlist; Ubli; Unbulletedlist; Nonbulleted list; Div col content; Glossary
 """
         ),
-        one_a_line,
+        one_per_line,
     ),
     **dict.fromkeys(
         listed("Hlist; Flatlist; Flat list; Flowlist; Horizontal list"),
-        one_a_line,  # the dots between are no text but the page's style
+        one_per_line,  # the dots between items come from the style, not from the text
     ),
     **dict.fromkeys(
         listed(

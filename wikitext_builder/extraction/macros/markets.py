@@ -1,13 +1,12 @@
-"""Stock exchanges: a company's sign as sentences name it, `NYSE: IBM`."""
+"""Stock exchanges: the symbol of a company, `NYSE: IBM`."""
 
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro
 
-# Templates of the category "Ticker symbol templates" that show their own name before the sign, and those
-# that show another one. From the list of them in wtf_wikipedia 10 and the templates' documentation, read on
-# 2026-11-21.
+# Templates of the category "Ticker symbol templates" that show their own name before the symbol, and those
+# that show a different name. From their list in wtf_wikipedia 10 and their documentation, read on 2026-11-21.
 OWN_NAME = listed(
     """
 ADX; AIM; AMEX; ASX; BCBA; BCS; BIST; BIT; BMAD; BMV; BSE; BVB; BVC; BVL; CSE; DFM; DSE; Euronext; FWB; GTSM;
@@ -26,7 +25,7 @@ OTHER_NAMES = {
 
 
 def listing(name: str) -> Macro:
-    """`NYSE: BRK.A, BRK.B`: the exchange and the signs of up to three classes of stock."""
+    """`NYSE: BRK.A, BRK.B`: the exchange and the symbols of up to three classes of stock."""
 
     def macro(call: Call) -> str:
         signs = ", ".join(sign for sign in call.positional()[:3] if sign)

@@ -13,7 +13,7 @@ PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 
 
 def grouped(value: str) -> str:
-    """A plain number with commas between thousands; any other text as it is.
+    """A plain number with commas between thousands; any other text unchanged.
 
     >>> grouped("1334815"), grouped("-1234.50"), grouped("about 5")
     ('1,334,815', '−1,234.50', 'about 5')
@@ -26,7 +26,7 @@ def grouped(value: str) -> str:
 
 
 def number(value: str) -> Decimal | None:
-    """The number that a text with commas stands for."""
+    """The number in a text, which may have commas."""
     try:
         result = Decimal(value.replace(",", "").replace("−", "-").replace("&minus;", "-").strip())
     except InvalidOperation:
@@ -35,7 +35,7 @@ def number(value: str) -> Decimal | None:
 
 
 def fraction(call: Call) -> str | None:
-    """`3⁄4` of two numbers, `43 1⁄3` of three: with the space that keeps the words apart."""
+    """`3⁄4` of two numbers, `43 1⁄3` of three, with a space between the tokens."""
     values = [value for value in call.positional()[:3] if value]
     if len(values) == 3:
         return f"{values[0]} {values[1]}⁄{values[2]}"
@@ -65,7 +65,7 @@ def value_with_uncertainty(call: Call) -> str | None:
 
 
 def power_of_ten(call: Call) -> str | None:
-    """`×106` of `{{e|6}}`: exponents are glued, as the official files have them."""
+    """`×106` of `{{e|6}}`: without a caret, as in the official files."""
     return f"×10{call.get('1').replace('-', '−')}"
 
 
@@ -90,7 +90,7 @@ def percentage(call: Call) -> str | None:
 
 
 def money(symbol: str, *, after: str = "") -> Macro:
-    """`US$1,500`: the sign and the amount."""
+    """`US$1,500`: the symbol and the amount."""
 
     def macro(call: Call) -> str:
         amount = grouped(call.get("1"))
@@ -111,7 +111,7 @@ def billions(call: Call) -> str | None:
 
 
 def rounded(call: Call) -> str | None:
-    """A number rounded to so many decimals."""
+    """A number rounded to the given number of decimals."""
     value = number(call.get("1"))
     digits = call.get("2") or "0"
     if value is None or not re.fullmatch(r"-?\d{1,2}", digits) or value.adjusted() + int(digits) > 26:
@@ -141,7 +141,7 @@ def words_of_ordinal(call: Call) -> str | None:
 
 
 def indian_rupees(call: Call) -> str | None:
-    """`₹15 crore`, with the conversion that the page shows left out: its rate is not in the page."""
+    """`₹15 crore`, without the conversion: its rate is not in the page."""
     size = {"b": " billion", "m": " million", "c": " crore", "l": " lakh", "k": "000"}.get(call.get("2"), "")
     return f"₹{grouped(call.get('1'))}{size}"
 
@@ -150,7 +150,7 @@ CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "
 
 
 def currency(call: Call) -> str | None:
-    """`£1,500` of an amount and a currency's code."""
+    """`£1,500` of an amount and the code of a currency."""
     code = call.get("2")
     return CURRENCY_SIGNS.get(code, f"{code} ") + grouped(call.get("1"))
 

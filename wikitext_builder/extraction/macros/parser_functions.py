@@ -1,4 +1,4 @@
-"""Parser functions and magic words, as far as they occur in articles."""
+"""Parser functions and magic words that occur in articles."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MODULES_WITHOUT_TEXT = re.compile(
 
 
 def if_(call: Call) -> str:
-    """The second argument if the first says anything, else the third."""
+    """The second argument if the first is not empty, else the third."""
     return call.get("2") if call.get("1") else call.get("3")
 
 
 def if_equal(call: Call) -> str:
-    """The third argument if the first two are equal, as numbers too, else the fourth."""
+    """The third argument if the first two are equal as texts or numbers, else the fourth."""
     left, right = call.get("1"), call.get("2")
     same = left == right or (evaluate(left) is not None and evaluate(left) == evaluate(right))
     return call.get("3") if same else call.get("4")
@@ -37,12 +37,12 @@ def if_error(call: Call) -> str:
 
 
 def if_expression(call: Call) -> str:
-    """The second argument if the first works out to another number than 0."""
+    """The second argument if the first evaluates to a number other than 0, else the third."""
     return call.get("2") if evaluate(call.get("1")) else call.get("3")
 
 
 def if_exist(call: Call) -> str:
-    """The second argument: a page that an article asks for is there as a rule."""
+    """The second argument: a page that an article checks for usually exists."""
     return call.get("2")
 
 
@@ -64,7 +64,7 @@ def switch(call: Call) -> str:
 
 
 def expression(call: Call) -> str | None:
-    """The number that an expression works out to."""
+    """The value of an expression."""
     result = evaluate(call.get("1"))
     if result is None:
         return ""
@@ -72,12 +72,12 @@ def expression(call: Call) -> str | None:
 
 
 def tag(call: Call) -> str:
-    """An extension tag: references and the like are gone, the others leave their content."""
+    """An extension tag: references and the like give nothing, the others their content."""
     return call.get("2") if call.get("1").lower() in {"nowiki", "poem", "pre"} else ""
 
 
 def formatted_number(call: Call) -> str:
-    """A number with commas, or without where `R` asks for it."""
+    """A number with commas; without commas if the second argument is `R`."""
     return (
         call.get("1").replace(",", "") if call.get("2") == "R" else grouped(call.get("1")).replace("−", "-")
     )
@@ -89,13 +89,13 @@ def plural(call: Call) -> str:
 
 
 def padded_left(call: Call) -> str:
-    """A text filled up on the left, with zeros unless told otherwise."""
+    """A text padded on the left, with zeros by default."""
     width = int(call.get("2")) if call.get("2").isdecimal() else 0
     return call.get("1").rjust(min(width, 500), (call.get("3") or "0")[0])
 
 
 def time(call: Call) -> str | None:
-    """A part of the revision's date, the simple formats only."""
+    """The date of the revision, or a part of it; only simple formats."""
     day = today(call)
     formats = {
         "Y": f"{day.year}",
@@ -124,12 +124,12 @@ def _of_day(pattern: str) -> Macro:
 
 
 def invoke(call: Call) -> str | None:
-    """Nothing of a module for citations and boxes; of other modules nobody knows what they say."""
+    """Nothing for a module of citations or boxes; the text of other modules is unknown."""
     return "" if MODULES_WITHOUT_TEXT.match(call.get("1")) else None
 
 
 def unknown(_call: Call) -> str | None:
-    """What stands on another page or in Wikidata."""
+    """Text of another page or of Wikidata: unknown."""
     return None
 
 

@@ -9,7 +9,7 @@ from wikitext_builder.extraction.macros.call import Call, Macro, around
 from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
 from wikitext_builder.extraction.markers import GONE
 
-# What {{IPAc-en}} shows for its arguments that are not sounds, from Module:IPAc-en/pronunciation of 2015.
+# What {{IPAc-en}} shows for arguments that are not sounds, from Module:IPAc-en/pronunciation of 2015.
 LABELS = {
     "lang": "English", "pron": "pronounced", "local": "locally", "uk": "UK", "us": "US",
     "usalso": "US also", "usuk": "US and UK", "alsouk": "also UK", "alsous": "also US",
@@ -17,8 +17,8 @@ LABELS = {
     "aus": "AU", "ca": "CA", "ie": "IE", "nz": "NZ", "za": "ZA", "ipa": "IPA", "english": "English",
     "audio": "", "small": "", "icon": "", "wpn": "",
 }  # fmt: skip
-# What it takes for sounds beside their own letters, from Module:IPAc-en/phonemes of 2015-06-19; vowels before
-# r with the marks of length that the module of 2016 gave them.
+# Aliases of sounds, from Module:IPAc-en/phonemes of 2015-06-19; vowels before r have the length marks of the
+# module of 2016.
 _ALIASES = """
 (d)=ᵈ; dy=dj; dʲ=dj; D=ð; dh=ð; J=dʒ; dZ=dʒ; dzh=dʒ; ʤ=dʒ; g=ɡ; y=j; ɫ=l; ly=lj; lʲ=lj; ny=nj;
 nʲ=nj; N=ŋ; ng=ŋ; ŋg=ŋɡ; ngg=ŋɡ; Ng=ŋɡ; T=θ; th=θ; thy=θj; thj=θj; θʲ=θj; ɹ=r; ɻ=r; sy=sj; sʲ=sj;
@@ -62,7 +62,7 @@ SOUNDS = {
 }
 
 
-OLD_CODES = {"tu": "tr"}  # of templates, that are no codes of languages
+OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
 
 
 def ipa_anywhere(call: Call) -> str | None:
@@ -72,15 +72,15 @@ def ipa_anywhere(call: Call) -> str | None:
 
 
 def ipa(call: Call) -> str | None:
-    """The transcription of `{{IPA|…}}`, as it is."""
+    """The transcription of `{{IPA|…}}`, unchanged."""
     values = call.positional()
-    if len(values) > 1 and values[0] in LANGUAGE_NAMES and values[1]:  # the form of today: language first
+    if len(values) > 1 and values[0] in LANGUAGE_NAMES and values[1]:  # today's form: language first
         return f"{LANGUAGE_NAMES[values[0]]}: &#91;{values[1]}&#93;"
     return values[0] if values else None
 
 
 def ipa_of_language(call: Call) -> str | None:
-    """`German: [bɛʁˈliːn]`: the language by the template's name."""
+    """`German: [bɛʁˈliːn]`: the language from the name of the template."""
     code = call.name.partition("-")[2]
     name = LANGUAGE_NAMES.get(OLD_CODES.get(code, code))
     if name is None or not call.get("1"):
@@ -101,10 +101,10 @@ def ipa_of_language(call: Call) -> str | None:
 
 
 def ipa_english(call: Call) -> str | None:
-    """`/bɜːrˈlɪn/`, with the words for where it is said so."""
+    """`/bɜːrˈlɪn/`, with the words for where it is pronounced so."""
     labels: list[str] = []
     sounds: list[str] = []
-    for raw in _all_positional(call):
+    for raw in call.positional():
         value = raw.strip()
         if value.lower() in LABELS:
             labels.append(LABELS[value.lower()])
@@ -113,10 +113,6 @@ def ipa_english(call: Call) -> str | None:
     label = " ".join(word for word in labels if word)
     prefix = f"{label} " if label else ""
     return f"{prefix}/{''.join(sounds)}/" if sounds else None
-
-
-def _all_positional(call: Call) -> list[str]:
-    return call.positional()
 
 
 def respelled(call: Call) -> str | None:
@@ -128,7 +124,7 @@ def respelled(call: Call) -> str | None:
 
 
 def audio(call: Call) -> str | None:
-    """The word that the sound is of; nothing where the link says only that one can listen."""
+    """The word that the sound is for; a mark if the label only says that one can listen."""
     label = call.get("2")
     return GONE if label.lower() in {"", "listen", "pronunciation", "pronounced", "play", "audio"} else label
 

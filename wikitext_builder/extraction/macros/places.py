@@ -1,4 +1,4 @@
-"""Roads, districts, heights, airports, orbiters and other things that go by a number or a code."""
+"""Roads, districts, heights, airports, orbiters and other things that have a number or a code."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ ORBITERS = {
     "99": "Challenger", "101": "Enterprise", "102": "Columbia", "103": "Discovery", "104": "Atlantis",
     "105": "Endeavour",
 }  # fmt: skip
-# What {{jct}} writes before the number of a road: the systems that are the same in every state. From
-# Module:Road data/strings/USA as it was in 2016.
+# What {{jct}} writes before the number of a road, for systems that are the same in every state. From
+# Module:Road data/strings/USA of 2016.
 ROADS = {"I": "I-", "US": "US ", "SR": "SR ", "CR": "CR ", "FM": "FM ", "Hwy": "Hwy ", "BL": "BL I-"}
 
 
 def road(call: Call) -> str | None:
-    """`I-5 / US 101 in Los Angeles`: kinds and numbers of roads in turn, then towns and compass points."""
+    """`I-5 / US 101 in Los Angeles`: kinds and numbers of roads alternate, then towns and directions."""
     values = call.positional()
     pieces = []
     for index, (kind, number) in enumerate(zip(values[::2], values[1::2], strict=False), 1):
@@ -51,12 +51,12 @@ def height_above_sea(call: Call) -> str | None:
 
 
 def district(call: Call) -> str | None:
-    """A district of the House as it is asked for, else state and number."""
+    """The label of a district of the House, or its state and number."""
     return call.get("3") or f"{call.get('1')} {call.get('2')}".strip() or None
 
 
 def orbiter(call: Call) -> str | None:
-    """`Space Shuttle Discovery` of its number."""
+    """`Space Shuttle Discovery` from its number."""
     name = ORBITERS.get(call.get("1").lstrip("0"))
     return f"Space Shuttle {name}" if name else None
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from wikitext_builder.extraction.listing import listed
 
-# Families that go by the beginning or the end of their names.
+# Families of templates, by the beginning or the end of their names.
 FAMILIES = re.compile(
     r"(?:"
     r"(?:Main|See|Further|Details|About|Move|Rail|Listen|Sound|Video|Column|Hidden|Location|Chart|"
@@ -152,7 +152,7 @@ Wikicite; Wikidata property; Winner-table; Z148
 
 @lru_cache(maxsize=2**14)
 def is_removed(name: str) -> bool:
-    """Whether a template of this name is taken out on purpose; one that has a macro is not asked for.
+    """True if a template of this name is removed on purpose; look for a macro first.
 
     >>> is_removed("Infobox person"), is_removed("Cite web"), is_removed("Convert")
     (True, True, False)

@@ -32,12 +32,12 @@ nihonium=Nh; flerovium=Fl; moscovium=Mc; livermorium=Lv; tennessine=Ts; oganesso
 
 
 def chemical(call: Call) -> str | None:
-    """`H2O` of `{{chem|H|2|O}}`: indices are glued, as the official files have them."""
+    """`H2O` of `{{chem|H|2|O}}`: without spaces, as in the official files."""
     return "".join(call.positional()) or None
 
 
 def chemical_formula(call: Call) -> str | None:
-    """`C2H6O` of named element counts, or of symbols and counts in turn."""
+    """`C2H6O` of counts named by element, or of alternating symbols and counts."""
     return "".join(
         f"{key}{value if value != '1' else ''}"
         for key, value in call.arguments.items()
@@ -61,7 +61,7 @@ def mathematics(call: Call) -> str | None:
 
 
 def particle(call: Call) -> str | None:
-    """The sign of a particle: only the common ones."""
+    """The symbol of a common particle."""
     return {
         "electron": "e−", "positron": "e+", "proton": "p", "proton+": "p+", "neutron": "n",
         "neutron0": "n0", "photon": "γ", "gamma": "γ", "muon": "μ−", "neutrino": "ν",
@@ -84,7 +84,7 @@ def particle(call: Call) -> str | None:
 
 
 def music_symbol(call: Call) -> str | None:
-    """`♭` and the other signs that stand in sentences."""
+    """`♭` and other symbols in sentences."""
     signs = {
         "flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "n": "♮", "doubleflat": "𝄫",
         "double flat": "𝄫", "bb": "𝄫", "doublesharp": "𝄪", "double sharp": "𝄪", "##": "𝄪", "x": "𝄪",
@@ -101,12 +101,12 @@ def music_symbol(call: Call) -> str | None:
 
 
 def chess_piece(call: Call) -> str | None:
-    """The letter or sign of a chess notation."""
+    """A letter or symbol of chess notation."""
     return call.get("1")
 
 
 def with_unit(symbol: str) -> Macro:
-    """A number with the sign of a celestial body's mass or size; the sign alone where there is no number."""
+    """A number, if there is one, and the symbol of the mass or size of a celestial body."""
     return lambda call: f"{call.get('1')} {symbol}".strip()
 
 
@@ -118,7 +118,7 @@ def theorem(call: Call) -> str | None:
 
 
 def argument_or(symbol: str) -> Macro:
-    """The first argument; this where there is none."""
+    """The first argument, or this text without one."""
     return lambda call: call.get("1") or symbol
 
 
@@ -174,10 +174,10 @@ ComplexNuclide; Isotope
     "E-sp": lambda call: f" × 10{call.get('1').replace('-', '−')}",
     **dict.fromkeys(("Math theorem", "Math proof"), theorem),
     "PhysicsParticle": lambda call: f"{call.get('1')}{call.get('TR')}",
-    # The numbers of phrases on risks and safety, as {{S36/37/39}}: the template's name is its text.
+    # The numbers of risk and safety phrases, such as {{S36/37/39}}: the name of the template is its text.
     **{f"{kind}{number}": text(f"{kind}{number}") for kind in "RS" for number in range(1, 69)},
     **{name: text(name) for name in listed("S1/2; S36/37; S36/37/39; S36/39; S37/39; R20/21/22; R36/37/38")},
-    # {{radium}} is the symbol with a link to the element; where there is an argument, the name is a colour.
+    # {{radium}} is the symbol of the element; with an argument, the name is a colour.
     **{name.capitalize(): argument_or(symbol) for name, symbol in ELEMENTS.items()},
     "Sols": around("", " L☉"),
     "Val/": first,

@@ -1,4 +1,4 @@
-"""Ships, railways and vehicles: names with prefix and number as the page writes them."""
+"""Ships, railways and vehicles: names with prefix and number, as the page shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RPS; R/V; S/S; S/V; S/Y; SV
 
 
 def prefixed(call: Call) -> str | None:
-    """`USS Enterprise (CVN-65)`: the third argument says how much of it is shown."""
+    """`USS Enterprise (CVN-65)`: the third argument chooses the parts."""
     return shown_parts(call.name, call.get("1"), call.get("2"), call.get("3"))
 
 
@@ -27,9 +27,9 @@ def ship(call: Call) -> str | None:
 
 
 def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
-    """The parts that a sum asks for: 4 the prefix, 2 the name, 1 the number; all without one.
+    """The parts chosen by a sum of 4 (prefix), 2 (name) and 1 (number); all by default.
 
-    From the documentation of {{USAT}} and {{SS}}, read in copies of it on 2026-11-21.
+    From copies of the documentation of {{USAT}} and {{SS}}, read on 2026-11-21.
 
     >>> [shown_parts("USS", "Hornet", "CV-12", shown) for shown in ("", "6", "3", "1")]
     ['USS Hornet (CV-12)', 'USS Hornet', 'Hornet (CV-12)', 'CV-12']
@@ -43,17 +43,17 @@ def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
 
 
 def ship_class(call: Call) -> str | None:
-    """`Nimitz-class aircraft carrier`; the third argument says how much is shown.
+    """`Nimitz-class aircraft carrier`; the third argument chooses the parts.
 
-    From the documentation of {{sclass-}}, read in copies of it on 2026-11-21: 0 leaves the kind out, 4
-    the hyphen too, 5 shows the name alone; 1 to 3 differ in links only.
+    From copies of the documentation of {{sclass-}}, read on 2026-11-21: 0 leaves out the kind, 4 also the
+    hyphen, 5 shows only the name; 1 to 3 only differ in links.
     """
     name, kind, form = call.get("1"), call.get("2"), call.get("3")
     return {"0": f"{name}-class", "4": f"{name} class", "5": name}.get(form, f"{name}-class {kind}".rstrip())
 
 
 def rail_gauge(call: Call) -> str | None:
-    """`1,435 mm (4 ft 8 1⁄2 in)`: the gauges that articles name most."""
+    """`1,435 mm (4 ft 8 1⁄2 in)`: the most frequent gauges."""
     gauges = {
         "1435mm": "1,435 mm (4 ft 8 1⁄2 in)", "sg": "1,435 mm (4 ft 8 1⁄2 in)",
         "ussg": "4 ft 8 1⁄2 in (1,435 mm)", "4ft8.5in": "4 ft 8 1⁄2 in (1,435 mm)",

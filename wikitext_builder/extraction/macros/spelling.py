@@ -1,4 +1,4 @@
-"""Numbers in words, as `{{convert|8|mi|spell=in}}` has them."""
+"""Numbers in words, as in `{{convert|8|mi|spell=in}}`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,3}(?:,\d{3})*|\d+)(?:\.(?P<
 
 
 def in_words(shown: str, *, american: bool = False) -> str:
-    """A number as it is shown, in words; the text itself where it is no plain number.
+    """A number in words; any other text unchanged.
 
     >>> in_words("8"), in_words("122"), in_words("1,122", american=True), in_words("2.5")
     ('eight', 'one hundred and twenty-two', 'one thousand, one hundred twenty-two', 'two point five')
@@ -37,7 +37,7 @@ def in_words(shown: str, *, american: bool = False) -> str:
 
 
 def whole_in_words(number: int, *, american: bool) -> str:
-    """A whole number below 10¹⁵ in words; British ones have an `and` after the hundreds."""
+    """A whole number below 10¹⁵ in words; British English has an `and` after the hundreds."""
     groups: list[str] = []
     rest, power = number, 0
     while rest:

@@ -1,4 +1,4 @@
-"""Sports: seasons, scores and results as sentences have them."""
+"""Sports: seasons, scores and results in sentences."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def winning_percentage(call: Call) -> str | None:
 
 
 def win_loss_record(call: Call) -> str | None:
-    """`542–733–39`: wins, losses and draws, as `{{win-loss record|w=542|l=733|d=39}}` has them."""
+    """`542–733–39`: wins, losses and draws of `{{win-loss record|w=542|l=733|d=39}}`."""
     values = [call.get("w"), call.get("l"), call.get("d", "t"), call.get("otl")]
     return "–".join(value for value in values if value) or None
 
 
 def winter_season(call: Call) -> str | None:
-    """`1987–88`, its first or its last year, and the words that follow it."""
+    """`1987–88`, its first or its last year, and the words after it."""
     year, part = call.get("1"), call.get("2", "type")
     if not re.fullmatch(r"[0-9]{4}", year):
         return year or None

@@ -1,4 +1,4 @@
-"""Stations and lines: the label of a link to a station's article is its name without its kind."""
+"""Stations and lines: the label of a link to a station is its name without its kind."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from wikitext_builder.extraction.macros.call import Call, Macro, first
 
 
 def station_of_system(call: Call) -> str | None:
-    """The station of `{{stl|system|station}}`, as its article is called without brackets."""
+    """The station of `{{stl|system|station}}`, without parentheses."""
     return call.get("2").partition(" (")[0] or None
 
 
 TRANSPORT: dict[str, Macro] = {
-    # From the documentation of {{stn}} and its kin, and wtf_wikipedia 10, read on 2026-11-21.
+    # From the documentation of {{stn}} and similar templates, and wtf_wikipedia 10, read on 2026-11-21.
     **dict.fromkeys(
         listed(
             """

@@ -1,4 +1,4 @@
-"""Templates that change only the look of a text, and quotations."""
+"""Templates that only change the style of a text, and quotations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDS_OF_MARRIAGES = {
 
 
 def last(call: Call) -> str | None:
-    """The last numbered argument: what templates with the text after a colour or a size give."""
+    """The last numbered argument, for templates with the text after a colour or a size."""
     values = call.positional()
     return values[-1] if values else ""
 
@@ -32,17 +32,17 @@ def second(call: Call) -> str | None:
 
 
 def second_or_first(call: Call) -> str | None:
-    """The second argument, else the first: a link with an optional label."""
+    """The second argument or the first: a link with an optional label."""
     return call.get("2", "1")
 
 
 def hover(call: Call) -> str | None:
-    """The text that shows, not the one under the mouse; `{{tooltip}}` and `{{H:title}}` differ in order."""
+    """The visible text, not the tooltip; `{{tooltip}}` and `{{H:title}}` differ in order."""
     return call.get("1") if call.name == "Tooltip" else call.get("2")
 
 
 def block(*names: str) -> Macro:
-    """A quotation in a block of its own, with its author and source under it as the page has it."""
+    """A quotation in a block of its own, with its author and source below, as on the page."""
 
     def macro(call: Call) -> str:
         quote = call.get(*names)
@@ -55,31 +55,31 @@ def block(*names: str) -> Macro:
 
 
 def interlanguage(call: Call) -> str | None:
-    """The label of a link to an article that another Wikipedia has."""
+    """The label of a link to an article of another Wikipedia."""
     if label := call.get("lt", "display"):
         return label
     values = call.positional()
     if call.name == "Link-interwiki":
         return call.get("en", "1")
-    # An older order put the language code first.
+    # In an older order the language code comes first.
     if len(values) > 1 and len(values[0]) == 2 and values[0].islower() and not values[1].islower():
         return values[2] if len(values) > 2 and values[2] else values[1]
     return values[0] if values else None
 
 
 def verse(call: Call) -> str | None:
-    """A verse and its translation, a line each."""
+    """A verse and its translation, on a line each."""
     lines = [call.get("1", "lang1"), call.get("2", "lang2")]
     return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
 
 
 def interlinear(call: Call) -> str | None:
-    """A sentence of a language, its gloss and its translation, a line each."""
+    """A sentence, its gloss and its translation, on a line each."""
     return "\n\n" + "\n\n".join(value for value in call.positional() if value) + "\n\n"
 
 
 def marriage(call: Call) -> str | None:
-    """`Jane Doe (m. 1990; div. 2000)`: the years of the dates."""
+    """`Jane Doe (m. 1990; div. 2000)`: only the years of the dates."""
     spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
     reason = call.get("end", "reason").lower()
     if not start or not end:
@@ -94,14 +94,14 @@ def _year(value: str) -> str:
 
 
 def sic(call: Call) -> str | None:
-    """The slip as it was written, and `[sic]` unless that is to be hidden."""
+    """The error as written, and `[sic]` unless the call hides it."""
     words = "".join(call.arguments.get(number, "") for number in ("1", "2", "3")).strip()
     hidden = call.get("hide") in {"y", "yes", "1", "on"}
     return words if hidden else f"{words} &#91;sic&#93;".strip()
 
 
 def author_and_year(call: Call, *, year_in_parentheses: bool = True) -> str | None:
-    """`Smith & Jones (1990)`: a citation whose authors are a word of the sentence."""
+    """`Smith & Jones (1990)`: a citation whose authors are words of the sentence."""
     values = [value for value in call.positional() if value]
     if len(values) < 2:
         return None
@@ -111,7 +111,7 @@ def author_and_year(call: Call, *, year_in_parentheses: bool = True) -> str | No
 
 
 def harvard(call: Call) -> str | None:
-    """`Wanda Szmielew (1955)` where the call asks for text; else a citation, which is gone."""
+    """`Wanda Szmielew (1955)` if the call asks for text; otherwise a citation, which is removed."""
     if "txt" not in call.arguments.values() and not call.get("txt"):
         return GONE
     return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
@@ -179,7 +179,7 @@ Vague span; Who span; Original research span; Better source span; Failed verific
         ),
         argument("text", "1"),
     ),
-    "Su": lambda call: call.get("p") + call.get("b"),  # what stands above, then what stands below
+    "Su": lambda call: call.get("p") + call.get("b"),  # the upper text, then the lower one
     "Script": second_or_first,
     "Vanchor": first,
     "Visible anchor": argument("text", "1"),

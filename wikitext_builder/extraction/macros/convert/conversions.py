@@ -1,4 +1,4 @@
-"""`{{convert}}`: a measure in one unit and in others, rounded and worded as Module:Convert does."""
+"""`{{convert}}`: a measure in one unit and in others, with the rounding and the words of Module:Convert."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from wikitext_builder.extraction.macros.convert.measures import (
     RANGES,
     SUBUNITS,
     Measure,
-    measure,
-    plain,
+    parse_measure,
+    plain_code,
     value_of,
 )
 from wikitext_builder.extraction.macros.convert.rounding import converted, rounded
-from wikitext_builder.extraction.macros.convert.styles import Style, style
-from wikitext_builder.extraction.macros.convert.units import Unit, unit
+from wikitext_builder.extraction.macros.convert.styles import Style, parse_style
+from wikitext_builder.extraction.macros.convert.units import Unit, find_unit
 from wikitext_builder.extraction.macros.spelling import in_words
 
 HYPHENATED_WITH_SYMBOLS = {"and", "&", "or", "to"}  # in adjectives: 3-to-5 km
@@ -34,7 +34,7 @@ COMPOSED_OUTPUTS = {
     "lboz": ("lb", "oz", 16),
     "ydft": ("yd", "ft", 3),
 }
-# Output units whose size depends on the value: (times this below ten, code below, code from ten on).
+# Output units that depend on the value times a factor: (factor, code below 10, code from 10).
 BARRELS = {
     "koilbbl/d": (1.58987294928, "m3/d", "e3m3/d"), "Moilbbl/d": (1.58987294928, "e3m3/d", "e6m3/d"),
     "koilbbl": (1.58987294928, "m3", "e3m3"), "Moilbbl": (1.58987294928, "e3m3", "e6m3"),
@@ -43,7 +43,7 @@ BARRELS = {
 
 
 def convert(call: Call) -> str | None:
-    """The text of a conversion; None for what this module does not do.
+    """The text of a conversion; None if this package does not support it.
 
     >>> def show(*values, **names):
     ...     numbered = {str(number): value for number, value in enumerate(values, 1)}
@@ -53,23 +53,23 @@ def convert(call: Call) -> str | None:
     >>> show("204", "m", "ft", "-high", adj="mid"), show("500", "PS", "kW hp", abbr="on")
     ('204-metre-high (669 ft)', '500 PS (370 kW; 490 hp)')
     """
-    given = measure([value.replace("&nbsp;", " ").strip() for value in call.positional()])
+    given = parse_measure([value.replace("&nbsp;", " ").strip() for value in call.positional()])
     if given is None:
         return None
-    shown = style(call, given)
+    shown = parse_style(call, given)
     if shown is None:
         return None
-    source = unit(given.code, american=shown.american)
+    source = find_unit(given.code, american=shown.american)
     if source is None:
         return None
     outputs, shown = _outputs(given, shown)
     if shown.spelled:
-        given = spelled(given, shown)
+        given = spell_out(given, shown)
     return _composed(given, source, outputs, shown) if outputs is not None else None
 
 
-def spelled(measure: Measure, style: Style) -> Measure:
-    """The measure with its values in words, the first letter a capital where the call asks for that."""
+def spell_out(measure: Measure, style: Style) -> Measure:
+    """The measure with its values in words, with a capital first letter if the call asks for it."""
     values = [
         replace(value, shown=in_words(value.shown, american=style.american)) for value in measure.values
     ]
@@ -82,28 +82,28 @@ def spelled(measure: Measure, style: Style) -> Measure:
 
 
 def _outputs(measure: Measure, style: Style) -> tuple[list[str] | None, Style]:
-    """The codes to convert to: those asked for, or the unit's own."""
+    """The codes to convert to: those in the call, or the defaults of the unit."""
     asked = measure.rest[0] if measure.rest else ""
     if asked and not re.fullmatch(r"[-−]?\d+", asked) and not asked.startswith("-"):
-        if asked in COMPOSED_OUTPUTS or unit(asked):
+        if asked in COMPOSED_OUTPUTS or find_unit(asked):
             return [asked], style
         codes = asked.split(" ")
-        known = all(code in COMPOSED_OUTPUTS or unit(code) for code in codes)
+        known = all(code in COMPOSED_OUTPUTS or find_unit(code) for code in codes)
         return (codes if known else None), style
     value = measure.values[0].number
     if measure.below:
-        return SUBUNITS[plain(measure.code)][measure.below[1]][1].split(), style
+        return SUBUNITS[plain_code(measure.code)][measure.below[1]][1].split(), style
     if measure.code in BARRELS:
         factor, low, high = BARRELS[measure.code]
         return [low if value * factor < 10 else high], style
     if measure.code in {"m", "metre", "meter"} and 0 < value < 3:
         return ["ftin"], style
-    source = unit(measure.code)
+    source = find_unit(measure.code)
     return (source.default.split() if source else None), style
 
 
 def _composed(measure: Measure, source: Unit, outputs: list[str], style: Style) -> str | None:
-    """The input and the outputs, in their order, with what stands between."""
+    """The input and the outputs, in order, with the text between them."""
     pieces = []
     for code in outputs:
         piece = _output(measure, source, code, style)
@@ -127,7 +127,7 @@ def _input(measure: Measure, source: Unit, style: Style) -> str:
     by_name = style.by_name(source, "in")
     if measure.below:
         value, code = measure.below
-        smaller = unit(code, american=style.american) or source
+        smaller = find_unit(code, american=style.american) or source
         first, second = measure.values[0], value
         hyphen = style.adjective and by_name
         parts = [
@@ -159,7 +159,7 @@ def _input(measure: Measure, source: Unit, style: Style) -> str:
 def _output(measure: Measure, source: Unit, code: str, style: Style) -> str | None:
     if code in COMPOSED_OUTPUTS:
         return _composed_output(measure, source, code, style)
-    target = unit(code, american=style.american)
+    target = find_unit(code, american=style.american)
     if target is None or target.kind != source.kind:
         return None
     shown, numbers = [], []
@@ -249,9 +249,10 @@ def _joined(shown: list[str], measure: Measure, style: Style, *, by_name: bool) 
 
 
 def _composed_output(measure: Measure, source: Unit, code: str, style: Style) -> str | None:
-    """Feet and inches and the like: the smaller unit is rounded, then parted."""
+    """Feet and inches and the like: the smaller unit is rounded, then split."""
     upper_code, lower_code, factor = COMPOSED_OUTPUTS[code]
-    upper, lower = unit(upper_code, american=style.american), unit(lower_code, american=style.american)
+    upper = find_unit(upper_code, american=style.american)
+    lower = find_unit(lower_code, american=style.american)
     if upper is None or lower is None or lower.kind != source.kind or measure.below:
         return None
     by_name = style.abbreviation not in {"on", "out"} or (not style.explicit and style.display == "or")

@@ -1,4 +1,4 @@
-"""What `{{convert}}` is given: values, words between them, a unit, perhaps a smaller unit's value."""
+"""The measure in a call of `{{convert}}`: values, words between them, a unit, perhaps a smaller unit too."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ RANGES = {
     ", and": (", and ", ", and "), ", or": (", or ", ", or "), "+/-": (" ± ", " ± "), "±": (" ± ", " ± "),
     "to about": (" to about ", " to about "),
 }  # fmt: skip
-# Units below others in one measure: (code, how many make the one above, default output).
+# Smaller units in a measure of two units: (number per larger unit, default output) by code.
 SUBUNITS = {
     "ft": {"in": (12, "m")}, "foot": {"in": (12, "m")}, "yd": {"ft": (3, "m")},
     "mi": {"ft": (5280, "km"), "yd": (1760, "km"), "chain": (80, "km")}, "lb": {"oz": (16, "kg")},
     "st": {"lb": (14, "kg lb")}, "LT": {"Lcwt": (20, "t")}, "ST": {"Scwt": (20, "t")},
     "chain": {"ft": (66, "m"), "yd": (22, "m")},
 }  # fmt: skip
-MAX_CHARACTERS = 40  # of a number: what is longer is no measure, and may be too large for a float
+MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be too large for a float
 VALUE = re.compile(r"(?P<sign>[-−+]?)(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)(?P<exponent>[eE][-+]?\d{1,2})?")
 FRACTION = re.compile(
     r"(?P<sign>[-−]?)(?:(?P<whole>\d+)(?:[ +-]|&nbsp;))?(?P<over>\d+)(?:/|⁄|//)(?P<under>\d+)"
@@ -30,18 +30,18 @@ FRACTION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A number as it is shown, as it counts, and how it was written."""
+    """A number: its text, its value, and how it was written."""
 
     shown: str
     number: float
-    digits: str  # as written, without sign and commas: it says how exact the value is
+    digits: str  # as written, without sign and commas: they show how exact the value is
     denominator: int = 0
     singular: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What is to be converted: values with words between them, a unit, and perhaps a smaller unit's value."""
+    """What to convert: values with words between them, a unit, and perhaps the value of a smaller unit."""
 
     values: tuple[Value, ...]
     words: tuple[str, ...]
@@ -50,8 +50,8 @@ class Measure:
     rest: tuple[str, ...]
 
 
-def measure(arguments: list[str]) -> Measure | None:
-    """Values and words in turn, then the unit, then what is left."""
+def parse_measure(arguments: list[str]) -> Measure | None:
+    """Values and words alternate; then the unit, then the other arguments."""
     values: list[Value] = []
     words: list[str] = []
     position = 0
@@ -112,7 +112,7 @@ def _below(code: str, rest: list[str]) -> tuple[Value, str] | None:
 
 
 def value_of(text: str) -> Value | None:
-    """A number as it is written: with commas, a sign, an exponent or a fraction."""
+    """A number as written: with commas, a sign, an exponent or a fraction."""
     text = text.replace("&minus;", "-").strip()
     if len(text) > MAX_CHARACTERS:
         return None
@@ -150,18 +150,18 @@ def _fraction_value(match: re.Match[str]) -> Value | None:
     )
 
 
-def plain(code: str) -> str:
-    """The code of a unit that is called by another name in a measure of two units."""
+def plain_code(code: str) -> str:
+    """The code of a unit that has a different name in a measure of two units."""
     return {"feet": "ft", "stone": "st", "pound": "lb", "miles": "mi", "lbs": "lb"}.get(code, code)
 
 
 def total(value: Value, measure: Measure) -> float:
-    """The number in the larger unit, the smaller unit's part included."""
+    """The number in the larger unit, with the value of the smaller unit."""
     if measure.below is None:
         return value.number
-    return value.number + measure.below[0].number / parts(measure)
+    return value.number + measure.below[0].number / units_below(measure)
 
 
-def parts(measure: Measure) -> int:
-    """How many of the smaller unit make the larger one; 1 where there is no smaller one."""
-    return SUBUNITS[plain(measure.code)][measure.below[1]][0] if measure.below else 1
+def units_below(measure: Measure) -> int:
+    """The number of smaller units per larger one; 1 without a smaller unit."""
+    return SUBUNITS[plain_code(measure.code)][measure.below[1]][0] if measure.below else 1

@@ -1,10 +1,10 @@
-"""How exact a conversion is: the result of one value, with as many digits as Module:Convert gives it."""
+"""The result of a conversion, with the number of digits that Module:Convert gives it."""
 
 from __future__ import annotations
 
 from math import floor, log10
 
-from wikitext_builder.extraction.macros.convert.measures import Measure, Value, parts, total
+from wikitext_builder.extraction.macros.convert.measures import Measure, Value, total, units_below
 from wikitext_builder.extraction.macros.convert.styles import Style
 from wikitext_builder.extraction.macros.convert.units import Unit
 
@@ -12,7 +12,7 @@ FUDGE = 1e-14  # Module:Convert adds it to logarithms
 
 
 def converted(value: Value, measure: Measure, source: Unit, target: Unit) -> float | None:
-    """A value in the unit that it is converted to; None where that is infinite."""
+    """A value in the output unit; None if it is infinite."""
     number = total(value, measure)
     if source.kind == "temperature":
         return (number - source.offset) * source.scale / target.scale + target.offset
@@ -30,7 +30,7 @@ def _inverse(base: float, target: Unit) -> float | None:
 
 
 def rounded(result: float, measure: Measure, source: Unit, target: Unit, style: Style) -> str:
-    """The result as text, with as many digits as the call asks for or the input's exactness allows."""
+    """The result as text, with the digits that the call asks for, or as exact as the input."""
     size, sign = abs(result), "−" if result < 0 else ""
     if style.precision is not None:
         text = _with_decimals(size, style.precision)
@@ -44,7 +44,7 @@ def rounded(result: float, measure: Measure, source: Unit, target: Unit, style: 
 
 
 def _common_decimals(measure: Measure, source: Unit, target: Unit) -> int:
-    """The decimals of all values of a range: as many as the one that needs most."""
+    """The number of decimals of all values of a range: the largest that a value needs."""
     decimals = []
     for value in measure.values:
         result = converted(value, measure, source, target)
@@ -54,9 +54,9 @@ def _common_decimals(measure: Measure, source: Unit, target: Unit) -> int:
 
 
 def default_decimals(value: Value, measure: Measure, source: Unit, target: Unit, size: float) -> int:
-    """How many decimals a result gets: as exact as the input, at least two digits; negative for zeros."""
+    """The number of decimals of a result: as exact as the input, at least two digits; negative for zeros."""
     exactness = _exactness(value, measure)
-    number = total(value, measure) * parts(measure)
+    number = total(value, measure) * units_below(measure)
     if source.kind == "temperature":
         kelvin = abs((number - source.offset) * source.scale)
         least = 2 if kelvin < 1e-8 else 2 - floor(log10(kelvin) + FUDGE)
@@ -70,8 +70,8 @@ def default_decimals(value: Value, measure: Measure, source: Unit, target: Unit,
         and "/" not in target.symbol
     ):
         adjust = -log10(
-            source.scale / parts(measure)
-        )  # whole numbers of metres would give too coarse a number of feet
+            source.scale / units_below(measure)
+        )  # or a whole number of metres gives too few digits of feet
     elif measure.below and measure.below[1] == "in":
         adjust = log10(target.scale) + 2
     else:
@@ -106,7 +106,7 @@ def _with_digits(size: float, digits: int) -> str:
         return "0"
     decimals = digits - 1 - floor(log10(size) + FUDGE)
     text = _with_decimals(size, decimals)
-    # Rounding up may have made a digit more: 9.97 is 10, not 10.0, with two digits.
+    # Rounding up may add a digit: 9.97 with two digits is 10, not 10.0.
     if decimals > 0 and len(text.replace(".", "").replace(",", "").lstrip("0")) > digits:
         text = _with_decimals(size, decimals - 1)
     return text

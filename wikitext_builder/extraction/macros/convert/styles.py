@@ -1,4 +1,4 @@
-"""How a conversion is to be shown: what the named arguments of `{{convert}}` ask for."""
+"""The style of a conversion: the named arguments of `{{convert}}`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from wikitext_builder.extraction.macros.convert.units import Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How a conversion is to be shown."""
+    """How to show a conversion."""
 
     abbreviation: str  # in, out, on or off: whose unit is a symbol
-    explicit: str  # the abbreviation that was asked for, nothing if none was
+    explicit: str  # the abbreviation in the call, empty without one
     adjective: bool
     middle: str
     display: str
@@ -25,11 +25,11 @@ class Style:
     significant: int | None
     multiple_of: int  # 5 or 25: round to a multiple
     denominator: int  # of the fractions that the output is rounded to; 0 for decimals
-    custom: tuple[str, str]  # what stands before and after the output where display is x
-    spelled: str  # in, on, In, On: the values in words, those converted to with `on` only
+    custom: tuple[str, str]  # the text before and after the output if display is x
+    spelled: str  # in, on, In, On: values in words; the outputs only with `on`
 
     def by_name(self, measure: Unit, side: str) -> bool:
-        """Whether a unit is written by its name."""
+        """True if the unit is shown by its name, not by its symbol."""
         if measure.named:
             return True
         if not self.explicit and self.display in {"or", "br", "slash", "s", "/"} and not measure.symbolic:
@@ -39,8 +39,8 @@ class Style:
         return self.abbreviation not in {"on", side}
 
 
-def style(call: Call, measure: Measure) -> Style | None:
-    """The style of one call; None for what this module does not do."""
+def parse_style(call: Call, measure: Measure) -> Style | None:
+    """The style of one call; None if this package does not support it."""
     abbreviation = {"unit": "on", "none": "off", "no": "off", "values": "off"}.get(
         call.get("abbr"), call.get("abbr")
     )
@@ -53,7 +53,7 @@ def style(call: Call, measure: Measure) -> Style | None:
         "sqbr-sp": "sqbr",
     }.get(display, display)
     if display in {"unit", "preunit"} or (call.get("frac") and not call.get("frac").isdecimal()):
-        return None  # rare, and another matter
+        return None  # rare
     abbreviation = abbreviation if abbreviation in {"on", "off", "in", "out"} else ""
     if call.name in {"Cvt", "Convert abbreviated"} and not abbreviation:
         abbreviation = "on"
@@ -86,6 +86,6 @@ def style(call: Call, measure: Measure) -> Style | None:
 
 
 def _custom(call: Call) -> tuple[str, str]:
-    """The last two numbered arguments with their spaces: `disp=x| (about |)`; one alone stands before."""
+    """The last two numbered arguments with their spaces: `disp=x| (about |)`. One alone is the first."""
     values = [call.arguments[str(number)] for number in range(1, len(call.positional()) + 1)]
     return (values[-2], values[-1]) if len(values) > 4 else (values[-1], "")

@@ -1,4 +1,4 @@
-"""The units of `{{convert}}`: symbols and names, what they measure, their size, what they become."""
+"""The units of `{{convert}}`: symbols and names, kinds, sizes, default outputs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from wikitext_builder.extraction.listing import listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One unit; `scale` is its size in the base unit of its kind."""
+    """One unit; `scale` is its size in base units of its kind."""
 
     symbol: str
     name: str
     plural: str
     kind: str
     scale: float
-    default: str  # codes of the units to convert to, parted by spaces
-    offset: float = 0.0  # of a temperature's zero, in the unit itself
+    default: str  # codes of the units to convert to, separated by spaces
+    offset: float = 0.0  # the zero of a temperature scale, in this unit
     inverse: bool = False  # litres per 100 km: less is more
     power: int = 0  # of ten, for e3 to e12 before a code
-    named: bool = False  # always by its name, never by a symbol
-    symbolic: bool = False  # by its symbol unless names are asked for
+    named: bool = False  # always shown by its name
+    symbolic: bool = False  # shown by its symbol unless the call asks for names
     american_symbol: str = ""
 
     def american(self) -> Unit:
@@ -182,7 +182,7 @@ lb/cuin|lb/cu in|pound per cubic inch|pounds per cubic inch|mass density|27679.9
 C-change|°C|degree Celsius change|degrees Celsius change|temperature change|1|F-change|S
 F-change|°F|degree Fahrenheit change|degrees Fahrenheit change|temperature change|0.555555555555556|C-change|S
 """
-# What prefixes of the International System go before: symbol | name | kind | scale | power | default.
+# Units that take SI prefixes: symbol | name | kind | scale | power | default.
 _BASES = {
     "m": ("m", "metre", "length", 1.0, 1, "ft"), "m2": ("m2", "square metre", "area", 1.0, 2, "sqft"),
     "m3": ("m3", "cubic metre", "volume", 1.0, 3, "cuft"), "g": ("g", "gram", "mass", 0.001, 1, "oz"),
@@ -198,7 +198,7 @@ _PREFIXES = {
     "m": ("milli", -3), "μ": ("micro", -6), "n": ("nano", -9), "p": ("pico", -12), "f": ("femto", -15),
     "a": ("atto", -18),
 }  # fmt: skip
-# Where the default differs from that of the unit without prefix (Module:Convert/data, default_exceptions).
+# Defaults that differ from that of the unit without a prefix (Module:Convert/data, default_exceptions).
 _DEFAULTS = {
     "km": "mi", "cm": "in", "mm": "in", "μm": "in", "nm": "in", "dm": "in", "km2": "sqmi", "cm2": "sqin",
     "mm2": "sqin", "kg": "lb", "cm3": "cuin", "mm3": "cuin", "km3": "cumi", "Mg": "LT ST",
@@ -304,11 +304,13 @@ UNITS: dict[str, Unit] = {
 
 
 @lru_cache(maxsize=1024)
-def unit(code: str, *, american: bool = False) -> Unit | None:
-    """The unit of a code, None if it is not known.
+def find_unit(code: str, *, american: bool = False) -> Unit | None:
+    """The unit of a code; None if it is unknown.
 
-    >>> unit("km").name, unit("e6acre").power, unit("kg", american=True).plural, unit("parsecs per hour")
-    ('kilometre', 6, 'kilograms', None)
+    >>> find_unit("km").name, find_unit("e6acre").power, find_unit("parsecs per hour")
+    ('kilometre', 6, None)
+    >>> find_unit("kg", american=True).plural
+    'kilograms'
     """
     found = _find(_ALIASES.get(code, code))
     return found.american() if found and (american or code in _AMERICAN_CODES) else found
@@ -340,7 +342,7 @@ def _multiplied(code: str) -> Unit | None:
     for power, word in _SCALES.items():
         prefix = f"e{power}"
         if code.startswith(prefix) and not code[len(prefix) :][:1].isdigit():
-            base = unit(code[len(prefix) :])
+            base = find_unit(code[len(prefix) :])
             if base is None:
                 return None
             return replace(
@@ -355,9 +357,9 @@ def _default_of_multiple(base: Unit, prefix: str) -> str:
 
 
 def _per(code: str) -> Unit | None:
-    """One unit by another: `kg/ha`."""
+    """One unit per another: `kg/ha`."""
     above, slash, below = code.partition("/")
-    top, bottom = (unit(above), unit(below)) if slash and above and below else (None, None)
+    top, bottom = (find_unit(above), find_unit(below)) if slash and above and below else (None, None)
     if top is None or bottom is None:
         return None
     return Unit(

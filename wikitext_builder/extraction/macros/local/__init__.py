@@ -1,35 +1,22 @@
-"""Templates of the other Wikipedias: what each has beside the English names, a file a language.
+"""Templates of the other Wikipedias: one file per language with what differs from the English names.
 
-Names and texts are those of the Wikipedias as known in 2016, written down on 2026-11-20 from knowledge of
-their articles; no copy of the templates was at hand, so none is verified. What is in no table goes the
-English way, since many names are the same, and is counted if it is not known there either.
+Names and texts are those of 2016, written on 2026-11-20 from knowledge of the articles; no copy of the
+templates was available, so they are not verified. A name that is in no file is read as the English template,
+because many names are the same; if that is unknown too, the call is left out.
+
+To add a language, write `CODE.py` with its `TEMPLATES` here, and its names in `wiki/languages.py`.
 """
 
 from __future__ import annotations
 
-from wikitext_builder.extraction.macros.local.de import GERMAN
-from wikitext_builder.extraction.macros.local.es import SPANISH
-from wikitext_builder.extraction.macros.local.fr import FRENCH
-from wikitext_builder.extraction.macros.local.it import ITALIAN
-from wikitext_builder.extraction.macros.local.ja import JAPANESE
-from wikitext_builder.extraction.macros.local.nl import DUTCH
-from wikitext_builder.extraction.macros.local.pl import POLISH
-from wikitext_builder.extraction.macros.local.pt import PORTUGUESE
-from wikitext_builder.extraction.macros.local.ru import RUSSIAN
-from wikitext_builder.extraction.macros.local.table import NO_TABLE, Table
-from wikitext_builder.extraction.macros.local.zh import CHINESE
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = ["LOCAL", "NO_TABLE", "Table"]
+from wikitext_builder.extraction.macros.local.table import LocalTemplates
+from wikitext_builder.wiki.languages import LANGUAGES
 
-LOCAL: dict[str, Table] = {
-    "de": GERMAN,
-    "es": SPANISH,
-    "fr": FRENCH,
-    "it": ITALIAN,
-    "ja": JAPANESE,
-    "nl": DUTCH,
-    "pl": POLISH,
-    "pt": PORTUGUESE,
-    "ru": RUSSIAN,
-    "zh": CHINESE,
+LOCAL: dict[str, LocalTemplates] = {
+    module.name: import_module(f"{__name__}.{module.name}").TEMPLATES
+    for module in iter_modules(__path__)
+    if module.name in LANGUAGES
 }

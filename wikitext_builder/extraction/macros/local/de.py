@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     by_code,
     grouped,
     languages,
@@ -40,7 +40,7 @@ def height(call: Call) -> str | None:
 
 
 def coordinate(call: Call) -> str | None:
-    """`48° 12′ 30″ N, 11° 34′ 0″ O` in running text; nothing where they stand beside the title."""
+    """`48° 12′ 30″ N, 11° 34′ 0″ O` in running text; a mark if they are beside the title."""
     if not call.get("text"):
         return GONE
     shown = [_angle(call.get(name)) for name in ("NS", "EW")]
@@ -115,4 +115,4 @@ Staatslegende; Klimatabelle; Wahldiagramm; Stub; Hinweisbaustein; Nur Liste; Red
 Nachsichtung
 """
 )
-GERMAN = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

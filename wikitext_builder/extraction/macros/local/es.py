@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     dated,
     languages,
     named,
@@ -34,10 +34,10 @@ MONTHS = listed(
 
 
 def century(call: Call) -> str | None:
-    """`siglo XIX a. C.`: number, era, and whether the word stands before it.
+    """`siglo XIX a. C.`: number, era, and the word before it if the call asks for it.
 
-    That the number stands alone where no word is asked for, and that `S` gives a capital, is what the wiki's
-    own `expandtemplates` gave to a test that is on GitHub: `{{siglo|XVII}}`, `{{Siglo|XIX||S}}`.
+    Without the third argument the number is alone, and `S` gives a capital: the wiki's `expandtemplates` gave
+    this to a test on GitHub: `{{siglo|XVII}}`, `{{Siglo|XIX||S}}`.
     """
     number, era, word = call.get("1"), call.get("2"), call.get("3").lower()
     before = {"s": "siglo ", "S": "Siglo ", "a": "s. "}.get(call.get("3"), "siglo " if word else "")
@@ -56,7 +56,8 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(listed("Cita; Cita2; Bloquecita; Quote"), paragraph("1", "texto")),
     **dict.fromkeys(listed("Comillas; Entrecomillado"), quoted("«", "»")),
     **dict.fromkeys(
-        listed("Esd; Nowrap; Versalita; May; Unicode; Subrayado; Tachado; Color2; Cita requerida2"), first
+        listed("Esd; Nowrap; Versalita; May; Unicode; Subrayado; Tachado; Color2; Cita requerida2"),
+        first,
     ),
     **dict.fromkeys(listed("AFI; IPA"), around("/", "/")),
     "Enlace interlingüístico": argument("2", "1"),
@@ -86,4 +87,4 @@ Wikificar*; Aclarar; Quién; Cuándo; Dónde; Cuál; Según quién; Demostrar; D
 Actualizar; Mejorar redacción; Problemas artículo
 """
 )
-SPANISH = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

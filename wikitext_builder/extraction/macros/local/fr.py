@@ -10,7 +10,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     dated,
     languages,
     named,
@@ -43,7 +43,7 @@ def with_language(call: Call) -> str | None:
 
 
 def century(after: str) -> Macro:
-    """`XIXe siècle`: the number, and what stands behind it."""
+    """`XIXe siècle`: the number and the era."""
 
     def macro(call: Call) -> str | None:
         value = call.get("1").upper()
@@ -54,7 +54,7 @@ def century(after: str) -> Macro:
 
 
 def two_centuries(joint: str, after: str = "") -> Macro:
-    """`XVIIIe et XIXe siècles` of `{{sp-|XVIII|e|et|XIX|e}}`, or with a joint that is the template's own."""
+    """`XVIIIe et XIXe siècles` of `{{sp-|XVIII|e|et|XIX|e}}`, or with the template's own word between."""
 
     def macro(call: Call) -> str | None:
         values = [value for value in call.positional() if value]
@@ -83,7 +83,7 @@ def hour(call: Call) -> str | None:
 QUANTITY = quantity(group=" ", point=",")
 ORDINALS = {f"{number}e": text(f"{number}e") for number in range(2, 101)}
 REIGNS = {f"{numeral}e": text(f"{numeral}e") for numeral in ROMAN[1:]}
-# Templates that are called as what they say: `{{IIe siècle}}`, `{{1er mars}}`.
+# Templates whose name is their text: `{{IIe siècle}}`, `{{1er mars}}`.
 SPANS = {
     name: text(name)
     for numeral in ROMAN
@@ -170,4 +170,4 @@ Quoi; Qui; Quand; Où; Lesquels; Pourquoi; Comment; Référence; Référence à*
 Arbre*; Cadre*; Multimédia; Écouter; En; De; Es; It; Fr; La; Nl; Pl; Ru; Ja; Zh
 """
 )
-FRENCH = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

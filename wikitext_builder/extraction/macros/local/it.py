@@ -1,6 +1,6 @@
 """The Italian Wikipedia.
 
-From memory, not verified: no source was found for what these templates show.
+From memory, not verified: no source for the text of these templates was found.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     dated,
     languages,
     named,
@@ -85,7 +85,7 @@ def _life(call: Call) -> str:
 
 
 def measure(call: Call) -> str | None:
-    """`10 km` of `{{M|10|k|m}}`: the value, the prefix and the unit, or the value and the unit."""
+    """`10 km` of `{{M|10|k|m}}`: value, prefix and unit, or value and unit."""
     values = call.positional()
     value, unit = (values or [""])[0], "".join(values[1:3])
     exponent = f" × 10{call.get('e').replace('-', '−')}" if call.get("e") else ""
@@ -129,4 +129,4 @@ Box successione*; Navbox*; Coord; Finestra*; Calendario; Legenda*; Cassetto*; Mu
 EndMultiCol; Div col; Div col end; Treccani
 """
 )
-ITALIAN = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

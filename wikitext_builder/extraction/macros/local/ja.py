@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     languages,
     named,
     paragraph,
@@ -73,4 +73,4 @@ DEFAULTSORT*; デフォルトソート*; スタブ; Stub*; 誰; いつ; どこ; 
 政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点; 百科事典的でない
 """
 )
-JAPANESE = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

@@ -1,6 +1,6 @@
 """The Dutch Wikipedia.
 
-From memory, not verified: no source was found for what these templates show.
+From memory, not verified: no source for the text of these templates was found.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     by_code,
     dated,
     languages,
@@ -71,4 +71,4 @@ Neutraliteit; Twijfel*; Actueel; Opmaak*; Vlag; Vlagland; Pn; Afbeelding*; Meerd
 Clearright
 """
 )
-DUTCH = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

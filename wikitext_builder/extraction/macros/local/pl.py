@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     by_code,
     dated,
     languages,
@@ -68,4 +68,4 @@ Stub*; Zalążek*; Nawigacja*; Flaga; Mapa lokalizacyjna*; Spis treści; Refn; R
 Grafika rozwinięta; Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; Coord
 """
 )
-POLISH = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

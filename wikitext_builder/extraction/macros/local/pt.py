@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     dated,
     languages,
     named,
@@ -80,4 +80,4 @@ Mapa de localização*; En; De; Fr; Es; It; Ru; Ja; Quem; Quando; Onde; Qual; Po
 Ver fontes; Formatar*; Revisão*; Parcial; Contextualizar; Tradução*
 """
 )
-PORTUGUESE = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

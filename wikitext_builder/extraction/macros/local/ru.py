@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     dated,
     languages,
     named,
@@ -34,7 +34,7 @@ MONTHS = listed(
 
 
 def red_link(call: Call) -> str | None:
-    """The label of a link to an article that another Wikipedia has: `{{нп5|цель|текст|язык|оригинал}}`."""
+    """The label of a link to an article of another Wikipedia: `{{нп5|цель|текст|язык|оригинал}}`."""
     return call.get("2", "текст", "1") or None
 
 
@@ -94,4 +94,4 @@ Sfn0; Sfn-текст; R; Ref*; Нет источника*; Нет АИ; Уточ
 Перевести; Не путать; Координаты; Coord; Переход; Врезка
 """
 )
-RUSSIAN = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)

@@ -1,4 +1,4 @@
-"""Table: the templates of one Wikipedia, and the macros that several of them need."""
+"""LocalTemplates: the templates of one Wikipedia; and the macros that several Wikipedias need."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ PLAIN = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d+)(?:[.,](?P<decimals>\d+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """The templates of one Wikipedia: macros by name, and what its names of removed ones look like."""
+class LocalTemplates:
+    """The templates of one Wikipedia: macros by name, and a pattern of the names of removed templates."""
 
     macros: Mapping[str, Macro] = field(default_factory=dict)
     removed: re.Pattern[str] = re.compile("(?!)")  # matches nothing
 
 
-NO_TABLE = Table()
+NO_TEMPLATES = LocalTemplates()
 
 
 def removed(names: str) -> re.Pattern[str]:
-    """The pattern of names in a list; one that ends in an asterisk stands for all that begin so.
+    """The pattern of a list of names; an asterisk stands for any characters.
 
     >>> pattern = removed("Ficha de*; Referencias")
     >>> [pattern.fullmatch(name) is not None for name in ("Ficha de ciudad", "Referencias", "Referencias2")]
@@ -35,12 +35,12 @@ def removed(names: str) -> re.Pattern[str]:
 
 
 def named(names: str) -> dict[str, str]:
-    """Names of languages by code: `en=anglais; de=allemand`."""
+    """The names of languages by code: `en=anglais; de=allemand`."""
     return dict(pair.split("=") for pair in listed(names))
 
 
 def languages(names: Mapping[str, str], pattern: str, *, template: str = "Lang-{code}") -> dict[str, Macro]:
-    """A macro a language: its name and the text as the pattern puts them together."""
+    """One macro per language: its name and the text, combined by the pattern."""
     return {
         template.format(code=code)[:1].upper() + template.format(code=code)[1:]: _labelled(name, pattern)
         for code, name in names.items()
@@ -66,7 +66,7 @@ def by_code(names: Mapping[str, str], pattern: str) -> Macro:
 
 
 def grouped(value: str, *, group: str, point: str, least: int = 4) -> str:
-    """A number with this between thousands and this before decimals, from so many digits on.
+    """A number with separators between thousands, from `least` digits on, and before decimals.
 
     >>> grouped("1234567.5", group=".", point=","), grouped("1234", group=" ", point=",", least=5)
     ('1.234.567,5', '1234')
@@ -81,7 +81,7 @@ def grouped(value: str, *, group: str, point: str, least: int = 4) -> str:
 
 
 def quantity(*, group: str, point: str, least: int = 4) -> Macro:
-    """`10 000 km2`: a number, a unit, perhaps its exponent, then more units and exponents in turn."""
+    """`10 000 km2`: a number, then units, each with an optional exponent."""
 
     def macro(call: Call) -> str | None:
         value, *units = call.positional() or [""]
@@ -120,7 +120,7 @@ def paragraph(*names: str) -> Macro:
 
 
 def dated(months: tuple[str, ...], pattern: str, *, first_day: str = "") -> Macro:
-    """A date of day, month (a number or a name) and year, as the pattern puts them together."""
+    """A date of day, month (a number or a name) and year, combined by the pattern."""
 
     def macro(call: Call) -> str | None:
         day, month, year = (call.get(str(number)) for number in range(1, 4))

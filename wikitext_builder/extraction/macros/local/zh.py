@@ -9,7 +9,7 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
-    Table,
+    LocalTemplates,
     languages,
     named,
     paragraph,
@@ -54,7 +54,7 @@ def life(call: Call) -> str | None:
 
 
 def life_in_parentheses(call: Call) -> str | None:
-    """The same in parentheses, which the capital letters of `{{BD}}` ask for."""
+    """The same in parentheses, as `{{BD}}` shows it."""
     dates = life(call)
     return f"（{dates}）" if dates else None
 
@@ -100,4 +100,4 @@ When; Where; Which; Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Coord; 
 Multiple image; 繁简转换*; DEFAULTSORT*; 地名*; TA
 """
 )
-CHINESE = Table(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
