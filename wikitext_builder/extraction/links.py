@@ -68,7 +68,7 @@ class LinkReader:
             return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
-            return add_seams(label) if "'" in label else label
+            return _add_seams(label) if "'" in label else label
         match = PIPE_TRICK.match(target)
         return match[1] if match else target
 
@@ -92,7 +92,7 @@ def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
 
 
-def add_seams(label: str) -> str:
+def _add_seams(label: str) -> str:
     """The label with marks that keep its apostrophes apart from those outside of the link."""
     before = SEAM if label.startswith("'") else ""
     return f"{before}{label}{SEAM}" if label.endswith("'") else before + label
@@ -112,4 +112,4 @@ def replace_external_links(text: str) -> str:
 
 def _links_of_line(line: str) -> str:
     last = line.rfind("]") + 1
-    return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]
+    return EXTERNAL.sub(lambda match: _add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]

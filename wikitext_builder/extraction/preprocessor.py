@@ -32,7 +32,7 @@ ReadLink = Callable[[list[str]], str]
 SaysNothing = Callable[[str, str], bool]  # from an opener's character and the text before the first bar
 
 
-class Resolved(str):
+class _Resolved(str):
     """Text of a template or a link: an equals sign in it does not separate a name from a value."""
 
     __slots__ = ()
@@ -51,14 +51,14 @@ class Part:
     def named(self) -> tuple[str | None, str]:
         """The argument's name, if it has one, and its value, split at its own first equals sign."""
         for index, piece in enumerate(self.pieces):
-            if "=" in piece and not isinstance(piece, Resolved):
+            if "=" in piece and not isinstance(piece, _Resolved):
                 left, right = piece.split("=", 1)
                 return "".join([*self.pieces[:index], left]), "".join([right, *self.pieces[index + 1 :]])
         return None, self.text()
 
 
 @dataclass(slots=True)
-class Frame:
+class _Frame:
     """An opener that is not closed yet, and the text after it."""
 
     opener: str  # the first of its characters
@@ -89,10 +89,10 @@ def resolve(
     Raises:
         RejectedError: Too many openers are never closed (`malformed`), or calls nest too deep (`too-deep`).
     """
-    return Resolver(text, read_template, read_link, says_nothing).run()
+    return _Resolver(text, read_template, read_link, says_nothing).run()
 
 
-class Resolver:
+class _Resolver:
     """The state of one pass: the text, the stack, and where text is added."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Resolver:
         self.says_nothing = says_nothing
         self.closing = ClosingTags(text)
         self.bottom = Part()
-        self.stack: list[Frame] = []
+        self.stack: list[_Frame] = []
         self.top = self.bottom.pieces  # of the innermost part
         self.silent = 0  # the number of open frames that give no text
 
@@ -129,7 +129,7 @@ class Resolver:
             elif first == "<":
                 position = self.opaque(match)
             elif last == "{" or last == "[":
-                self.open(Frame(first, end - start, start))
+                self.open(_Frame(first, end - start, start))
             elif first == "[" or first == "{":
                 self.simple(first, marks)
             else:
@@ -139,7 +139,7 @@ class Resolver:
         self.top.append(text[position:])
         return self.flush()
 
-    def open(self, frame: Frame) -> None:
+    def open(self, frame: _Frame) -> None:
         """Put an opener on top of the stack."""
         self.stack.append(frame)
         self.top = frame.parts[-1].pieces
@@ -185,7 +185,7 @@ class Resolver:
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
         shown = opaque_text(name, content)
         displayed = shown == FORMULA and DISPLAYED.search(match[0])
-        self.top.append(Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
+        self.top.append(_Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
         return end
 
     def close(self, marks: str, start: int) -> int:
@@ -202,13 +202,13 @@ class Resolver:
         result = self.result_of(frame, self.text[frame.start + frame.count : end], width)
         self.top = self.stack[-1].parts[-1].pieces if self.stack else self.bottom.pieces
         if frame.count >= 2:
-            self.open(Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
+            self.open(_Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
         elif frame.count:
             self.top.append(frame.opener)
         self.put(result, frame.depth + 1)
         return end
 
-    def result_of(self, frame: Frame, source: str, width: int) -> str:
+    def result_of(self, frame: _Frame, source: str, width: int) -> str:
         """The text of a closed pair."""
         if frame.depth > MAX_DEPTH:
             raise RejectedError(
@@ -236,7 +236,7 @@ class Resolver:
             return
         if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
             result = "\n" + result  # as in MediaWiki, so that a list or a table begins its line
-        self.top.append(Resolved(result))
+        self.top.append(_Resolved(result))
 
     def flush(self) -> str:
         """The text at the end, with the openers that are never closed."""
@@ -246,7 +246,7 @@ class Resolver:
                 f"{len(self.stack)} unclosed openers, expected at most {MAX_UNCLOSED}",
             )
         if self.silent:  # an opener that was never closed hid text: read all again
-            return Resolver(self.text, self.read_template, self.read_link).run()
+            return _Resolver(self.text, self.read_template, self.read_link).run()
         return self.bottom.text() + "".join(frame.literal() for frame in self.stack)
 
 

@@ -59,7 +59,6 @@ FORMULAS = frozenset(
 )  # the last: a formula that the wiki could not draw
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is for the title only
-NO_CONTENT = frozenset(["br", "hr", "img", "wbr"])
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations

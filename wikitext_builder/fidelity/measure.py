@@ -123,7 +123,7 @@ def measure(
     shown: list[StoredPage] = []
     with ExitStack() as stack:
         wiki = Wikipedia(api, language=language_of(language), contact=contact) if api else None
-        render = renderer(stack.enter_context(wiki) if wiki else None)
+        render = _renderer(stack.enter_context(wiki) if wiki else None)
         opened = stack.enter_context(Store.open(Path(store))) if store else None
         stored = read_store_pages(opened, language) if opened else iter(())
         given = chain(read_page_files(map(Path, files)), stored)
@@ -133,7 +133,7 @@ def measure(
             language=language,
             sections=sections,
             render=render,
-            official=read_official_articles(Path(official)) if official else None,
+            official=_read_official_articles(Path(official)) if official else None,
             calls=read_calls(Path(calls)) if calls else (),
             progress=progress,
         )
@@ -217,7 +217,7 @@ def _extract(one: StoredPage, language: str, sections: str) -> Article:
     return extract(one.page, language=language, sections=sections, expansions=one.expansions)
 
 
-def renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:
+def _renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:
     """The function that renders a page on a wiki; None without a wiki."""
     return None if wikipedia is None else lambda page: render_page(wikipedia, page)
 
@@ -280,6 +280,6 @@ def read_store_pages(store: Store, language: str) -> Iterator[StoredPage]:
     yield from stored_pages(store, language, numbers, html=True)
 
 
-def read_official_articles(path: Path) -> dict[str, tuple[str, ...]]:
+def _read_official_articles(path: Path) -> dict[str, tuple[str, ...]]:
     """The articles of a WikiText file by their title line, `= Title =`."""
     return {lines[1]: lines for lines in read_articles(path)}

@@ -92,7 +92,7 @@ def compare_calls(
         share = found.setdefault(name, TemplateShare(name=name, kind=_kind(name)))
         ours = _text_of(call, language)
         gone = share.kind == "removed" or call.text.startswith(OF_THE_TITLE)
-        expected = "" if gone else collapse(call.text)
+        expected = "" if gone else _collapse(call.text)
         share.calls += 1
         share.equal += ours == expected
         if ours != expected:
@@ -111,13 +111,13 @@ def _text_of(call: RenderedCall, language: str) -> str:
         timestamp="2022-01-01T00:00:00Z",
         wikitext=call.wikitext,
     )
-    return collapse(" ".join(line for line in extract(page, language=language).lines[3:] if line))
+    return _collapse(" ".join(line for line in extract(page, language=language).lines[3:] if line))
 
 
-def collapse(text: str) -> str:
+def _collapse(text: str) -> str:
     """The text with single spaces, without invisible characters and marks for editors.
 
-    >>> collapse("10\u00a0km\u200b [update]")
+    >>> _collapse("10\u00a0km\u200b [update]")
     '10 km'
     """
     visible = FOR_EDITORS.sub("", INVISIBLE.sub("", unicodedata.normalize("NFC", text)))

@@ -1,1 +1,1 @@
-"""Text to tokens and back."""
+"""From text to tokens, and back."""

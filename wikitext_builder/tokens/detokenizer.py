@@ -1,8 +1,8 @@
-"""Tokens back to text: the inverse of the tokenizer on the official WikiText lines.
+"""From tokens back to text: the inverse of the tokenizer on the official WikiText lines.
 
-Where the tokens do not say whether a quotation mark opens or closes, marks are taken in turns. The law is the
-round trip: `tokenize_line(detokenize_line(tokens)) == tokens`, which holds for every line of the official raw
-valid file; not that the text is the one that the tokens came from.
+Tokens do not show whether a quotation mark opens or closes, so marks alternate. The round trip is exact:
+`tokenize_line(detokenize_line(tokens)) == tokens` for every line of the official raw valid file. The text can
+differ from the text before tokenization.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 
 from wikitext_builder.article import heading_level
 
-LEFT: Final = frozenset(",.;:!?)]%°′″”…") | {"..."}  # tokens that follow their word at once
-RIGHT: Final = frozenset("([$£₱¥₩₤#“‘@")  # tokens that the next word follows at once
+LEFT: Final = frozenset(",.;:!?)]%°′″”…") | {"..."}  # tokens without a space before them
+RIGHT: Final = frozenset("([$£₱¥₩₤#“‘@")  # tokens without a space after them
 BOTH: Final = frozenset("/–‑⁄×") | {"@-@"}
-SPLIT: Final = {"@-@": "-", "@,@": ",", "@.@": "."}  # what the tokenizer split words and numbers at
+SPLIT: Final = {"@-@": "-", "@,@": ",", "@.@": "."}  # where the tokenizer splits words and numbers
 QUOTE, APOSTROPHE = '"', "'"
 DOTS: Final = frozenset((".", "..", "..."))
 
@@ -40,12 +40,12 @@ def detokenize_line(line: str) -> str:
     level = heading_level(" ".join(tokens))
     if level:
         marks = "=" * level
-        return f"{marks} {join(tokens[level:-level])} {marks}"
-    return join(tokens)
+        return f"{marks} {_join(tokens[level:-level])} {marks}"
+    return _join(tokens)
 
 
-def join(tokens: list[str]) -> str:
-    """The tokens as text, each with a space before it or glued to the one before."""
+def _join(tokens: list[str]) -> str:
+    """The tokens as text, each with or without a space before it."""
     pieces: list[str] = []
     glued = True
     quoted = {QUOTE: False, APOSTROPHE: False}
@@ -53,23 +53,23 @@ def join(tokens: list[str]) -> str:
         before = tokens[index - 1] if index else ""
         after = tokens[index + 1] if index + 1 < len(tokens) else ""
         if token in quoted:
-            left = quoted[token] or (token == APOSTROPHE and is_possessive(before, glued=glued))
+            left = quoted[token] or (token == APOSTROPHE and _is_possessive(before, glued=glued))
             right = not left
             quoted[token] = right
         else:
-            left, right = sides(token, before, after)
+            left, right = _sides(token, before, after)
         pieces.append(SPLIT.get(token, token) if left or glued else f" {SPLIT.get(token, token)}")
         glued = right
     return "".join(pieces)
 
 
-def is_possessive(before: str, *, glued: bool) -> bool:
-    """Whether a lone apostrophe after this token ends a plural possessor: the teams ' goals."""
+def _is_possessive(before: str, *, glued: bool) -> bool:
+    """True if an apostrophe after this token ends a plural possessive: the teams ' goals."""
     return not glued and before[-1:] in tuple("sxz")
 
 
-def sides(token: str, before: str, after: str) -> tuple[bool, bool]:
-    """Whether the token is glued to what stands before it, and to what stands after it."""
+def _sides(token: str, before: str, after: str) -> tuple[bool, bool]:
+    """True for each side of the token that has no space: before it, after it."""
     if token in ("@,@", "@.@"):
         return True, after[:1].isdigit()
     if not token.strip("."):

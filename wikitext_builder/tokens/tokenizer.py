@@ -1,13 +1,13 @@
 """Moses tokens with numbers split: the tokenization of the official WikiText files, byte for byte.
 
-The recipe is Moses' `tokenizer.perl -l LANGUAGE -a -no-escape` as it was between May 2015 and February
-2016, on a whole paragraph; then `< formula >` back to `<formula>`; then the commas and dots of numbers
-become `@,@` and `@.@`.
+The recipe: Moses' `tokenizer.perl -l LANGUAGE -a -no-escape`, as it was between May 2015 and February 2016,
+on a whole paragraph; then `< formula >` becomes `<formula>` again; then the commas and dots of numbers become
+`@,@` and `@.@`.
 
-Nearly every rule of Moses looks at one word between two spaces, so the tokens of a word are remembered.
-What looks further is carried by control characters, which no clean text holds: a word at the edge of its
-line that begins or ends with a comma or an apostrophe says so in its key, two words parted by `' '` share
-one key, and a final dot that waits for the next word is a mark in the word's tokens.
+Nearly every rule of Moses looks at one word between two spaces, so the tokens of each word are kept in
+memory. Control characters, which clean text does not contain, carry the rest: a comma or an apostrophe at the
+start or the end of a line adds a mark to the key of its word, two words separated by `' '` share one key, and
+a final dot that depends on the next word is a mark in the tokens of its word.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import regex
 from wikitext_builder.article import Article
 from wikitext_builder.errors import BuilderError
 
-# Marks in the keys of the memo: the word has no space before it, or none after it, or is two words.
+# Marks in the keys of the memory: the word has no space before it, or none after it, or is two words.
 FIRST, LAST, GLUE = "\x00", "\x01", "\x02"
-# Marks in its values: a dot that stays on its word if a small letter comes next; the second character says
-# that a digit keeps it too, or that the word is a number, whose dot is then `@.@`.
+# Marks in its values: a dot that stays on its word if a small letter follows. The second character means that
+# it also stays before a digit, or that the word is a number, whose dot becomes `@.@`.
 DOT, OF_NUMERIC_PREFIX, OF_NUMBER = "\x03", "\x04", "\x05"
 
-LONGEST_KEY = 64  # characters; a longer word is not worth its memory
+LONGEST_KEY = 64  # characters; a longer word is not kept in memory
 GENERATION = 1 << 17  # words
 
 # Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses. The Unicode
@@ -65,18 +65,18 @@ SEPARATOR: Final = re.compile("[,.]")
 SPACE_OF_APOSTROPHES: Final = re.compile("(?<=') +(?=')")
 PENDING_DOT: Final = re.compile(f"{DOT}([{OF_NUMERIC_PREFIX}{OF_NUMBER}]?)(?=(?: (.))?)")
 
-JUNK: Final = re.compile(r"[\x00-\x08\x0e-\x1f]+")  # what Moses deletes: \000-\037 without Perl's \s
+JUNK: Final = re.compile(r"[\x00-\x08\x0e-\x1f]+")  # Moses deletes \000-\037 except Perl's \s
 SPACE: Final = re.compile(r"\s+")
-# Marks that are seen (U+0600, U+06DD) stay, and U+FEFF, which is 36 times a token of WikiText-2's train file.
+# Visible marks (U+0600, U+06DD) stay, and U+FEFF, which is a token 36 times in WikiText-2's train file.
 INVISIBLE: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--\uFEFF]+")
 MANY_MARKS: Final = regex.compile(r"(?V1)[\P{ccc=0}\u0F73\u0F75\u0F81]{32,}")
 
 
 class WordMemo(dict[str, str]):
-    """A bounded memory of a pure function of a word; a lookup that hits costs what a dict costs.
+    """A bounded memory of a pure function of a word; a hit is as fast as in a dict.
 
-    Two generations of at most `GENERATION` words are held. A word that was not met during a whole generation
-    is forgotten.
+    It keeps two generations of at most `GENERATION` words. A word that does not occur during a whole
+    generation is forgotten.
     """
 
     def __init__(self, compute: Callable[[str], str]) -> None:
@@ -85,7 +85,7 @@ class WordMemo(dict[str, str]):
         self._older: dict[str, str] = {}
 
     def __missing__(self, word: str) -> str:
-        """The value of a word that this generation has not met."""
+        """The value of a word that is new in this generation."""
         if len(word) > LONGEST_KEY:
             return self._compute(word)
         value = self._older.get(word)
@@ -99,7 +99,7 @@ class WordMemo(dict[str, str]):
 
 
 class Tokenizer:
-    """The tokenizer of one language with its memory of words.
+    """The tokenizer of one language, with its memory of words.
 
     Raises:
         BuilderError: Moses has no table of non-breaking prefixes for the language.
@@ -107,19 +107,19 @@ class Tokenizer:
 
     def __init__(self, language: str = "en") -> None:
         self.language: Final = language
-        self._prefixes, self._numeric_prefixes = nonbreaking_prefixes(language)
+        self._prefixes, self._numeric_prefixes = _nonbreaking_prefixes(language)
         self._apostrophes = APOSTROPHES.get(language, OTHER_APOSTROPHES)
         self._tokens_of = WordMemo(self._tokenize_word)
 
     def tokenize_line(self, line: str) -> str:
-        """The tokens of a line; see the function `tokenize_line`."""
+        """The tokens of a line, see the function `tokenize_line`."""
         if not line.isprintable() or not unicodedata.is_normalized("NFC", line):
-            line = clean(line)
+            line = _clean(line)
         if "' " in line:
             line = SPACE_OF_APOSTROPHES.sub(GLUE, line)
-        words = mark_edges(line.split())
+        words = _mark_edges(line.split())
         text = " ".join(map(self._tokens_of.__getitem__, words))
-        return PENDING_DOT.sub(settle_dot, text).replace("< formula >", "<formula>")
+        return PENDING_DOT.sub(_settle_dot, text).replace("< formula >", "<formula>")
 
     def _tokenize_word(self, word: str) -> str:
         if word.isalpha():
@@ -129,7 +129,7 @@ class Tokenizer:
         return " ".join(map(self._finish_token, self._space(word).split()))
 
     def _space(self, word: str) -> str:
-        """The word with the spaces that Moses' rules put into it, but for those before final dots."""
+        """The word with the spaces that Moses' rules add, except those before final dots."""
         before = "" if word[0] == FIRST else " "
         after = "" if word[-1] == LAST else " "
         text = f"{before}{word.strip(FIRST + LAST).replace(GLUE, ' ')}{after}"
@@ -146,19 +146,19 @@ class Tokenizer:
         return text if after else TRAILING_DOT_APOSTROPHE.sub(" . '", text)
 
     def _finish_token(self, token: str) -> str:
-        """The token with its number split and its final dot judged, or marked where the next word decides."""
+        """The token with its number and its final dot split, or the dot marked if the next word decides."""
         prefix = token[:-1]
         if token[-1] != "." or not prefix.strip("."):  # no dot, or nothing but dots
-            return split_number(token)
+            return _split_number(token)
         if prefix in self._numeric_prefixes:
             return f"{prefix}{DOT}{OF_NUMERIC_PREFIX}"
         if prefix in self._prefixes or ("." in prefix and ALPHABETIC.search(prefix)):
-            return split_number(token)
-        return f"{split_number(prefix)}{DOT}{OF_NUMBER}" if NUMBER.fullmatch(token) else f"{prefix}{DOT}"
+            return _split_number(token)
+        return f"{_split_number(prefix)}{DOT}{OF_NUMBER}" if NUMBER.fullmatch(token) else f"{prefix}{DOT}"
 
 
-def mark_edges(words: list[str]) -> list[str]:
-    """The words of a line, with the marks FIRST and LAST where Moses' rules miss a space there."""
+def _mark_edges(words: list[str]) -> list[str]:
+    """The words of a line, with the marks FIRST and LAST where Moses' rules need a space that is missing."""
     if words and words[0][0] in ",'":
         words[0] = FIRST + words[0]
     if words and words[-1][-1] in ",'":
@@ -166,48 +166,48 @@ def mark_edges(words: list[str]) -> list[str]:
     return words
 
 
-def settle_dot(pending: re.Match[str]) -> str:
-    """The final dot of a word, on the word or as a token of its own, now that the next word is known."""
+def _settle_dot(pending: re.Match[str]) -> str:
+    """The final dot of a word, on the word or as its own token, decided by the next word."""
     kind, following = pending[1], pending[2] or ""
     if following.islower():
         return " @.@ " if kind == OF_NUMBER else "."
     return "." if kind == OF_NUMERIC_PREFIX and following in set("0123456789") else " ."
 
 
-def split_number(token: str) -> str:
-    """The token with its commas and dots as `@,@` and `@.@` if it is a number; otherwise as it is.
+def _split_number(token: str) -> str:
+    """The token with its commas and dots as `@,@` and `@.@` if it is a number; otherwise unchanged.
 
-    >>> split_number("1,500"), split_number("1."), split_number("12.2M")
+    >>> _split_number("1,500"), _split_number("1."), _split_number("12.2M")
     ('1 @,@ 500', '1 @.@ ', '12.2M')
     """
     return SEPARATOR.sub(r" @\g<0>@ ", token) if NUMBER.fullmatch(token) else token
 
 
-def clean(line: str) -> str:
-    """The line in NFC with plain spaces, and without control and invisible characters."""
+def _clean(line: str) -> str:
+    """The line in NFC with plain spaces, without control characters and invisible ones."""
     line = SPACE.sub(" ", JUNK.sub("", line))
     return unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, INVISIBLE.sub("", line)))
 
 
 def sort_marks(marks: regex.Match[str]) -> str:
-    """A long run of combining marks in canonical order, for which `unicodedata` takes quadratic time."""
+    """A long run of combining marks in canonical order; `unicodedata` takes quadratic time for it."""
     parts = "".join(unicodedata.normalize("NFD", mark) for mark in marks[0])
     return "".join(sorted(parts, key=unicodedata.combining))
 
 
-def nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Moses' words that keep their dot, and those that keep it only before a digit, from sacremoses' tables.
+def _nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Moses' words that keep their dot, and those that only keep it before a digit, from sacremoses' tables.
 
     Raises:
-        BuilderError: there is no table for the language.
+        BuilderError: There is no table for the language.
     """
-    from sacremoses.corpus import NonbreakingPrefixes  # here, since it takes 0.4 s
+    from sacremoses.corpus import NonbreakingPrefixes  # here, because it takes 0.4 s
 
     tables = NonbreakingPrefixes()
     known = sorted(set(tables.available_langs.values()))
     if language not in known:
         raise BuilderError(
-            f"no Moses tokenizer for the language {language!r}; known are {', '.join(known)}: take one"
+            f"no Moses tokenizer for the language {language!r}; expected one of {', '.join(known)}"
         )
     lines = frozenset(tables.words(language))
     numeric = frozenset(line.rpartition(" ")[0] for line in lines if line.endswith(" #NUMERIC_ONLY#"))
@@ -216,20 +216,20 @@ def nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]]
 
 @cache
 def tokenizer(language: str) -> Tokenizer:
-    """The tokenizer of a language, made once a process."""
+    """The tokenizer of a language, made once per process."""
     return Tokenizer(language)
 
 
 def tokenize_line(line: str, language: str = "en") -> str:
-    """The tokens of a line, as an official raw file has them between its first and its last space.
+    """The tokens of a line, as in an official raw file between the first and the last space of the line.
 
-    A number that ends in a separator leaves a double space, or a space at the end of the line, as in the
-    official files. Spaces of all kinds become one space; invisible characters (ZWSP, soft hyphen, marks of
-    direction) go; the text becomes NFC.
+    After a number that ends in a separator there is a double space, or a space at the end of the line, as in
+    the official files. Spaces of all kinds become one space; invisible characters (ZWSP, soft hyphen, marks
+    of direction) are removed; the text becomes NFC.
 
-    Moses itself turns the word DOTMULTI of a text into a dot: here it stays. `@-@` of a text becomes `@ - @`,
-    so that it is not taken for a split hyphen; Moses does the same. As in the official files, marks that are
-    not Alphabetic, such as viramas, are tokens of their own, which tears the words of Indic scripts.
+    Moses turns the word DOTMULTI into a dot: here it stays. `@-@` in a text becomes `@ - @`, as in Moses, so
+    it does not look like a split hyphen. As in the official files, marks that are not Alphabetic, such as
+    viramas, are tokens of their own, which splits words in Indic scripts.
 
     >>> tokenize_line("Don't, 1,500.")
     "Don 't , 1 @,@ 500 ."
