@@ -175,7 +175,7 @@ class _Resolver:
         return position
 
     def opaque(self, match: re.Match[str]) -> int:
-        """A tag whose content is no wikitext: it is made to pass as text, or becomes a formula."""
+        """Read a tag whose content is not wikitext: text or a formula. Return where to continue."""
         if match[0].endswith("/>"):
             return match.end()
         name = match["opaque"].lower()

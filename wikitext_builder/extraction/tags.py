@@ -13,7 +13,7 @@ REMOVED = frozenset(["table", "style", "script"])
 HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 CLASS = re.compile(r"class\s*=\s*[\"']?", re.IGNORECASE)
 QUOTE_OR_END = re.compile(r"[\"']|\Z")
-# Tables' kin, marks for editors, pictures and what no reader sees.
+# Boxes, marks for editors, pictures and hidden text.
 REMOVED_CLASS = re.compile(
     r"\b(?:navbox|infobox|metadata|noprint|thumb|thumbinner|sortkey|gallery|error|toccolours|"
     r"geo-nondefault|geo-multi-punct|ambox|mw-editsection)\b",
@@ -91,7 +91,7 @@ def _is_removed(tag: re.Match[str], name: str) -> bool:
 
 
 def _are_removed(attributes: str) -> bool:
-    """Whether attributes hide a tag, or give it a class whose content is no running text."""
+    """True if the attributes hide a tag, or give it a class whose content is not running text."""
     if HIDDEN.search(attributes):
         return True
     if not REMOVED_CLASS.search(attributes):
@@ -107,7 +107,7 @@ def _are_removed(attributes: str) -> bool:
 
 
 def _closing_indices(tags: list[re.Match[str]]) -> dict[int, int]:
-    """Of each tag that is closed the index of the tag that closes it, those inside it counted."""
+    """For the index of each tag that is closed, the index of its closing tag; nested tags match too."""
     closing: dict[int, int] = {}
     opened: dict[str, list[int]] = {}
     for index, tag in enumerate(tags):
@@ -122,7 +122,7 @@ def _closing_indices(tags: list[re.Match[str]]) -> dict[int, int]:
 
 
 def _seam(text: str, tag: re.Match[str]) -> str:
-    """A mark where a tag parts apostrophes, alone or among other tags: `''n''<sub>''i''</sub>`."""
+    """A mark if a tag separates apostrophes, alone or next to other tags: `''n''<sub>''i''</sub>`."""
     before, after = text[tag.start() - 1 : tag.start()], text[tag.end() : tag.end() + 1]
     return SEAM if before in APOSTROPHE_OR_TAG and after in APOSTROPHE_OR_TAG else ""
 

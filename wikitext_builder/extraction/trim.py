@@ -27,8 +27,8 @@ OTHER_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf
 POINTS = frozenset(".,;:!?)")
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
-# A reference's tag that lacks its end: MediaWiki shows it, a slip of an editor that nobody wants to read.
-# Nothing in it is tried twice: a value of a megabyte of spaces took minutes.
+# A reference's tag without its end: MediaWiki shows it, but it is an editor's slip. The quantifiers are
+# possessive: without backtracking, a megabyte of spaces takes linear time.
 UNENDED = re.compile(r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>\"|{}]*)(?!\s*+/?>)")
 
 

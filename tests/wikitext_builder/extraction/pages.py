@@ -1,4 +1,4 @@
-"""Pages for the tests of extraction: made ones, and the shared real ones."""
+"""Pages for the tests of extraction: made-up pages and the shared real ones."""
 
 import bz2
 import json
@@ -28,7 +28,7 @@ def text(wikitext: str) -> str:
 
 
 def has_only_visible_characters(line: str) -> bool:
-    """Whether a line has no controls, formats, surrogates, private use, and no space but the plain one."""
+    """True if a line has no controls, formats, surrogates, private use, and only plain spaces."""
     forbidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
     return not any(
         unicodedata.category(char) in forbidden or (char.isspace() and char != " ") for char in line

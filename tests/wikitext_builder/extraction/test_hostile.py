@@ -1,4 +1,4 @@
-"""Wikitext made to harm: it is read or rejected, in time that grows with its length and with nothing else."""
+"""Hostile wikitext: it is read or rejected, in time that is linear in its length."""
 
 import random
 import time
@@ -20,7 +20,7 @@ SECONDS = 10  # of processor time, on the slowest machine; the worst of these ta
 
 
 def outcome(wikitext: str) -> str:
-    """What became of a page: `read`, or the reason why not."""
+    """What happened to a page: `read`, or the reason why not."""
     started = time.process_time()
     try:
         lines = extract(page(wikitext)).lines
@@ -106,7 +106,7 @@ def different_tags(count, attributes):
     ids=lambda wikitext: wikitext[:24],
 )
 def test_what_took_quadratic_time(wikitext):
-    """Each of these took minutes, or as long as a page of any kind may."""
+    """Each of these once took minutes, or as long as the time limit of a page."""
     assert outcome(wikitext) == "read"
 
 

@@ -1,4 +1,4 @@
-"""What holds for the lines of any wikitext whatever."""
+"""Properties of the lines of any wikitext."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every macro: none raises, whatever its arguments are; and each name is registered as pages write it."""
+"""Every macro: none raises, with any arguments; and each name is registered in its normal form."""
 
 from collections import Counter
 from itertools import chain
@@ -54,7 +54,7 @@ def test_no_macro_raises_for_any_arguments(values):
 
 
 def test_no_template_is_in_two_families():
-    """The later one would win without a word: lists in columns were lost so."""
+    """The later one would win silently: lists in columns were once lost this way."""
     families = [
         family
         for name, family in vars(macros).items()

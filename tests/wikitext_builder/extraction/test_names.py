@@ -1,4 +1,4 @@
-"""The name of a template is one, however a page writes the call and whoever counts it."""
+"""A template has one name, for every spelling of a call and everywhere it is counted."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What must not change the lines, and a second opinion: mwparserfromhell on text without templates."""
+"""Markup that must not change the lines, and a second parser, mwparserfromhell, on text without templates."""
 
 import re
 import unicodedata
@@ -18,7 +18,7 @@ from wikitext_builder.extraction.templates import TemplateReader
 WORDS = st.lists(
     st.text("abcdé ' ,.", min_size=1, max_size=30).map(lambda text: f"x{text}x"), min_size=2, max_size=5
 )
-# What a reader of the text does not see, between two paragraphs and after a word.
+# Markup that a reader does not see, between two paragraphs and after a word.
 BLOCKS = [
     "<!-- a\n\n== b == -->",
     "{{Infobox city|name=[[a]]|area={{convert|1|km2}}|map=[[File:a.png|x {{b|c}}]]}}",
@@ -38,7 +38,7 @@ WITHIN = [
     "{{sfn|A|2001|p=2}}",
     "{{efn|a {{b}}}}",
 ]
-# Lines that hold nothing but words, links and quotes.
+# All but lines of words, links and quotes.
 SPECIAL = re.compile(r"[{}<>&_\x00-\x1f]|\[\[[^\]]*:|\[\[[^\]]*\|\]\]|^[*#:;= |!]|\[http|//")
 
 
@@ -67,7 +67,7 @@ def test_blocks_change_nothing_in_real_pages(block):
 
 
 def uncut(wikitext, monkeypatch):
-    """The lines where every call and link is worked out, though it gives no text."""
+    """The lines if every call and link is read, even if it gives no text."""
     with monkeypatch.context() as patch:
         patch.setattr(TemplateReader, "says_nothing", staticmethod(never))
         return extract(page(wikitext)).lines

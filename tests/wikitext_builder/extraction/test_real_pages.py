@@ -1,4 +1,4 @@
-"""Real pages and real template calls: what is left of markup, how much of what Wikipedia rendered is ours.
+"""Real pages and real template calls: markup left in lines, and how many calls equal Wikipedia's text.
 
 The bounds were measured on 2026-11-20 over the shared pages.
 """
@@ -19,7 +19,7 @@ from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
-# What no line of the 62 pages of April 2016 may hold, and how often it does in the articles' own text.
+# Markup that no line of the 62 pages of April 2016 may contain, and how often articles themselves have it.
 RESIDUE = {
     r"\[\[|\]\]": 0,
     r"\{\{|\}\}": 0,
@@ -60,7 +60,7 @@ def test_few_calls_are_left_out_in_later_months(month, most):
     assert sum(len(extract(one).left_out) for one in real_pages(month)) <= most
 
 
-# Templates that stand in tables, at the end of pages or beside the text, though they have a macro.
+# Templates with a macro that are in tables, at the end of pages or beside the text.
 NOT_IN_RUNNING_TEXT = {
     "Trim": "transcludes a table of another page",
     "Coord": "shown beside the title, where the call says so",
@@ -86,7 +86,7 @@ def in_running_text(case: dict[str, str]) -> bool:
 
 
 def test_template_calls_in_running_text_give_what_wikipedia_rendered():
-    """182 of 182 calls on 2026-11-20; the issue of the extraction asks for 98 in a hundred."""
+    """182 of 182 calls on 2026-11-20; at least 98 % are required."""
     calls = [case for case in expansions() if in_running_text(case)]
     differ = [
         case["wikitext"]
@@ -122,7 +122,7 @@ PAIRS = {"Protein": "2014-03-13", "Michael_Jordan": "2018-06-06", "Roger_Federer
     ("title", "recall"), [("Protein", 0.93), ("Michael_Jordan", 0.96), ("Roger_Federer", 0.96)]
 )
 def test_the_words_of_the_official_article_are_there(title, recall):
-    """The wikitext is of another date than the official lines: what is missing was edited."""
+    """The wikitext has a different date than the official lines: edits explain what is missing."""
     wikitext = data(f"pairs/{title}.{PAIRS[title]}.wiki").read_text("utf-8")
     official = Counter(data(f"pairs/{title}.wt2.train.tokens").read_text("utf-8").split())
     del official["<unk>"]
@@ -138,7 +138,7 @@ def test_blank_lines_stand_as_in_the_official_files():
 
 
 def test_a_real_page_takes_milliseconds():
-    """A hundred times what was measured, 5 ms a page on average, for slow and busy machines."""
+    """The limit is 100 times the measured 5 ms per page, for slow and busy machines."""
     pages = list(real_pages("2016-04"))[:5]
     started = time.process_time()
     for one in pages:

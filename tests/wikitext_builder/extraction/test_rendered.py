@@ -1,4 +1,4 @@
-"""extract_rendered: the lines of HTML are those of its wikitext; hostile HTML costs no more than other."""
+"""extract_rendered: HTML gives the lines of its wikitext; hostile HTML takes no more time."""
 
 import contextlib
 import time
@@ -186,7 +186,7 @@ def test_every_word_outside_of_headings_comes_once_and_in_order(pieces):
 
 # --- real pages, read by eye on 2026-11-20
 
-REAL = {  # words and headings, bounds from what was measured
+REAL = {  # words and headings, bounds from measurements
     "Berlin__extraction-framework_4eae": (12_000, 48),
     "Chess__wikimedia-page-library_4ea1": (10_500, 40),
     "Dog__mediawiki-services-mobileapps_ce5c": (8_000, 30),

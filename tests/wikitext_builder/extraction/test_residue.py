@@ -1,4 +1,4 @@
-"""No markup is left in the lines of all shared pages, but for what is in the articles' own text.
+"""No markup is left in the lines of the shared pages, except what is in the articles' own text.
 
 The patterns are those of `fidelity`. The case file names each exception: the pattern, the article, how often,
 a few words, and why.

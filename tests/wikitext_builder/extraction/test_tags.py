@@ -1,4 +1,4 @@
-"""HTML tags: which are removed, and which tag closes which; checked against slower, plainer ways."""
+"""HTML tags: which are removed, and which tag closes which; checked against slower, simpler code."""
 
 import re
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from wikitext_builder.extraction.tags import REMOVED_CLASS, _are_removed, _closing_indices, flatten_tags
 from wikitext_builder.extraction.tags import TAG as ANY_TAG
 
-# One pattern says the same, in quadratic time.
+# One pattern for the same rule, in quadratic time.
 PLAIN = re.compile(rf"""display\s*:\s*none|class\s*=\s*["']?[^"'>]*{REMOVED_CLASS.pattern}""", re.IGNORECASE)
 PIECES = [
     "class",
@@ -57,7 +57,7 @@ def test_classes_and_styles_that_are_removed(attributes, removed):
 
 
 def closing_index(tags, index):
-    """Where as many tags of the name are closed as were opened from the index on."""
+    """The first index at which all tags of the name are closed that were opened from the given index on."""
     depth, name = 0, tags[index][2].lower()
     for position in range(index, len(tags)):
         if tags[position][2].lower() == name and not tags[position][3].endswith("/"):

@@ -1,4 +1,4 @@
-"""Fidelity: scores of lines, residue, template calls, stores and files of pages, the page for people."""
+"""Fidelity: scores of lines, residue, template calls, stores and files of pages, the HTML page."""
 
 import importlib.util
 import json
@@ -384,7 +384,7 @@ def test_what_cannot_be_is_said(store_path, arguments, what):
 
 
 def test_official_articles_keep_their_sentences():
-    """Recall of the official lines in wikitext of another date; what is missing was edited, see docs."""
+    """Recall of official lines in wikitext of a different date; edits explain what is missing, see docs."""
     wikitext, official = data("pairs/Protein.2014-03-13.wiki"), data("pairs/Protein.wt2.train.tokens")
     record = json.loads(call(wikitext, "--official", official, "--json").stdout)
     summary = record["comparisons"]["official"]["summary"]
@@ -392,7 +392,7 @@ def test_official_articles_keep_their_sentences():
     assert summary["precision"] >= 0.99
 
 
-# --- the page for people
+# --- the HTML page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & {{a|<b>}}"
 

@@ -1,4 +1,4 @@
-"""The detokenizer: what it makes of tokens, and that the tokenizer takes it back."""
+"""The detokenizer: the text of tokens, and the round trip through the tokenizer."""
 
 from __future__ import annotations
 

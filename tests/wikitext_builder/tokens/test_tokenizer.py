@@ -1,4 +1,4 @@
-"""The tokenizer against the official files, and against sacremoses with its two traps mended."""
+"""The tokenizer against the official files, and against sacremoses with two differences corrected."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def official_lines(name: str) -> list[str]:
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
-# The oracle: sacremoses, a line at a time through all of its passes.
+# The oracle: sacremoses, line by line through all of its passes.
 
 
 class MendedMoses(MosesTokenizer):  # type: ignore[misc]  # sacremoses has no types
     """sacremoses with Perl's character classes, and without the rule of July 2016 for a line-final comma.
 
-    Its tables lack Han, Kana and Hangul, and have viramas and nuktas that Perl's lack.
+    Its tables do not have Han, Kana and Hangul, and have viramas and nuktas that Perl's do not have.
     """
 
     COMMA_SEPARATE_3 = re.compile(r"(?!)"), ""
@@ -100,7 +100,7 @@ def mended(language: str) -> MendedMoses:
 
 
 def cleaned(line: str) -> str:
-    """What comes before Moses: no control and no invisible characters, plain spaces, NFC."""
+    """The steps before Moses: no control and no invisible characters, plain spaces, NFC."""
     seen = "\ufeff" + "".join(
         map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD))
     )
@@ -135,9 +135,9 @@ def test_official_raw_lines_come_back_byte_for_byte() -> None:
 
 
 def filled(tokens: list[str]) -> list[str]:
-    """The tokens with a word for each <unk>: one that its neighbours allow.
+    """The tokens with a word in place of each <unk>, chosen to fit its neighbours.
 
-    A digit beside the `@,@` of a number, a small letter after a dot that stayed on its word, else a name.
+    A digit next to the `@,@` of a number, a small letter after a dot that stayed on its word, else a name.
     """
     words = list(tokens)
     for index, token in enumerate(tokens):
@@ -173,7 +173,7 @@ def test_lines_of_the_train_file_come_back() -> None:
 
 
 def page_lines(name: str) -> Iterator[str]:
-    """Lines of wikitext with the commonest markup off; what is left of it makes good noise."""
+    """Lines of wikitext without the most frequent markup; the rest of it is good noise."""
     path = DATA / "pages" / name
     if not path.exists():
         pytest.skip(f"{path} is not there")
@@ -258,7 +258,7 @@ def test_made_lines_equal_the_oracle(language: str, line: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_short_lines_of_the_hard_characters_equal_the_oracle(language: str) -> None:
-    """All lines of up to four of the characters whose rules look beside themselves."""
+    """All lines of up to four of the characters whose rules look at their neighbours."""
     lines = [""]
     for _ in range(4):
         lines += [line + c for line in lines for c in "a1.,' "]
