@@ -59,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from mkdocs.exceptions import PluginError
     from mkdocs.structure.files import File
 
-    if missing := undocumented():
+    if missing := [*undocumented(), *_undocumented_at_front_doors()]:
         raise PluginError("no docstring: " + ", ".join(missing))
     for source, page in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
@@ -136,6 +136,12 @@ def api_pages() -> dict[str, str]:
     return pages
 
 
+def names_of(package: str) -> list[str]:
+    """The names that the front door of a package gives, without `__version__`."""
+    names = getattr(importlib.import_module(package), "__all__", ())
+    return [name for name in names if not name.startswith("__")]
+
+
 def undocumented() -> list[str]:
     """The public names of the packages that have no docstring."""
     return [
@@ -147,13 +153,24 @@ def undocumented() -> list[str]:
     ]
 
 
+def _undocumented_at_front_doors() -> Iterator[str]:
+    """The names of the front doors that have no docstring, where they are defined; constants too."""
+    import griffe
+
+    loader = griffe.GriffeLoader(search_paths=[folder.parent for folder in PACKAGES.values()])
+    for package in PACKAGES:
+        loaded = loader.load(package)
+        for name in names_of(package):
+            found = loaded[name]
+            if not (found.final_target if found.is_alias else found).docstring:
+                yield f"{package}.{name}"
+
+
 def _front_door(package: str, rooms: list[str]) -> str:
     """What `import package` gives, in the order of its `__all__`."""
-    names = getattr(importlib.import_module(package), "__all__", ())
     lines = [f"# {package}", "", *_entry_of(package, members="false", show_root_heading="false")]
-    for name in names:
-        if not name.startswith("__"):
-            lines += _entry_of(f"{package}.{name}")
+    for name in names_of(package):
+        lines += _entry_of(f"{package}.{name}")
     lines += ["## Rooms", "", *(f"- [{package}.{room}]({package}.{room}.md)" for room in rooms)]
     return "\n".join(lines) + "\n"
 

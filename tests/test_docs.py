@@ -7,7 +7,6 @@ the documents.
 """
 
 import ast
-import importlib
 import importlib.util
 import os
 import re
@@ -354,19 +353,22 @@ def test_the_site_turns_links_into_its_own() -> None:
     assert hooks.for_site(r"| `a \| b` | a \| b |", "docs/cli.md") == r"| `a | b` | a \| b |"
 
 
-def test_the_site_shows_examples_in_docstrings_as_code() -> None:
+def test_the_site_shows_examples_as_code_and_comments_of_attributes() -> None:
     pytest.importorskip("griffe", reason="needs the docs extra")
-    shown = script("doctest_blocks").fenced("Adds.\n\n>>> 1 + 1\n2\n\nMore.")
+    docstrings = script("docstrings")
+    shown = docstrings.fenced("Adds.\n\n>>> 1 + 1\n2\n\nMore.")
     assert shown == "Adds.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+    assert docstrings.comment_behind("a: str = '#1'  # in `b` # c") == "In `b` # c."
+    assert docstrings.comment_behind("a: str = 'it#s'\nb = 1  # c") == ""
+    assert docstrings.comment_behind("a = 1  # noqa: A001 - b") == ""
 
 
 def test_every_name_of_a_front_door_has_an_entry() -> None:
     hooks = script("site_hooks")
     pages = hooks.api_pages()
     for package in hooks.PACKAGES:
-        names = getattr(importlib.import_module(package), "__all__", ())
         entries = set(re.findall(r"^::: ([\w.]+)$", pages[f"api/{package}.md"], flags=re.MULTILINE))
-        assert entries == {package, *(f"{package}.{name}" for name in names if not name.startswith("__"))}
+        assert entries == {package, *(f"{package}.{name}" for name in hooks.names_of(package))}
     entries = {name for page in pages.values() for name in re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)}
     for package, folder in hooks.PACKAGES.items():
         for path in modules(folder):

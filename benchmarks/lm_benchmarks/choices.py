@@ -9,9 +9,10 @@ from typing import Final
 
 PAPER: Final = "paper"
 LM_EVAL: Final = "lm-eval"
-CONVENTIONS: Final = {PAPER: "paper", LM_EVAL: "lm-eval.wikitext.2"}  # name: its name in signatures
+CONVENTIONS: Final = {PAPER: "paper", LM_EVAL: "lm-eval.wikitext.2"}
+"""Conventions of what is counted: their names, and the names in signatures."""
 
-MUST_AGREE: Final = {  # field of a signature: why numbers that differ in it measure different things
+MUST_AGREE: Final = {
     "data": "different data",
     "split": "a different split of the data",
     "convention": "a different convention of what is counted",
@@ -21,6 +22,7 @@ MUST_AGREE: Final = {  # field of a signature: why numbers that differ in it mea
     "eos": "a different treatment of line ends",
     "context": "a different context before each article",
 }
+"""Fields of a signature, and why numbers that differ in one of them measure different things."""
 
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BATCH: Final = 16  # articles per call where each starts without context; does not change any number

@@ -206,3 +206,4 @@ METRICS: Final[dict[str, Metric]] = {
         bits=True,
     ),
 }
+"""The metrics that tables show: what is divided by what, in their order."""
