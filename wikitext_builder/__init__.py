@@ -14,6 +14,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from wikitext_builder.building.build import build
     from wikitext_builder.dataset.load import load
     from wikitext_builder.dataset.plots import plot_window, plot_zipf
     from wikitext_builder.dataset.stats import statistics
@@ -25,6 +26,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "build": "wikitext_builder.building.build",
             "detokenize": "wikitext_builder.tokens.detokenizer",
             "extract": "wikitext_builder.extraction.page",
             "load": "wikitext_builder.dataset.load",
@@ -41,6 +43,7 @@ __all__ = [
     "BuilderError",
     "RejectedError",
     "__version__",
+    "build",
     "detokenize",
     "extract",
     "load",

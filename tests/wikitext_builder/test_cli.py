@@ -306,7 +306,7 @@ def test_given_articles_that_are_rejected_are_not_replaced(store: Path, tmp_path
         "valid": 0,
         "test": 3,
     }
-    assert "valid has 0 articles where 1 were given: rejected.jsonl says why" in result.stderr
+    assert "valid has 0 articles, but 1 titles were given: rejected.jsonl says why" in result.stderr
 
 
 def test_older_revisions_are_counted(tmp_path: Path) -> None:
@@ -326,40 +326,43 @@ def test_an_interrupted_build_is_told_with_what_was_found(store: Path, tmp_path:
             yield from super().map(function, tasks)
             raise KeyboardInterrupt
 
-    from wikitext_builder.building.build import build
     from wikitext_builder.building.plan import Plan
+    from wikitext_builder.building.stages import carry_out
     from wikitext_builder.dataset.recipes import RECIPES
 
     with Store.open(store) as opened:
         revisions = opened.revisions("en")
     plan = Plan(recipe=RECIPES["demo"], store=store, out=tmp_path / "a", revisions=revisions)
     with pytest.raises(KeyboardInterrupt):
-        build(plan, runner=Interrupted())
+        carry_out(plan, runner=Interrupted())
     arguments = ("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
-    result = call(*arguments)
-    assert "an earlier build was interrupted" in result.stderr
+    result = run(*arguments)
+    assert "resumes an interrupted build, 1 shards are there" in result.stderr
     assert "found      1 shards" in result.stdout
 
 
 def test_parts_that_are_too_small_are_told(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "a"
     result = call("build", "wikitext-2", "--store", store, "--out", out, "--workers", "1")
-    assert "train has 0 articles where wikitext-2 wants 600" in result.stderr
-    assert "valid has 28 articles where wikitext-2 wants 60" in result.stderr
+    assert "train has 0 articles, but wikitext-2 expects 600" in result.stderr
+    assert "valid has 28 articles, but wikitext-2 expects 60" in result.stderr
 
 
 def test_build_refuses_what_cannot_be_built(store: Path, dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "a"
     assert "no pages of 'de'" in refused("build", "demo", "--store", store, "--out", out, "--language", "de")
     dated = ("--as-of", "2001-01-15")
-    assert "are younger than 2001" in refused("build", "demo", "--store", store, "--out", out, *dated)
+    said = refused("build", "demo", "--store", store, "--out", out, *dated)
+    assert "are younger than 2001-01-15; `wikitext-builder fetch` with --as-of 2001-01-15 gets" in said
     said = refused("build", "demo", "--store", store, "--out", dataset, "--seed", "x")
     assert "another dataset (seed 'wikitext', not 'x')" in said
     for name in (".", "..", "/"):
-        assert "is no name of a folder" in refused("build", "demo", "--store", store, "--out", name)
+        assert "is not a name of a new folder" in refused("build", "demo", "--store", store, "--out", name)
     both = ("--as-of", "2016-01-01", "--lock", tmp_path / "a.lock")
-    assert "take one of the two" in refused("build", "demo", "--store", store, "--out", out, *both)
-    assert "no dataset of ours" in refused("build", "demo", "--store", store, "--out", tmp_path)
+    assert "--as-of and --lock: a lock file names its revisions; use one of the two" in refused(
+        "build", "demo", "--store", store, "--out", out, *both
+    )
+    assert "not a dataset of ours" in refused("build", "demo", "--store", store, "--out", tmp_path)
     assert not out.exists()
 
 

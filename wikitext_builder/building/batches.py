@@ -1,7 +1,7 @@
-"""Groups: articles that stand beside each other in the dataset; their words counted, their lines written.
+"""Batches: consecutive articles of the dataset, whose words are counted and whose lines are written.
 
-Words are counted a group at a time and shared out over partitions by a hash of the word; each partition is
-then added up by itself: the counts are exact, and memory holds one group or one partition at a time.
+Words are counted batch by batch and distributed over partitions by a hash of the word. Then each partition is
+added up by itself: the counts are exact, and memory holds one batch or one partition at a time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.runners import blobs
 
-PAGES_A_GROUP = 512  # 16 shards, some 10 MB of text
+ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Batch:
     """Some consecutive articles of the dataset and the shards that hold them."""
 
     shards: tuple[str, ...]
@@ -39,16 +39,16 @@ class Group:
     location: str  # of its results, to which each function adds a suffix of its own
 
 
-def articles_of(group: Group) -> Iterator[tuple[str, Article]]:
-    """The articles of a group in order, each with its split."""
-    wanted = set(group.page_ids)
-    records = (record for shard in group.shards for record in read_shard(shard))
+def articles_of(batch: Batch) -> Iterator[tuple[str, Article]]:
+    """The articles of a batch in order, each with its split."""
+    wanted = set(batch.page_ids)
+    records = (record for shard in batch.shards for record in read_shard(shard))
     articles = {
         record.page_id: record
         for record in records
         if isinstance(record, Article) and record.page_id in wanted
     }
-    for page_id, split in zip(group.page_ids, group.splits, strict=True):
+    for page_id, split in zip(batch.page_ids, batch.splits, strict=True):
         yield split, articles[page_id]
 
 
@@ -57,15 +57,15 @@ def articles_of(group: Group) -> Iterator[tuple[str, Article]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountTask:
-    """A group whose words are to be counted, in so many partitions."""
+    """A batch whose words are counted, and the number of partitions."""
 
-    group: Group
+    batch: Batch
     partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupCounts:
-    """Where the counts of a group's train words are: a section of a file for each partition."""
+class BatchCounts:
+    """Where the counts of a batch's train words are: a section of a file per partition."""
 
     location: str
     ends: tuple[int, ...]  # of the sections, in bytes
@@ -77,12 +77,12 @@ class GroupCounts:
         return _unpack(blobs.read(self.location, start, self.ends[partition]))
 
 
-def count_words(task: CountTask) -> GroupCounts:
-    """Count the words of a group, unless that was done."""
-    location = f"{task.group.location}.counts"
+def count_words(task: CountTask) -> BatchCounts:
+    """Count the words of a batch, unless that is done already."""
+    location = f"{task.batch.location}.counts"
     if not blobs.exists(f"{location}.json"):
         words, types = Counter[str](), {name: set[str]() for name in SPLITS if name != "train"}
-        for split, article in articles_of(task.group):
+        for split, article in articles_of(task.batch):
             for line in article.lines:
                 (words if split == "train" else types[split]).update(line.split())
         sections = [_pack(part) for part in _partition(words, task.partitions)]
@@ -91,7 +91,7 @@ def count_words(task: CountTask) -> GroupCounts:
         found = {"ends": ends, "types": {name: sorted(names) for name, names in types.items()}}
         blobs.write(f"{location}.json", json.dumps(found).encode())
     found = json.loads(blobs.read(f"{location}.json"))
-    return GroupCounts(location=location, ends=tuple(found["ends"]), types=found["types"])
+    return BatchCounts(location=location, ends=tuple(found["ends"]), types=found["types"])
 
 
 def _partition(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
@@ -113,23 +113,23 @@ def _unpack(data: bytes) -> Counter[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddTask:
-    """A partition whose counts are to be added up."""
+    """A partition whose counts are added up."""
 
-    counts: tuple[GroupCounts, ...]
+    counts: tuple[BatchCounts, ...]
     partition: int
     min_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTotal:
-    """What a partition comes to."""
+    """The totals of a partition."""
 
-    frequent: dict[str, int]  # words that reach the least count
+    frequent: dict[str, int]  # words that occur often enough
     types: int  # all of its words
 
 
 def add_up(task: AddTask) -> PartitionTotal:
-    """Add up the counts of one partition over all groups."""
+    """Add up the counts of one partition over all batches."""
     total: Counter[str] = Counter()
     for counts in task.counts:
         total.update(counts.section(task.partition))
@@ -141,49 +141,49 @@ def add_up(task: AddTask) -> PartitionTotal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderTask:
-    """A group to be written with the words of a vocabulary."""
+class WriteTask:
+    """A batch to write with the words of a vocabulary."""
 
-    group: Group
+    batch: Batch
     vocabulary: str  # location of `pack_vocabulary`'s result
     language: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
-    """What was written of a group: a piece of each file, and what is in it."""
+class WrittenBatch:
+    """What was written for a batch: a piece of each file, and the counts of it."""
 
-    location: str  # of the group
+    location: str  # of the batch
     pieces: dict[str, str]  # file name in the dataset: location
-    counts: dict[str, SplitCounts]  # without types, which only all groups together know
+    counts: dict[str, SplitCounts]  # without types, which only all batches together have
     left_out: dict[str, int]  # template calls without a text, by name
 
 
-def render(task: RenderTask) -> Rendered:
-    """Write a group's pieces of the dataset's files, unless that was done."""
-    location = f"{task.group.location}.rendered.json"
+def write_batch(task: WriteTask) -> WrittenBatch:
+    """Write a batch's pieces of the dataset's files, unless that is done already."""
+    location = f"{task.batch.location}.written.json"
     if not blobs.exists(location):
-        blobs.write(location, json.dumps(asdict(_render(task)), ensure_ascii=False).encode())
+        blobs.write(location, json.dumps(asdict(_write(task)), ensure_ascii=False).encode())
     found: dict[str, Any] = json.loads(blobs.read(location))
     counts = {name: SplitCounts(**fields) for name, fields in found["counts"].items()}
-    return Rendered(
-        location=task.group.location, pieces=found["pieces"], counts=counts, left_out=found["left_out"]
+    return WrittenBatch(
+        location=task.batch.location, pieces=found["pieces"], counts=counts, left_out=found["left_out"]
     )
 
 
-def _render(task: RenderTask) -> Rendered:
+def _write(task: WriteTask) -> WrittenBatch:
     vocabulary = _vocabulary(task.vocabulary)
     files: dict[str, list[str]] = {}
-    tallies = {name: Counter[str]() for name in SPLITS}
+    sums = {name: Counter[str]() for name in SPLITS}
     left_out: Counter[str] = Counter()
-    for split, article in articles_of(task.group):
+    for split, article in articles_of(task.batch):
         known = [vocabulary.without_rare(line) for line in article.lines]
         files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
         files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
         files.setdefault("attribution.tsv", []).append(attribution_line(article, split, task.language))
         left_out.update(map(call_name, article.left_out))
         words = [line.split() for line in known]
-        tallies[split].update(
+        sums[split].update(
             articles=1,
             lines=len(known),
             tokens=len(known) + sum(map(len, words)),
@@ -191,38 +191,38 @@ def _render(task: RenderTask) -> Rendered:
         )
     pieces = {}
     for name, lines in files.items():
-        pieces[name] = f"{task.group.location}.{name}"
+        pieces[name] = f"{task.batch.location}.{name}"
         blobs.write(pieces[name], "".join(lines).encode())
-    return Rendered(
-        location=task.group.location,
+    return WrittenBatch(
+        location=task.batch.location,
         pieces=pieces,
-        counts={name: _split_counts(tally) for name, tally in tallies.items()},
+        counts={name: _split_counts(total) for name, total in sums.items()},
         left_out=dict(left_out),
     )
 
 
-def _split_counts(tally: Counter[str]) -> SplitCounts:
+def _split_counts(total: Counter[str]) -> SplitCounts:
     return SplitCounts(
-        articles=tally["articles"],
-        lines=tally["lines"],
-        tokens=tally["tokens"],
-        unknown=tally["unknown"],
+        articles=total["articles"],
+        lines=total["lines"],
+        tokens=total["tokens"],
+        unknown=total["unknown"],
         types=0,
     )
 
 
 def pack_vocabulary(vocabulary: Vocabulary, location: str) -> None:
-    """Put a vocabulary where `render` finds it."""
+    """Write a vocabulary where `write_batch` finds it."""
     blobs.write(location, "\n".join(vocabulary.tokens).encode())
 
 
-@lru_cache(maxsize=1)  # a worker renders many groups with one vocabulary
+@lru_cache(maxsize=1)  # a worker writes many batches with one vocabulary
 def _vocabulary(location: str) -> Vocabulary:
     return Vocabulary(tuple(blobs.read(location).decode().split("\n")))
 
 
 def added(counts: Iterable[SplitCounts], types: int) -> SplitCounts:
-    """The counts of several pieces of one split, of which the number of types is known."""
+    """The sum of the counts of a split's pieces; the number of types is given."""
     counts = list(counts)
     return SplitCounts(
         articles=sum(one.articles for one in counts),

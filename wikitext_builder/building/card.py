@@ -1,4 +1,4 @@
-"""What a dataset says of itself: its card, who wrote the articles, what was rejected and left out."""
+"""What a dataset says about itself: its card, the authors of its articles, what was rejected and left out."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def attribution_head() -> str:
 
 
 def attribution_line(article: Article, split: str, language: str) -> str:
-    """Where an article is from; its authors are in the page history that the address leads to."""
+    """Where an article comes from; the page history at this address names its authors."""
     url = f"https://{language}.wikipedia.org/w/index.php?oldid={article.revision_id}"
     fields = (split, article.title, article.page_id, article.revision_id, article.timestamp, url)
     return "\t".join(" ".join(str(value).split()) for value in fields) + "\n"
 
 
 def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:
-    """Write each page that was not used, a line of JSON each."""
+    """Write the pages that were not used, one line of JSON per page."""
     ordered = sorted(rejected, key=lambda one: (one.title, one.revision_id))
     lines = [json.dumps(asdict(one), ensure_ascii=False, sort_keys=True) + "\n" for one in ordered]
     (directory / REJECTED).write_text("".join(lines), encoding="utf-8", newline="\n")

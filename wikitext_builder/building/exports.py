@@ -1,23 +1,27 @@
-"""The files of a dataset: put together from pieces, as zip archives in the original layout, as parquet."""
+"""The files of a dataset: texts joined from pieces, and the same texts in export formats.
+
+A new export format is an entry of `FORMATS` and the function that it names.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import Final
 
 from wikitext_builder.dataset.files import file_line, read_lines
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.runners import blobs
 
-ROWS_A_PARQUET = 500_000  # WikiText-103's train, 1.8 million lines, becomes four shards
-ROWS_A_GROUP = 10_000
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can hold: the same bytes whenever it is made
+ROWS_PER_PARQUET: Final = 500_000  # WikiText-103's train, 1.8 million lines, becomes four shards
+ROWS_PER_GROUP: Final = 10_000
+EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip: its bytes do not depend on the clock
 
-Entries = dict[Path, FileEntry]  # what a task has written
+Entries = dict[Path, FileEntry]  # the files that a task wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class JoinTask:
 
 
 def join_pieces(task: JoinTask) -> Entries:
-    """Put a file together."""
+    """Join the pieces of a file."""
     digest, size = hashlib.sha256(), 0
     with task.path.open("wb") as file:
         for data in chain([task.head.encode()], map(blobs.read, task.pieces)):  # one piece at a time
@@ -39,64 +43,106 @@ def join_pieces(task: JoinTask) -> Entries:
     return {task.path: FileEntry(sha256=digest.hexdigest(), bytes=size)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ZipTask:
-    """Files that go into an archive, all in one folder there."""
+# --- export formats
 
-    sources: tuple[Path, ...]
-    folder: str
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile:
+    """A text file of the dataset, which exports read."""
+
     path: Path
+    split: str
+    kind: str  # tokens or raw
+    lines: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParquetTask:
-    """A file of lines that becomes parquet shards in a folder."""
+class ExportTask:
+    """Text files to write in another format."""
 
-    source: Path
-    split: str
-    lines: int
-    folder: Path
-
-
-def export(task: ZipTask | ParquetTask) -> Entries:
-    """Write an archive or parquet shards."""
-    paths = write_zip(task) if isinstance(task, ZipTask) else write_parquet(task)
-    return {path: entry_of(path) for path in paths}
+    format: str  # a key of `FORMATS`
+    files: tuple[TextFile, ...]  # of one kind
+    name: str  # of the dataset
+    folder: Path  # of the dataset
 
 
-def write_zip(task: ZipTask) -> list[Path]:
-    """Write an archive, uncompressed: deflate's bytes differ between builds of zlib, stored ones do not."""
-    with zipfile.ZipFile(task.path, "w", zipfile.ZIP_STORED) as archive:
-        for source in task.sources:
-            member = zipfile.ZipInfo(f"{task.folder}/{source.name}", EPOCH)
-            member.external_attr = 0o644 << 16
-            with source.open("rb") as file, archive.open(member, "w", force_zip64=True) as target:
-                while piece := file.read(1 << 20):
-                    target.write(piece)
-    return [task.path]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """An export format."""
+
+    write: Callable[[ExportTask], list[Path]]  # writes the files of a task and returns their paths
+    per_file: bool  # one task per file; or one for the three splits of a kind
 
 
-def write_parquet(task: ParquetTask) -> list[Path]:
-    r"""Write a line a row into the column `text`: `' tokens \n'`, and `''` for a blank line.
+def export_tasks(files: list[TextFile], *, name: str, folder: Path) -> list[ExportTask]:
+    """What to write: each format in turn, its largest tasks first.
 
-    So are the rows of the WikiText that the `datasets` library's users know.
+    Args:
+        files: The text files of the dataset.
+        name: Of the dataset.
+        folder: Of the dataset.
     """
-    import pyarrow as pa  # here, since it takes long
+    tasks: list[ExportTask] = []
+    for key, form in FORMATS.items():
+        chosen = [(file,) for file in files] if form.per_file else _by_kind(files)
+        chosen.sort(key=lambda some: -sum(file.lines for file in some))
+        tasks += [ExportTask(format=key, files=some, name=name, folder=folder) for some in chosen]
+    return tasks
+
+
+def _by_kind(files: list[TextFile]) -> list[tuple[TextFile, ...]]:
+    return [tuple(file for file in files if file.kind == kind) for kind in ("tokens", "raw")]
+
+
+def export(task: ExportTask) -> Entries:
+    """Write the files of a task."""
+    return {path: entry_of(path) for path in FORMATS[task.format].write(task)}
+
+
+def _write_parquet(task: ExportTask) -> list[Path]:
+    r"""Write a row per line into the column `text`: `' tokens \n'`, and `''` for a blank line.
+
+    The WikiText of the `datasets` library has the same rows.
+    """
+    import pyarrow as pa  # here, because the import is slow
     import pyarrow.parquet as pq
 
-    lines = read_lines(task.source)
-    shards = max(1, -(-task.lines // ROWS_A_PARQUET))
+    (file,) = task.files
+    folder = task.folder / "parquet" / file.kind
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = read_lines(file.path)
+    shards = max(1, -(-file.lines // ROWS_PER_PARQUET))
     paths = []
     for index in range(shards):
-        path = task.folder / f"{task.split}-{index:05}-of-{shards:05}.parquet"
+        path = folder / f"{file.split}-{index:05}-of-{shards:05}.parquet"
         schema = pa.schema([("text", pa.string())])
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for rows in _row_groups(islice(lines, ROWS_A_PARQUET)):
+            for rows in _row_groups(islice(lines, ROWS_PER_PARQUET)):
                 writer.write_table(pa.table({"text": pa.array(rows, pa.string())}, schema=schema))
         paths.append(path)
     return paths
 
 
 def _row_groups(lines: Iterator[str]) -> Iterator[list[str]]:
-    while rows := [file_line(line) if line else "" for line in islice(lines, ROWS_A_GROUP)]:
+    while rows := [file_line(line) if line else "" for line in islice(lines, ROWS_PER_GROUP)]:
         yield rows
+
+
+def _write_zip(task: ExportTask) -> list[Path]:
+    """Write an archive in the original layout, uncompressed: deflate's bytes depend on the build of zlib."""
+    folder = task.name + ("-raw" if task.files[0].kind == "raw" else "")
+    path = task.folder / f"{folder}-v1.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for one in task.files:
+            member = zipfile.ZipInfo(f"{folder}/{one.path.name}", EPOCH)
+            member.external_attr = 0o644 << 16
+            with one.path.open("rb") as file, archive.open(member, "w", force_zip64=True) as target:
+                while piece := file.read(1 << 20):
+                    target.write(piece)
+    return [path]
+
+
+FORMATS: Final[dict[str, Format]] = {
+    "parquet": Format(write=_write_parquet, per_file=True),
+    "zip": Format(write=_write_zip, per_file=False),
+}

@@ -1,4 +1,4 @@
-"""What is to be built, and the folder in which it grows until it is whole."""
+"""What a build is made of, and the folder in which a dataset grows until it is complete."""
 
 from __future__ import annotations
 
@@ -6,69 +6,176 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
 from wikitext_builder.dataset.manifest import Manifest, read_manifest
-from wikitext_builder.dataset.recipes import Recipe
+from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.runners import blobs
+from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Revision, Store
+from wikitext_builder.store.titles import read_titles
+from wikitext_builder.tokens.tokenizer import tokenizer
+from wikitext_builder.wiki.dates import parse_date
 
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to build, of what, into which folder."""
+    """What to build, from what, and into which folder."""
 
     recipe: Recipe
     store: Path
     out: Path
-    revisions: Sequence[Revision]  # to choose from, one a page
-    given_valid: frozenset[int] = frozenset()  # page ids that make up valid, instead of a choice
+    revisions: Sequence[Revision]  # to choose from, one per page
+    older: int = 0  # revisions that are not used, because newer ones of the same pages are
+    given_valid: frozenset[int] = frozenset()  # page ids of valid, instead of a choice
     given_test: frozenset[int] = frozenset()
-    work_url: str = ""  # where a cluster's workers leave their results; empty: in `work`, on a common disk
+    work_url: str = ""  # where a cluster's workers leave their results; empty: in `work`, on a shared disk
 
     def __post_init__(self) -> None:
-        """Refuse a path that can be no new folder's name."""
+        """Refuse a path that cannot be the name of a new folder."""
         if self.out.name in ("", ".."):
-            raise BuilderError(f"{self.out}: is no name of a folder to be made; name a new one")
+            raise BuilderError(f"`out`: {self.out} is not a name of a new folder; name one")
 
     @property
     def work(self) -> Path:
-        """Where the dataset grows until it is whole."""
+        """The folder in which the dataset grows until it is complete."""
         return self.out.with_name(f".{self.out.name}.partial")
+
+
+def make_plan(
+    recipe: str | Recipe,
+    store: Path,
+    out: Path,
+    *,
+    as_of: str | None = None,
+    lock: Path | None = None,
+    valid_titles: Path | None = None,
+    test_titles: Path | None = None,
+    work_url: str = "",
+    **changes: str | int | None,
+) -> Plan:
+    """Decide what to build: the recipe, the revisions, and the given articles of valid and test.
+
+    Args:
+        recipe: A recipe or its name.
+        store: The store of pages.
+        out: The folder to make.
+        as_of: Take the newest revisions that are not after this date.
+        lock: Take exactly the revisions of this lock file.
+        valid_titles: A file with the titles of valid, one per line.
+        test_titles: A file with the titles of test, one per line.
+        work_url: See `Plan`.
+        changes: Fields of the recipe to change; None leaves a field as it is.
+
+    Raises:
+        BuilderError: There is no such recipe, revision or article, or two arguments contradict each other.
+    """
+    recipe = _changed(recipe, changes)
+    tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
+    revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
+    given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
+    if given_valid & given_test:
+        raise BuilderError(
+            f"{len(given_valid & given_test)} titles are both in {valid_titles} and in {test_titles};"
+            " an article belongs to one split"
+        )
+    return Plan(
+        recipe=recipe,
+        store=store,
+        out=out,
+        revisions=revisions,
+        older=older,
+        given_valid=given_valid,
+        given_test=given_test,
+        work_url=work_url,
+    )
+
+
+def _changed(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
+    if isinstance(recipe, str):
+        if recipe not in RECIPES:
+            raise BuilderError(f"`recipe`: {recipe!r}; expected a Recipe or one of {', '.join(RECIPES)}")
+        recipe = RECIPES[recipe]
+    if unknown := changes.keys() - {field.name for field in fields(Recipe)}:
+        raise BuilderError(f"a recipe has no {', '.join(sorted(unknown))}")
+    return replace(recipe, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _chosen_revisions(
+    store_path: Path, language: str, as_of: str | None, lock: Path | None
+) -> tuple[list[Revision], int]:
+    """What to build from, and how many older revisions are not used."""
+    if as_of and lock:
+        raise BuilderError("`as_of` and `lock`: a lock file names its revisions; use one of the two")
+    with Store.open(store_path) as store:
+        if lock is None:
+            date = parse_date(as_of) if as_of else None
+            revisions = store.revisions(language, as_of=date)
+            if as_of and not revisions and store.revisions(language):
+                raise BuilderError(
+                    f"{store_path}: all its revisions of {language!r} are younger than {as_of};"
+                    f" `fetch` with `as_of={as_of}` gets those of that date"
+                )
+            return revisions, len(store.all_revisions(language, as_of=date)) - len(revisions)
+        wanted = read_lock(lock, language=language)
+        here = {revision.revision_id: revision for revision in store.all_revisions(language)}
+    absent = [revision for revision in wanted if here.get(revision.revision_id) != revision]
+    if absent:
+        raise BuilderError(
+            f"{lock}: {len(absent)} of its {len(wanted)} revisions are not in {store_path}, or differ there,"
+            f" such as {absent[0].revision_id} of {absent[0].title!r}; `fetch` them with `select=lock:{lock}`"
+        )
+    return wanted, 0
+
+
+def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
+    """The page ids of a file of titles; none without a file."""
+    if titles is None:
+        return frozenset()
+    names, bad = read_titles(titles)
+    if not names and not bad:
+        raise BuilderError(f"{titles}: names no article; write one title per line")
+    by_title = {revision.title: revision.page_id for revision in revisions}
+    absent = [name for name in names if name not in by_title] + [one.title for one in bad]
+    if absent:
+        raise BuilderError(
+            f"{titles}: {len(absent)} of its titles are not in the store, such as {absent[0]!r}"
+        )
+    return frozenset(by_title[name] for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """All that decides a dataset's bytes."""
+    """Everything that decides the bytes of a dataset."""
 
     recipe: Recipe
-    source: str  # sha256 over the revisions, the given splits, the expansions and the HTML
+    source: str  # sha256 over the revisions, the given articles, the expansions and the HTML
     versions: dict[str, str]
 
     def digest(self) -> str:
-        """A short name of it, for folders."""
+        """A short hash of it, for the names of folders."""
         return lines_sha256([repr(sorted(asdict(self).items()))])[:24]
 
 
 def identity_of(plan: Plan) -> Identity:
-    """What a plan comes to.
+    """The identity of the dataset that a plan makes.
 
     Raises:
         BuilderError: There is nothing to build from.
     """
     if not plan.revisions:
         raise BuilderError(
-            f"{plan.store}: no pages of {plan.recipe.language!r} to build from;"
-            " `wikitext-builder status` says what is there"
+            f"{plan.store}: no pages of {plan.recipe.language!r} to build from; `status` says what is there"
         )
     numbers = {one.revision_id for one in plan.revisions}
     with Store.open(plan.store) as store:
@@ -86,7 +193,7 @@ def identity_of(plan: Plan) -> Identity:
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:
-    """The manifest of the very dataset that is to be built, if it is there.
+    """The manifest in `out`, if exactly this dataset is there already; None if nothing is there.
 
     Raises:
         BuilderError: Something else is there.
@@ -95,7 +202,7 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
         return None
     manifest = read_manifest(out) if out.is_dir() else None
     if manifest is None:
-        raise BuilderError(f"{out}: holds something that is no dataset of ours; name another folder")
+        raise BuilderError(f"{out}: holds something that is not a dataset of ours; name another folder")
     built = Identity(manifest.recipe, manifest.source, manifest.versions)
     if built == identity:
         return manifest
@@ -106,29 +213,29 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
 
 
 def _differences(there: Identity, wanted: Identity) -> Iterator[str]:
-    """What two datasets do not share, in words."""
+    """How two datasets differ, in words."""
     for what in ("recipe", "versions"):
         one, other = (asdict(identity)[what] for identity in (there, wanted))
         for name in sorted({*one, *other}):
             if one.get(name) != other.get(name):
                 yield f"{name} {one.get(name)!r}, not {other.get(name)!r}"
     if there.source != wanted.source:
-        yield "other pages, given parts or texts of templates"
+        yield "other pages, given titles or texts of templates"
 
 
 @contextlib.contextmanager
 def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
-    """Make or find the working folder, hold it alone, and clear it away after success.
+    """Make or find the working folder, lock it, and remove it after success.
 
     Yields:
-        The location of intermediate results; those of another dataset are gone.
+        The location of intermediate results; those of another dataset are removed.
     """
     plan.work.mkdir(parents=True, exist_ok=True)
     with (plan.work / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BuilderError(f"{plan.work}: another build is at work there; wait for it") from error
+            raise BuilderError(f"{plan.work}: another build is running there; wait for it") from error
         if plan.work_url:
             location = f"{plan.work_url.rstrip('/')}/{identity.digest()}"
         else:
@@ -149,22 +256,22 @@ def _remove_others(folder: Path, *, keep: str) -> None:
 
 @contextlib.contextmanager
 def disk_errors(out: Path) -> Iterator[None]:
-    """Say of a disk's complaint which file it is of and what to do.
+    """Turn an error of the disk into one that names the file and says what to do.
 
     Raises:
-        BuilderError: The disk complained.
+        BuilderError: The disk reported an error.
     """
     try:
         yield
     except OSError as error:
         raise BuilderError(
-            f"{error.filename or out}: {error.strerror or error}; see to the disk (space, rights), then run"
-            " the same command again: it goes on where it stopped"
+            f"{error.filename or out}: {error.strerror or error}; check the space and the rights on the disk,"
+            " then run the build again: it resumes where it stopped"
         ) from error
 
 
 def sync(folder: Path) -> None:
-    """Bring a folder to the disk, before the rename that says it is there."""
+    """Write a folder to the disk for certain, before it gets its final name."""
     for path in [*folder.rglob("*"), folder]:
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)

@@ -21,14 +21,14 @@ from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Rejected, Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
-PAGES_A_SHARD = 32  # about 2 MB of wikitext: seconds of work, and little is lost when a worker dies
+PAGES_PER_SHARD = 32  # about 2 MB of wikitext: seconds of work, so little is lost if a worker dies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardTask:
     """Which pages become which file, and how."""
 
-    store: str  # path of the store; or, where workers do not reach that, location of `pack_pages`' result
+    store: str  # its path; or the location of `pack_pages`' result, if workers do not reach the store
     language: str
     sections: str
     revision_ids: tuple[int, ...]
@@ -38,15 +38,15 @@ class ShardTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardResult:
-    """What became of a shard's pages."""
+    """What happened to the pages of a shard."""
 
     pages: int
     rejected: tuple[Rejected, ...]
-    wikitext_bytes: int  # 0 where the shard was there already
+    wikitext_bytes: int  # 0 if the shard was there already
 
 
 def make_shard(task: ShardTask) -> ShardResult:
-    """Extract and tokenize the pages of a task into its file, unless that is there already."""
+    """Extract and tokenize the pages of a task into its file, unless it is there already."""
     size = 0
     if not blobs.exists(task.location):
         lines = []
@@ -70,7 +70,7 @@ def _inputs(task: ShardTask) -> Iterator[StoredPage]:
 
 
 def pack_pages(task: ShardTask, location: str) -> None:
-    """Copy the pages of a task out of the store to where workers without the store's disk reach them."""
+    """Copy the pages of a task to a place that workers reach who do not reach the store."""
     if not blobs.exists(location):
         lines = [json.dumps(asdict(one)) for one in _inputs(task)]
         blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
@@ -100,9 +100,9 @@ def _use(one: StoredPage, task: ShardTask) -> Article | Rejected:
             return _checked(tokenize_article(_article(one, task), language=task.language))
     except RejectedError as error:
         reason, detail = error.reason, error.detail
-    except BuilderError:  # of all pages alike
+    except BuilderError:  # it concerns all pages
         raise
-    except Exception as error:  # whatever it is, it is written out with the page's name
+    except Exception as error:  # it is written to the list of rejected pages
         reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
     return Rejected(
         title=page.title, page_id=page.page_id, revision_id=page.revision_id, reason=reason, detail=detail
@@ -119,9 +119,7 @@ def read_shard(location: str) -> Iterator[Article | Rejected]:
         lines = zstandard.decompress(blobs.read(location)).decode().split("\n")[:-1]
         yield from (_parse(json.loads(line)) for line in lines)
     except (zstandard.ZstdError, ValueError, TypeError, KeyError) as error:
-        raise BuilderError(
-            f"{location}: damaged ({error}); remove it and run the same command again"
-        ) from error
+        raise BuilderError(f"{location}: damaged ({error}); remove it and build again") from error
 
 
 def _parse(record: dict[str, Any]) -> Article | Rejected:

@@ -1,4 +1,4 @@
-"""What makes a dataset: every number that decides its bytes, with its source."""
+"""Recipes: every setting that decides the bytes of a dataset, with its source."""
 
 from __future__ import annotations
 
@@ -7,40 +7,45 @@ from dataclasses import dataclass
 
 from wikitext_builder.errors import BuilderError
 
-NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # part of file names and of a YAML head
+NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
 
-SOURCES = ("wikitext", "rendered")  # of an article's lines
+SOURCES = ("wikitext", "rendered")  # of the lines of an article
+SECTIONS = ("official", "clean")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """All that decides a dataset besides its pages."""
+    """Everything that decides a dataset, except its pages."""
 
     name: str  # of the files: NAME-v1.zip, NAME-raw-v1.zip
-    train_articles: int | None  # at most; None for all that remain
+    train_articles: int | None  # at most; None: all that remain
     valid_articles: int = 60  # Table 1 of the paper
     test_articles: int = 60  # Table 1
-    min_count: int = 3  # section 4.3: words with a count below 3 become <unk>
-    sections: str = "official"  # or "clean": see extract/sections.py
-    source: str = "wikitext"  # or "rendered": the HTML that `fetch --rendered` kept, where it did
+    min_count: int = 3  # section 4.3: words that occur fewer than 3 times become <unk>
+    sections: str = "official"  # or "clean": see extraction/sections.py
+    source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
     language: str = "en"
-    seed: str = "wikitext"  # of the split; ours, for the paper does not say how articles were chosen
+    seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
 
     def __post_init__(self) -> None:
-        """Refuse what could be no part of a file name or would break the dataset's card."""
+        """Refuse values that would break a file name or the dataset's card, or that no page can satisfy."""
         if not NAME.fullmatch(self.name):
             raise BuilderError(
                 f"the recipe name {self.name!r}: expected 1 to 100 letters, digits, . _ ~ and -"
             )
         if self.source not in SOURCES:
-            raise BuilderError(f"the source {self.source!r} of texts: expected one of {', '.join(SOURCES)}")
+            raise BuilderError(f"`source`: {self.source!r}; expected one of {', '.join(SOURCES)}")
+        if self.sections not in SECTIONS:
+            raise BuilderError(f"`sections`: {self.sections!r}; expected one of {', '.join(SECTIONS)}")
         if not self.seed.isprintable() or "`" in self.seed:
-            raise BuilderError(f"the seed {self.seed!r}: expected a line of printable characters without `")
+            raise BuilderError(f"`seed`: {self.seed!r}; expected a line of printable characters without `")
+        if self.min_count < 1:
+            raise BuilderError(f"`min_count`: {self.min_count}; expected at least 1")
 
 
 RECIPES: dict[str, Recipe] = {
     "wikitext-2": Recipe(name="wikitext-2", train_articles=600),  # Table 1
     "wikitext-103": Recipe(name="wikitext-103", train_articles=None),  # Table 1: 28,475 in the original
-    # For a look and for tests: the bundled sample, or some tens of articles.
+    # To try things out, and for tests: the bundled sample, or some tens of articles.
     "demo": Recipe(name="wikitext-demo", train_articles=None, valid_articles=3, test_articles=3),
 }

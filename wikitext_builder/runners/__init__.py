@@ -1,1 +1,1 @@
-"""Where tasks run: processes of this machine or workers of a Dask cluster, and where their results lie."""
+"""Where tasks run: processes of this machine or workers of a Dask cluster, and where their results are."""

@@ -1,7 +1,7 @@
-"""Intermediate results as files that are there whole or not at all, on a disk or where fsspec reaches.
+"""Intermediate results as files that are complete or absent, on a disk or where fsspec reaches.
 
-A location is a path, or a URL such as `s3://bucket/folder` where the machines of a cluster share no disk;
-then the package fsspec and its part for that kind of URL are needed (extra `cluster`).
+A location is a path; or a URL such as `s3://bucket/folder`, if the machines of a cluster do not share a disk.
+A URL needs the package fsspec and its part for that kind of URL (extra `cluster`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wikitext_builder.errors import BuilderError
 
 
 def is_url(location: str) -> bool:
-    """Whether a location is behind fsspec, not on a disk."""
+    """Whether a location needs fsspec and is not on a disk."""
     return "://" in location
 
 
@@ -29,7 +29,7 @@ def exists(location: str) -> bool:
 
 
 def write(location: str, data: bytes) -> None:
-    """Put data there in one step: who looks sees all of it or nothing. Its folder is made."""
+    """Write data in one step: a reader sees all of it or nothing. The folder is made if it is missing."""
     mark = f".{secrets.token_hex(8)}.part"
     if is_url(location):
         filesystem, target = _filesystem(location)
@@ -52,7 +52,7 @@ def write(location: str, data: bytes) -> None:
 
 
 def read(location: str, start: int = 0, end: int | None = None) -> bytes:
-    """The bytes there, or some of them: from `start` up to before `end`."""
+    """The bytes there, or those from `start` up to, but not including, `end`."""
     if is_url(location):
         filesystem, path = _filesystem(location)
         data: bytes = filesystem.cat_file(path, start=start, end=end)
@@ -63,7 +63,7 @@ def read(location: str, start: int = 0, end: int | None = None) -> bytes:
 
 
 def remove_folder(location: str) -> None:
-    """Remove a folder with all that is in it, if it is there."""
+    """Remove a folder and everything in it, if it is there."""
     if is_url(location):
         filesystem, path = _filesystem(location)
         if filesystem.exists(path):
@@ -73,7 +73,7 @@ def remove_folder(location: str) -> None:
 
 
 def count_files(location: str) -> int:
-    """How many whole files are in a folder, itself only; 0 where there is none."""
+    """The number of complete files in a folder, without its subfolders; 0 if there is no folder."""
     if is_url(location):
         filesystem, path = _filesystem(location)
         names = filesystem.ls(path, detail=False) if filesystem.exists(path) else []

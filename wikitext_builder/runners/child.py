@@ -1,7 +1,7 @@
-"""Runs tasks in a child process with a main thread of its own, for callers that are threads themselves.
+"""Runs tasks in a child process, for callers that are threads.
 
-The time limit of a page needs a main thread (`workers.time_limit`), and what hangs in spite of it must be
-killed. Dask's workers are daemons, which may have no children of `multiprocessing`, but a plain subprocess.
+The time limit of a page needs a main thread (`processes.time_limit`), and a task that hangs in spite of it
+must be killed. Dask's workers are daemons: they cannot have children of `multiprocessing`, but a subprocess.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from wikitext_builder.errors import BuilderError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-SECONDS_A_TASK = 600.0  # of some seconds of work; a child that takes longer hangs and is killed
+SECONDS_PER_TASK = 600.0  # a task takes some seconds; a child that takes longer hangs, and is killed
 LENGTH = struct.Struct(">Q")
 
 _idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
 
 
 class ChildDiedError(Exception):
-    """The child ended before it answered; the task may be tried again."""
+    """The child ended before it answered; the task can be tried again."""
 
 
 def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
-    """The result of a function over a task, from a child process that is kept for the next one.
+    """Return the result of a function for a task, from a child process that is kept for the next task.
 
     Raises:
         BuilderError: The function raised it.
-        ChildDiedError: The child was killed, or was too slow and had to be.
+        ChildDiedError: The child was killed, perhaps because it was too slow.
     """
     child = _take_child()
     try:
@@ -48,7 +48,7 @@ def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
     _idle.put(child)
     if isinstance(answer, BaseException):
         raise answer
-    return answer  # type: ignore[no-any-return]  # what the function gave
+    return answer  # type: ignore[no-any-return]  # what the function returned
 
 
 def _take_child() -> subprocess.Popen[bytes]:
@@ -61,7 +61,7 @@ def _take_child() -> subprocess.Popen[bytes]:
 
 
 def _ask(child: subprocess.Popen[bytes], question: object) -> Any:  # noqa: ANN401
-    timer = threading.Timer(SECONDS_A_TASK, child.kill)
+    timer = threading.Timer(SECONDS_PER_TASK, child.kill)
     timer.start()
     try:
         _send(cast("IO[bytes]", child.stdin), question)
@@ -90,7 +90,7 @@ def _receive(stream: IO[bytes]) -> Any:  # noqa: ANN401
 
 
 def _main() -> None:
-    """Answer tasks from stdin on stdout until the parent has gone."""
+    """Answer tasks from stdin on stdout until the parent ends."""
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # a stray print must not break the answers
     with suppress(EOFError):
         while True:

@@ -20,17 +20,17 @@ RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of
 class Cluster:
     """A Dask scheduler, by its address.
 
-    A worker that dies loses nothing: what it had in hand is done elsewhere, and files are whole or absent.
+    If a worker dies, nothing is lost: other workers do its tasks, and files are complete or absent.
 
     Raises:
-        BuilderError: Nobody answers there, or Dask is not installed.
+        BuilderError: No scheduler answers there, or Dask is not installed.
     """
 
     def __init__(self, scheduler: str) -> None:
         try:
             import distributed
         except ImportError as error:
-            raise BuilderError("--scheduler needs Dask; pip install 'wikitext-builder[cluster]'") from error
+            raise BuilderError("`scheduler` needs Dask; pip install 'wikitext-builder[cluster]'") from error
         dask: Any = distributed  # it has no types
         self._scheduler, self._as_completed = scheduler, dask.as_completed
         try:
@@ -50,16 +50,16 @@ class Cluster:
         self._client.close(timeout=2)
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-        """Yield the results, see `workers.Runner`.
+        """Yield the results, see `processes.Runner`.
 
         Raises:
-            BuilderError: The scheduler has gone, or a task killed worker after worker.
+            BuilderError: The scheduler is gone, or a task killed one worker after another.
         """
         from distributed.client import FutureCancelledError
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
-        # A task runs in a thread of a Dask worker, where a page that hangs cannot be cut off; a child can.
+        # A task runs in a thread of a Dask worker, where a page that hangs cannot be stopped; a child can.
         futures = self._client.map(partial(run_in_child, function), tasks, pure=False, retries=RETRIES)
         try:
             for _, result in self._as_completed(futures, loop=self._client.loop, with_results=True):
@@ -68,11 +68,11 @@ class Cluster:
                 yield result
         except KilledWorker as error:
             raise BuilderError(
-                f"{self._scheduler}: {error}; memory of the workers may be short. Run the same command again:"
-                " it goes on"
+                f"{self._scheduler}: {error}; memory of the workers may be short. Build again: it resumes"
+                " where it stopped"
             ) from error
         except (CommClosedError, FutureCancelledError, OSError) as error:
             raise BuilderError(
-                f"{self._scheduler}: the scheduler went away ({error}); start it and run the same command"
-                " again: it goes on"
+                f"{self._scheduler}: the scheduler is gone ({error}); start it and build again: it"
+                " resumes where it stopped"
             ) from error

@@ -1,4 +1,4 @@
-"""Runs a pure function over tasks: here, or in processes that may die without harm."""
+"""Runs a pure function over tasks: in this process, or in a pool of processes that may die without harm."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ from wikitext_builder.errors import BuilderError, RejectedError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-MAX_BROKEN_POOLS = 5  # a worker that dies so often dies of its task, not of chance
-# A limit that has passed is told again and again, for what is raised in a `__del__` or in a callback of the
-# garbage collector is lost.
+MAX_BROKEN_POOLS = 5  # a worker that dies so often dies because of its task, not by chance
+# After the limit the signal comes again and again: an error that is raised in a `__del__` or in a callback of
+# the garbage collector is lost.
 SECONDS_AGAIN = 1.0
 # The last resort for a page: extraction itself refuses by structure, which does not depend on a machine's
 # speed.
 SECONDS_PER_PAGE = 10.0
-AHEAD = 2  # tasks handed out a worker: enough to keep it busy, few enough to lose little
+AHEAD = 2  # tasks given to each worker: enough to keep it busy, few enough to lose little
 
 
 def cores() -> int:
-    """How many cores this process may use: a container or `taskset` may give fewer than the machine has."""
+    """How many cores this process may use: a container or `taskset` can give fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class Runner(Protocol):
-    """Something that runs functions over tasks; the stages of a build know nothing else of it."""
+    """Runs functions over tasks; a build knows nothing else about where they run."""
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Yield the result of each task, in any order.
 
         Args:
-            function: Top-level, and pure but for files that it writes whole: a task that is done twice does
-                no harm.
+            function: Top-level, and pure except for files that it writes completely or not at all: a task
+                that is done twice does no harm.
             tasks: Values that can be pickled.
 
         Raises:
-            BuilderError: A task cannot be done, or workers died again and again.
+            BuilderError: A task fails, or workers die again and again.
         """
         ...
 
 
 class Serial:
-    """Runs all in this process."""
+    """Runs everything in this process."""
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Yield the results, see `Runner`."""
         return map(function, tasks)
 
 
-class Processes:
+class ProcessPool:
     """Runs tasks in processes of this machine.
 
-    A worker that dies (killed, out of memory) breaks its pool; what is missing is done again in a new one.
+    A worker that dies (killed, out of memory) breaks the pool; a new one does the missing tasks.
     """
 
     def __init__(self, workers: int) -> None:
@@ -92,7 +92,7 @@ class Processes:
             return
         raise BuilderError(
             f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are missing;"
-            " memory may be short: try fewer --workers, then run the same command again: it goes on"
+            " memory may be short: try fewer `workers` and build again, it resumes where it stopped"
         )
 
     def _results(
@@ -115,7 +115,7 @@ class Processes:
 
     def _open(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            # spawn: a forked child inherits locks of threads that it does not have.
+            # spawn: a forked child inherits the locks of threads that it does not have.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin_worker)
         return self._pool
@@ -127,7 +127,7 @@ class Processes:
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent has ended, however that was."""
+    """Leave Ctrl-C to the parent, and end when the parent ends, for whatever reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -141,10 +141,9 @@ def _end_with(sentinel: int) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Cut off what takes longer, by SIGPROF; only a process's main thread can be cut off, and no C function.
+    """Stop what takes longer, by SIGPROF; it works only in the main thread, and not inside a C function.
 
-    Seconds of the processor count, not of the clock: what is in a dataset must not depend on how busy the
-    machine was.
+    The seconds are of processor time, not of the clock: a dataset must not depend on how busy the machine is.
 
     Raises:
         RejectedError: `too-slow`.
@@ -164,7 +163,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
         rest = outer - (seconds - left)
-        if outer and rest > 0:  # a limit around this one goes on, or has passed meanwhile
+        if outer and rest > 0:  # a limit around this one continues, or is over
             signal.setitimer(signal.ITIMER_PROF, rest, SECONDS_AGAIN)
         elif outer:
             signal.raise_signal(signal.SIGPROF)

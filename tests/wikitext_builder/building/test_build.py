@@ -19,14 +19,14 @@ import pytest
 
 from tests.conftest import ROOT, WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
-from wikitext_builder.building.build import BuildReport, build
 from wikitext_builder.building.plan import Plan
+from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.runners.processes import Processes
+from wikitext_builder.runners.processes import ProcessPool
 from wikitext_builder.store.store import Store
 
 RECIPE = Recipe(name="tiny", train_articles=None, valid_articles=3, test_articles=3)
@@ -86,7 +86,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, BuildRe
     """A store, the dataset that one undisturbed process makes of it, and its report."""
     folder = tmp_path_factory.mktemp("built")
     store = store_of(folder / "pages.store", PAGES)
-    return store, folder / "out", build(plan_of(store, folder / "out"))
+    return store, folder / "out", carry_out(plan_of(store, folder / "out"))
 
 
 def test_a_dataset_is_what_it_says(built: tuple[Path, Path, BuildReport]) -> None:
@@ -107,15 +107,15 @@ def test_a_dataset_is_what_it_says(built: tuple[Path, Path, BuildReport]) -> Non
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_number_of_workers_does_not_matter(built, tmp_path: Path, workers: int) -> None:
     store, out, _ = built
-    with Processes(workers) as runner:
-        build(plan_of(store, tmp_path / "out"), runner=runner)
+    with ProcessPool(workers) as runner:
+        carry_out(plan_of(store, tmp_path / "out"), runner=runner)
     assert digests(tmp_path / "out") == digests(out)
 
 
 def test_the_order_of_pages_does_not_matter(built, tmp_path: Path) -> None:
     shuffled = PAGES.copy()
     random.Random(1).shuffle(shuffled)
-    build(plan_of(store_of(tmp_path / "pages.store", shuffled), tmp_path / "out"))
+    carry_out(plan_of(store_of(tmp_path / "pages.store", shuffled), tmp_path / "out"))
     assert digests(tmp_path / "out") == digests(built[1])
 
 
@@ -132,22 +132,22 @@ def test_what_a_store_holds_besides_does_not_matter(tmp_path: Path) -> None:
     with Store.create(other) as opened:
         opened.add_expansions("en", PAGES[60].revision_id, {call: "There"}, {"{{other}}": "error"})
         opened.add_expansions("en", pages[1].revision_id, {}, {call: "error"})
-    manifest = build(plan).manifest
-    assert build(replace(plan, store=other, out=tmp_path / "b")).manifest == manifest
+    manifest = carry_out(plan).manifest
+    assert carry_out(replace(plan, store=other, out=tmp_path / "b")).manifest == manifest
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
     with Store.create(other) as opened:
         opened.add_expansions("en", pages[1].revision_id, {call: "Now"})
-    assert build(replace(plan, store=other, out=tmp_path / "c")).manifest.source != manifest.source
+    assert carry_out(replace(plan, store=other, out=tmp_path / "c")).manifest.source != manifest.source
 
 
 def test_another_seed_gives_another_split(built, tmp_path: Path) -> None:
-    build(plan_of(built[0], tmp_path / "out", recipe=replace(RECIPE, seed="another")))
+    carry_out(plan_of(built[0], tmp_path / "out", recipe=replace(RECIPE, seed="another")))
     assert digests(tmp_path / "out")["wiki.test.raw"] != digests(built[1])["wiki.test.raw"]
 
 
 def test_the_small_dataset_has_the_valid_and_test_articles_of_the_large_one(built, tmp_path: Path) -> None:
     store, out, _ = built
-    build(plan_of(store, tmp_path / "out", recipe=replace(RECIPE, train_articles=20)))
+    carry_out(plan_of(store, tmp_path / "out", recipe=replace(RECIPE, train_articles=20)))
     for name in ("wiki.valid.raw", "wiki.test.raw"):
         assert (tmp_path / "out" / name).read_bytes() == (out / name).read_bytes()
     small = list(read_articles(tmp_path / "out" / "wiki.train.raw"))
@@ -162,16 +162,16 @@ import time
 from itertools import count
 from pathlib import Path
 from tests.wikitext_builder.building.test_build import plan_of
-from wikitext_builder.building.build import build
-from wikitext_builder.runners.processes import Processes, Serial
+from wikitext_builder.building.stages import carry_out
+from wikitext_builder.runners.processes import ProcessPool, Serial
 if __name__ == "__main__":
     workers, hold, lines = int(sys.argv[3]), int(sys.argv[4]), count(1)
     def progress(stage, done, total, note=""):
         print(stage, done, flush=True)
         if next(lines) == hold:
             time.sleep(600)
-    runner = Processes(workers) if workers > 1 else Serial()
-    build(plan_of(Path(sys.argv[1]), Path(sys.argv[2])), progress, runner=runner)
+    runner = ProcessPool(workers) if workers > 1 else Serial()
+    carry_out(plan_of(Path(sys.argv[1]), Path(sys.argv[2])), progress, runner=runner)
 """
 
 
@@ -212,7 +212,7 @@ def test_a_killed_build_leaves_no_dataset_and_the_next_one_finishes_it(
     assert seen[-1]  # it was killed at work, not after
     assert not (tmp_path / "out").exists()
     assert (tmp_path / ".out.partial").exists()
-    report = build(plan_of(store, tmp_path / "out"))
+    report = carry_out(plan_of(store, tmp_path / "out"))
     assert report.shards_found >= 1
     assert digests(tmp_path / "out") == digests(out)
 
@@ -231,7 +231,7 @@ def test_a_build_killed_ten_times_at_random_moments_is_the_same(built, tmp_path:
         with contextlib.suppress(ProcessLookupError):  # it may be through
             os.killpg(child.pid, signal.SIGKILL)
         ends.append(child.wait())
-    build(plan_of(store, tmp_path / "out"))
+    carry_out(plan_of(store, tmp_path / "out"))
     assert -signal.SIGKILL in ends
     assert digests(tmp_path / "out") == digests(out)
 
@@ -290,7 +290,7 @@ def test_pages_that_cannot_be_used_are_written_out_and_replaced(built, tmp_path:
     store = store_of(
         tmp_path / "pages.store", [*PAGES, replace(page(200), wikitext="{{stub}}\n== References ==")]
     )
-    report = build(plan_of(store, out))
+    report = carry_out(plan_of(store, out))
     assert report.rejected == {"extraction-failed": 3, "no-text": 1}
     rejected = [json.loads(line) for line in (out / "rejected.jsonl").read_text().splitlines()]
     assert {f"= {one['title']} =" for one in rejected} == victims | {"= Title 200 ="}
@@ -317,7 +317,7 @@ def test_a_full_disk_says_so_and_the_next_build_goes_on(built, tmp_path: Path) -
     assert "BuilderError" in errors
     assert "run the same command again" in " ".join(errors.split())
     assert not (tmp_path / "out").exists()
-    build(plan_of(store, tmp_path / "out"))
+    carry_out(plan_of(store, tmp_path / "out"))
     assert digests(tmp_path / "out") == digests(out)
 
 
@@ -338,32 +338,34 @@ def test_two_builds_of_one_dataset_at_once_are_one_too_many(built, tmp_path: Pat
     def second(stage: str, done: int, total: int | None, note: str = "") -> None:
         if not found:
             with pytest.raises(BuilderError) as error:
-                build(plan)
+                carry_out(plan)
             found.append(str(error.value))
 
-    build(plan, second)
+    carry_out(plan, second)
     assert "another build is at work" in found[0]
 
 
 def test_what_is_built_is_not_built_again_and_nothing_else_is_overwritten(built, tmp_path: Path) -> None:
     store, out, _ = built
     before = digests(out)
-    assert build(plan_of(store, out)).already_built
+    assert carry_out(plan_of(store, out)).already_built
     with pytest.raises(BuilderError, match="another dataset"):
-        build(plan_of(store, out, recipe=replace(RECIPE, min_count=2)))
+        carry_out(plan_of(store, out, recipe=replace(RECIPE, min_count=2)))
     assert digests(out) == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     (tmp_path / "file").write_text("text")
     for name in ("mine", "file"):
-        with pytest.raises(BuilderError, match="no dataset of ours"):
-            build(plan_of(store, tmp_path / name))
+        with pytest.raises(BuilderError, match="not a dataset of ours"):
+            carry_out(plan_of(store, tmp_path / name))
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
 
 def test_a_plan_without_pages_is_an_error(built, tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="no pages of 'de'"):
-        build(Plan(recipe=replace(RECIPE, language="de"), store=built[0], out=tmp_path / "out", revisions=[]))
+        carry_out(
+            Plan(recipe=replace(RECIPE, language="de"), store=built[0], out=tmp_path / "out", revisions=[])
+        )
 
 
 def test_leftovers_of_another_build_are_not_used(built, tmp_path: Path) -> None:
@@ -374,7 +376,7 @@ def test_leftovers_of_another_build_are_not_used(built, tmp_path: Path) -> None:
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
     clean = replace(RECIPE, sections="clean")
-    report = build(plan_of(store, tmp_path / "out", recipe=clean))
+    report = carry_out(plan_of(store, tmp_path / "out", recipe=clean))
     assert report.shards_found == 0
     assert report.manifest.recipe.sections == "clean"
     assert digests(tmp_path / "out") != digests(out)

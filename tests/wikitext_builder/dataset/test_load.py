@@ -7,7 +7,7 @@ import pytest
 import wikitext_builder as wb
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
-from wikitext_builder.building.build import build
+from wikitext_builder.building.stages import carry_out
 from wikitext_builder.dataset.load import DatasetArticle, load
 from wikitext_builder.errors import BuilderError
 
@@ -56,7 +56,7 @@ def test_a_text_without_articles_is_one(tmp_path: Path) -> None:
 
 def test_a_dataset_that_was_built_here(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    report = build(plan_of(store_of(tmp_path / "pages.store", PAGES[:20]), out))
+    report = carry_out(plan_of(store_of(tmp_path / "pages.store", PAGES[:20]), out))
     dataset = wb.load(out)
     assert dataset.manifest == report.manifest
     assert dataset.title == "tiny"

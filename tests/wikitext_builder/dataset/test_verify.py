@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
-from wikitext_builder.building.build import build
+from wikitext_builder.building.stages import carry_out
 from wikitext_builder.dataset.manifest import MANIFEST, entry_of
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError
@@ -21,7 +21,7 @@ from wikitext_builder.errors import BuilderError
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset that is what it says."""
     folder = tmp_path_factory.mktemp("verify")
-    build(plan_of(store_of(folder / "pages.store", PAGES), folder / "out"))
+    carry_out(plan_of(store_of(folder / "pages.store", PAGES), folder / "out"))
     return folder / "out"
 
 

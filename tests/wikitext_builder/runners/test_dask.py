@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
-from wikitext_builder.building.build import build
+from wikitext_builder.building.stages import carry_out
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners.child import ChildDiedError, run_in_child
@@ -71,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[RealCluster]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("built")
     store = store_of(folder / "pages.store", PAGES)
-    build(plan_of(store, folder / "out"))
+    carry_out(plan_of(store, folder / "out"))
     return store, folder / "out"
 
 
@@ -89,21 +89,21 @@ def at_first_shard(action) -> Progress:
 
 def test_a_cluster_gives_the_same_bytes(built, cluster: RealCluster, tmp_path: Path) -> None:
     with Cluster(cluster.address) as runner:
-        build(plan_of(built[0], tmp_path / "out"), runner=runner)
+        carry_out(plan_of(built[0], tmp_path / "out"), runner=runner)
     assert digests(tmp_path / "out") == digests(built[1])
 
 
 def test_workers_without_the_stores_disk_give_the_same_bytes(built, cluster, tmp_path: Path) -> None:
     url = f"file://{tmp_path}/bucket"  # through fsspec, as s3:// would be
     with Cluster(cluster.address) as runner:
-        build(plan_of(built[0], tmp_path / "out", work_url=url), runner=runner)
+        carry_out(plan_of(built[0], tmp_path / "out", work_url=url), runner=runner)
     assert digests(tmp_path / "out") == digests(built[1])
     assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # cleared away
 
 
 def test_a_killed_dask_worker_does_no_harm(built, cluster: RealCluster, tmp_path: Path) -> None:
     with Cluster(cluster.address) as runner:
-        build(plan_of(built[0], tmp_path / "out"), at_first_shard(cluster.workers[0].kill), runner=runner)
+        carry_out(plan_of(built[0], tmp_path / "out"), at_first_shard(cluster.workers[0].kill), runner=runner)
     assert cluster.workers[0].wait() == -signal.SIGKILL
     assert digests(tmp_path / "out") == digests(built[1])
 
@@ -113,9 +113,9 @@ def test_a_scheduler_that_goes_away_says_so_and_the_next_build_goes_on(
 ) -> None:
     plan = plan_of(built[0], tmp_path / "out")
     with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run the same command again"):
-        build(plan, at_first_shard(cluster.scheduler.kill), runner=runner)
+        carry_out(plan, at_first_shard(cluster.scheduler.kill), runner=runner)
     assert not plan.out.exists()
-    assert build(plan).shards_found >= 1
+    assert carry_out(plan).shards_found >= 1
     assert digests(plan.out) == digests(built[1])
 
 
@@ -161,7 +161,7 @@ def test_a_child_answers_from_any_thread_and_is_used_again() -> None:
 def test_a_child_that_dies_or_hangs_is_told_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ChildDiedError):
         run_in_child(die, 1)
-    monkeypatch.setattr("wikitext_builder.runners.child.SECONDS_A_TASK", 1.0)
+    monkeypatch.setattr("wikitext_builder.runners.child.SECONDS_PER_TASK", 1.0)
     started = time.monotonic()
     with pytest.raises(ChildDiedError):
         run_in_child(hang, 1)

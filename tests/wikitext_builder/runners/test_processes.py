@@ -12,7 +12,7 @@ import pytest
 from mwparserfromhell.parser.tokenizer import Tokenizer
 
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.runners.processes import Processes, Serial, cores, time_limit
+from wikitext_builder.runners.processes import ProcessPool, Serial, cores, time_limit
 
 
 def square(number: int) -> int:
@@ -48,7 +48,7 @@ def test_only_the_cores_that_this_process_may_use_are_counted() -> None:
 
 def test_each_task_gives_one_result(tmp_path: Path) -> None:
     assert list(Serial().map(square, range(5))) == [0, 1, 4, 9, 16]
-    with Processes(2) as processes:
+    with ProcessPool(2) as processes:
         assert sorted(processes.map(square, range(50))) == [n * n for n in range(50)]
         assert list(processes.map(square, [])) == []
         assert list(processes.map(square, [3])) == [9], "the pool is there for the next stage"
@@ -59,18 +59,18 @@ def test_each_task_gives_one_result(tmp_path: Path) -> None:
 
 def test_workers_that_always_die_end_the_run_and_say_what_to_do() -> None:
     with (
-        Processes(2) as processes,
-        pytest.raises(BuilderError, match=r"fewer --workers.*it goes on") as error,
+        ProcessPool(2) as processes,
+        pytest.raises(BuilderError, match=r"fewer `workers`.*it resumes") as error,
     ):
         list(processes.map(die, [1, 2, 3]))
     assert "3 of 3 tasks are missing" in str(error.value)
 
 
-@pytest.mark.parametrize("runner", [Serial(), Processes(1)])
-def test_an_error_of_a_task_is_the_run_s_error(runner: Serial | Processes) -> None:
+@pytest.mark.parametrize("runner", [Serial(), ProcessPool(1)])
+def test_an_error_of_a_task_is_the_run_s_error(runner: Serial | ProcessPool) -> None:
     with pytest.raises(BuilderError, match="task 7 cannot be done"):
         list(runner.map(refuse, [7]))
-    if isinstance(runner, Processes):
+    if isinstance(runner, ProcessPool):
         runner.__exit__(None, None, None)
 
 

@@ -1,0 +1,85 @@
+"""`wb.build`: a dataset by one call, the same as by the stages, and arguments that it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+import wikitext_builder as wb
+from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
+from wikitext_builder.building.exports import FORMATS, TextFile, export_tasks
+from wikitext_builder.building.stages import carry_out
+from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.errors import BuilderError
+
+SOME = PAGES[:12]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store_of(tmp_path_factory.mktemp("front") / "pages.store", SOME)
+
+
+def test_one_call_builds_what_the_stages_build(store: Path, tmp_path: Path) -> None:
+    stages: list[str] = []
+    report = wb.build(
+        "demo",
+        str(store),
+        str(tmp_path / "a"),
+        workers=1,
+        progress=lambda stage, done, total, note="": stages.append(stage),
+    )
+    carry_out(plan_of(store, tmp_path / "b", recipe=RECIPES["demo"]))
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    assert list(dict.fromkeys(stages)) == ["extract", "count", "write", "join", "export"]
+    assert (report.pages, report.older, report.warnings) == (12, 0, ())
+    assert wb.build("demo", store, tmp_path / "a").already_built
+
+
+def test_arguments_change_fields_of_the_recipe(store: Path, tmp_path: Path) -> None:
+    recipe = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2)
+    report = wb.build(recipe, store, tmp_path / "a", valid_articles=1, min_count=2, seed="x")
+    found = report.manifest.recipe
+    assert (found.name, found.valid_articles, found.test_articles) == ("mine", 1, 2)
+    assert (found.min_count, found.seed) == (2, "x")
+    assert report.manifest.splits["valid"].articles == 1
+
+
+def test_splits_that_are_too_small_are_in_the_report(store: Path, tmp_path: Path) -> None:
+    report = wb.build("wikitext-2", store, tmp_path / "a")
+    assert report.warnings[0].startswith("train has 0 articles, but wikitext-2 expects 600")
+    assert wb.build("wikitext-2", store, tmp_path / "a").warnings == report.warnings
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"recipe": "wikitext-3"}, "`recipe`: 'wikitext-3'; expected a Recipe or one of wikitext-2"),
+        ({"as_of": "2016-01-01", "lock": "x"}, "`as_of` and `lock`"),
+        ({"sections": "all"}, "`sections`: 'all'; expected one of official, clean"),
+        ({"source": "pdf"}, "`source`: 'pdf'"),
+        ({"min_count": 0}, "`min_count`: 0; expected at least 1"),
+        ({"workers": 0}, "`workers`: 0; expected at least 1"),
+        ({"seed": "a`b"}, "`seed`"),
+        ({"language": "xx"}, "no Moses tokenizer"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_by_their_names(
+    store: Path, tmp_path: Path, changes: dict[str, str | int], message: str
+) -> None:
+    arguments = {"recipe": "demo", "store": store, "out": tmp_path / "a", **changes}
+    with pytest.raises(BuilderError, match=message.replace("(", r"\(")):
+        wb.build(**arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_format_gets_every_text_once(tmp_path: Path) -> None:
+    files = [
+        TextFile(path=tmp_path / f"{split}.{kind}", split=split, kind=kind, lines=lines)
+        for split, lines in (("valid", 1), ("train", 9))
+        for kind in ("tokens", "raw")
+    ]
+    tasks = export_tasks(files, name="x", folder=tmp_path)
+    for key in FORMATS:
+        given = [file for task in tasks if task.format == key for file in task.files]
+        assert sorted(map(str, given)) == sorted(map(str, files))
+    assert tasks[0].files[0].split == "train"

@@ -1,0 +1,360 @@
+"""The stages of a build in order: extract, count, write, join, export, describe."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from wikitext_builder.building import card
+from wikitext_builder.building.batches import (
+    ARTICLES_PER_BATCH,
+    AddTask,
+    Batch,
+    CountTask,
+    WriteTask,
+    WrittenBatch,
+    add_up,
+    added,
+    count_words,
+    pack_vocabulary,
+    write_batch,
+)
+from wikitext_builder.building.exports import Entries, JoinTask, TextFile, export, export_tasks, join_pieces
+from wikitext_builder.building.plan import (
+    Identity,
+    Plan,
+    built_already,
+    disk_errors,
+    identity_of,
+    sync,
+    working_folder,
+)
+from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, pack_pages
+from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
+from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.hashing import lines_sha256
+from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.runners import blobs
+from wikitext_builder.runners.processes import Runner, Serial
+from wikitext_builder.store.store import Rejected
+
+PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReport:
+    """What a build did. Times and sizes are of this run; no file of the dataset has them."""
+
+    manifest: Manifest
+    already_built: bool = False
+    shards_found: int = 0  # of pages, which an interrupted run had made
+    pages: int = 0  # extracted, rejected ones included
+    wikitext_bytes: int = 0  # extracted in this run
+    older: int = 0  # revisions that were not used, because newer ones of the same pages were
+    rejected: dict[str, int] = field(default_factory=dict)  # pages by reason
+    left_out: dict[str, int] = field(default_factory=dict)  # template calls without a text, by name
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
+
+
+def carry_out(
+    plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None, here: Runner | None = None
+) -> BuildReport:
+    """Build the dataset of a plan.
+
+    It grows in `.NAME.partial` beside `plan.out` and is renamed when it is complete; the same call resumes a
+    build that was killed. The bytes do not depend on the runners.
+
+    Args:
+        plan: What to build.
+        progress: Is called as the build proceeds.
+        runner: Runs the stages that can run on other machines.
+        here: Runs the stages that write the dataset's own files, on this machine.
+
+    Raises:
+        BuilderError: There is nothing to build from, or `plan.out` holds something else.
+    """
+    runner, here = runner or Serial(), here or runner or Serial()
+    identity = identity_of(plan)
+    if built := built_already(plan.out, identity):
+        return BuildReport(
+            manifest=built,
+            already_built=True,
+            older=plan.older,
+            warnings=tuple(_small_splits(plan, built.splits)),
+        )
+    with disk_errors(plan.out), working_folder(plan, identity) as location:
+        found = blobs.count_files(f"{location}/shards")
+        clock = _StageClock()
+        extracted = _extract(plan, location, runner, progress, found)
+        batches = _batches(plan, extracted, location)
+        clock.stage("extract")
+        vocabulary, types = _count(plan, batches, runner, progress)
+        clock.stage("count")
+        written = _write(plan, batches, vocabulary, location, runner, progress)
+        clock.stage("write")
+        dataset = plan.work / "dataset"
+        entries = _join(written, dataset, here, progress)
+        clock.stage("join")
+        splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
+        entries |= _export(plan, splits, dataset, here, progress)
+        clock.stage("export")
+        left_out = sum((Counter(one.left_out) for one in written), Counter[str]())
+        _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
+        manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
+        clock.stage("describe")
+    return BuildReport(
+        manifest=manifest,
+        shards_found=found,
+        pages=extracted.pages,
+        wikitext_bytes=extracted.wikitext_bytes,
+        older=plan.older,
+        rejected=dict(Counter(one.reason for one in extracted.rejected)),
+        left_out=dict(left_out),
+        seconds=clock.seconds,
+        warnings=tuple(_small_splits(plan, splits)),
+    )
+
+
+def _small_splits(plan: Plan, splits: dict[str, SplitCounts]) -> Iterator[str]:
+    """Say which splits are smaller than asked for: that is not an error, but nobody should miss it."""
+    given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
+    for name in SPLITS:
+        found, titles = splits[name].articles, given.get(name, 0)
+        wanted = titles or getattr(plan.recipe, f"{name}_articles") or 1
+        if found < wanted and titles:
+            yield (
+                f"{name} has {found:,} articles, but {titles:,} titles were given: rejected.jsonl says why"
+                " the others are missing"
+            )
+        elif found < wanted:
+            yield (
+                f"{name} has {found:,} articles, but {plan.recipe.name} expects {wanted:,}: the store has"
+                " too few"
+            )
+
+
+class _StageClock:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def stage(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name], self._last = now - self._last, now
+
+
+# --- extract
+
+
+@dataclass(frozen=True, slots=True)
+class _Extracted:
+    split: Split
+    shards: dict[int, str]  # page id: location of its shard
+    rejected: list[Rejected]
+    pages: int
+    wikitext_bytes: int
+
+
+def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, found: int) -> _Extracted:
+    """Extract the pages that the split needs, in rounds: the next page replaces a rejected one.
+
+    `found` is the number of shards that an interrupted build has made.
+    """
+    revision_ids = {revision.page_id: revision.revision_id for revision in plan.revisions}
+    shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
+    while True:
+        split = _choose(plan, set(revision_ids) - {one.page_id for one in rejected})
+        todo = [page_id for page_id in split.roles() if page_id not in shards]
+        if not todo:
+            return _Extracted(split, shards, rejected, done, size)
+        todo.sort(key=lambda page_id: rank(page_id, plan.recipe.seed))
+        tasks = []
+        for start in range(0, len(todo), PAGES_PER_SHARD):
+            page_ids = todo[start : start + PAGES_PER_SHARD]
+            tasks.append(_shard_task(plan, location, [revision_ids[page_id] for page_id in page_ids]))
+            shards.update(dict.fromkeys(page_ids, tasks[-1].location))
+        if found and not done:
+            progress("extract", 0, len(shards), f"resumes an interrupted build, {found:,} shards are there")
+        for result in runner.map(make_shard, tasks):
+            done += result.pages
+            size += result.wikitext_bytes
+            rejected += result.rejected
+            progress("extract", done, len(shards), f"{len(rejected)} rejected" if rejected else "")
+
+
+def _choose(plan: Plan, usable: set[int]) -> Split:
+    recipe = plan.recipe
+    return choose(
+        usable,
+        train=recipe.train_articles,
+        # if given articles were rejected, others do not take their places
+        valid=0 if plan.given_valid else recipe.valid_articles,
+        test=0 if plan.given_test else recipe.test_articles,
+        seed=recipe.seed,
+        given_valid=plan.given_valid & usable,
+        given_test=plan.given_test & usable,
+    )
+
+
+def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask:
+    name = lines_sha256(map(str, revision_ids))[:24]
+    task = ShardTask(
+        store=str(plan.store.resolve()),
+        language=plan.recipe.language,
+        sections=plan.recipe.sections,
+        source=plan.recipe.source,
+        revision_ids=tuple(revision_ids),
+        location=f"{location}/shards/{name}.jsonl.zst",
+    )
+    if not blobs.is_url(location):
+        return task
+    pages = f"{location}/pages/{name}.jsonl.zst"
+    pack_pages(task, pages)
+    return replace(task, store=pages)
+
+
+def _batches(plan: Plan, extracted: _Extracted, location: str) -> list[Batch]:
+    """All articles in the order in which they are written, in batches of some hundreds."""
+    roles = extracted.split.roles()
+    order = sorted(roles, key=lambda page_id: (rank(page_id, plan.recipe.seed), page_id))
+    batches = []
+    for start in range(0, len(order), ARTICLES_PER_BATCH):
+        page_ids = order[start : start + ARTICLES_PER_BATCH]
+        splits = [roles[page_id] for page_id in page_ids]
+        name = lines_sha256(f"{page_id} {roles[page_id]}" for page_id in page_ids)[:24]
+        shards = dict.fromkeys(extracted.shards[page_id] for page_id in page_ids)
+        batches.append(
+            Batch(
+                shards=tuple(shards),
+                page_ids=tuple(page_ids),
+                splits=tuple(splits),
+                location=f"{location}/batches/{name}",
+            )
+        )
+    return batches
+
+
+# --- count and write
+
+
+def _count(
+    plan: Plan, batches: list[Batch], runner: Runner, progress: Progress
+) -> tuple[Vocabulary, dict[str, int]]:
+    """The vocabulary, and how many types each split has."""
+    partitions = 1 + sum(len(batch.page_ids) for batch in batches) // PAGES_PER_PARTITION
+    tasks = [CountTask(batch=batch, partitions=partitions) for batch in batches]
+    counts = []
+    for result in runner.map(count_words, tasks):
+        counts.append(result)
+        progress("count", len(counts), len(tasks) + partitions)
+    additions = [
+        AddTask(counts=tuple(counts), partition=index, min_count=plan.recipe.min_count)
+        for index in range(partitions)
+    ]
+    types = {name: len(set().union(*(one.types[name] for one in counts))) for name in ("valid", "test")}
+    types["train"], frequent = 0, dict[str, int]()
+    for done, total in enumerate(runner.map(add_up, additions), start=len(tasks) + 1):
+        types["train"] += total.types
+        frequent |= total.frequent
+        progress("count", done, len(tasks) + partitions)
+    return Vocabulary.of_counts(frequent, min_count=plan.recipe.min_count), types
+
+
+def _write(
+    plan: Plan,
+    batches: list[Batch],
+    vocabulary: Vocabulary,
+    location: str,
+    runner: Runner,
+    progress: Progress,
+) -> list[WrittenBatch]:
+    """Write the pieces of every batch; the results are in the order of the batches."""
+    where = f"{location}/vocabulary.txt"
+    pack_vocabulary(vocabulary, where)
+    tasks = [WriteTask(batch=batch, vocabulary=where, language=plan.recipe.language) for batch in batches]
+    written: dict[str, WrittenBatch] = {}
+    for result in runner.map(write_batch, tasks):
+        written[result.location] = result
+        progress("write", len(written), len(tasks))
+    return [written[batch.location] for batch in batches]
+
+
+# --- the dataset's own files
+
+
+def _join(written: list[WrittenBatch], dataset: Path, here: Runner, progress: Progress) -> Entries:
+    """Join the text files from their pieces."""
+    shutil.rmtree(dataset, ignore_errors=True)
+    dataset.mkdir()
+    heads = {f"wiki.{split}.{kind}": "" for split in SPLITS for kind in ("raw", "tokens")}
+    heads[card.ATTRIBUTION] = card.attribution_head()
+    tasks = []
+    for name, head in heads.items():
+        pieces = tuple(one.pieces[name] for one in written if name in one.pieces)
+        tasks.append(JoinTask(head=head, pieces=pieces, path=dataset / name))
+    return _entries(here.map(join_pieces, tasks), len(tasks), "join", progress)
+
+
+def _export(
+    plan: Plan, splits: dict[str, SplitCounts], dataset: Path, here: Runner, progress: Progress
+) -> Entries:
+    """Write the export formats from the text files."""
+    files = [
+        TextFile(path=dataset / f"wiki.{split}.{kind}", split=split, kind=kind, lines=splits[split].lines)
+        for split in SPLITS
+        for kind in ("tokens", "raw")
+    ]
+    tasks = export_tasks(files, name=plan.recipe.name, folder=dataset)
+    return _entries(here.map(export, tasks), len(tasks), "export", progress)
+
+
+def _entries(results: Iterator[Entries], total: int, stage: str, progress: Progress) -> Entries:
+    entries: Entries = {}
+    for done, written in enumerate(results, start=1):
+        entries |= written
+        progress(stage, done, total)
+    return entries
+
+
+def _describe(
+    plan: Plan,
+    splits: dict[str, SplitCounts],
+    types: int,
+    rejected: list[Rejected],
+    left_out: Counter[str],
+    dataset: Path,
+) -> None:
+    """Write the lists of what was rejected and left out, and the card."""
+    card.write_rejected(dataset, rejected)
+    card.write_left_out(dataset, left_out)
+    card.write_card(dataset, plan.recipe, splits, types)
+
+
+def _finish(
+    plan: Plan,
+    identity: Identity,
+    splits: dict[str, SplitCounts],
+    types: int,
+    entries: Entries,
+    dataset: Path,
+) -> Manifest:
+    """Write the manifest last, bring everything to the disk, and give the dataset its name."""
+    paths = sorted(path for path in dataset.rglob("*") if path.is_file())
+    manifest = Manifest(
+        recipe=identity.recipe,
+        source=identity.source,
+        versions=identity.versions,
+        vocabulary=types,
+        splits=splits,
+        files={path.relative_to(dataset).as_posix(): entries.get(path) or entry_of(path) for path in paths},
+    )
+    write_manifest(dataset, manifest)
+    sync(dataset)
+    dataset.rename(plan.out)
+    return manifest
