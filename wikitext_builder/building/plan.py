@@ -266,7 +266,7 @@ def disk_errors(out: Path) -> Iterator[None]:
     except OSError as error:
         raise BuilderError(
             f"{error.filename or out}: {error.strerror or error}; check the space and the rights on the disk,"
-            " then run the build again: it resumes where it stopped"
+            " then build again: it resumes where it stopped"
         ) from error
 
 

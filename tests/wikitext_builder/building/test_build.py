@@ -315,7 +315,7 @@ def test_a_full_disk_says_so_and_the_next_build_goes_on(built, tmp_path: Path) -
     _, errors = child.communicate()
     assert child.returncode == 1
     assert "BuilderError" in errors
-    assert "run the same command again" in " ".join(errors.split())
+    assert "then build again: it resumes" in " ".join(errors.split())
     assert not (tmp_path / "out").exists()
     carry_out(plan_of(store, tmp_path / "out"))
     assert digests(tmp_path / "out") == digests(out)
@@ -342,7 +342,7 @@ def test_two_builds_of_one_dataset_at_once_are_one_too_many(built, tmp_path: Pat
             found.append(str(error.value))
 
     carry_out(plan, second)
-    assert "another build is at work" in found[0]
+    assert "another build is running" in found[0]
 
 
 def test_what_is_built_is_not_built_again_and_nothing_else_is_overwritten(built, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_scheduler_that_goes_away_says_so_and_the_next_build_goes_on(
     built, cluster, tmp_path: Path
 ) -> None:
     plan = plan_of(built[0], tmp_path / "out")
-    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run the same command again"):
+    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="build again: it resumes"):
         carry_out(plan, at_first_shard(cluster.scheduler.kill), runner=runner)
     assert not plan.out.exists()
     assert carry_out(plan).shards_found >= 1
