@@ -1,6 +1,7 @@
 """`wb.build`: a dataset by one call, the same as by the stages, and arguments that it refuses."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_splits_that_are_too_small_are_in_the_report(store: Path, tmp_path: Path
 def test_arguments_that_cannot_be_are_refused_by_their_names(
     store: Path, tmp_path: Path, changes: dict[str, str | int], message: str
 ) -> None:
-    arguments = {"recipe": "demo", "store": store, "out": tmp_path / "a", **changes}
+    arguments: dict[str, Any] = {"recipe": "demo", "store": store, "out": tmp_path / "a", **changes}
     with pytest.raises(BuilderError, match=message.replace("(", r"\(")):
         wb.build(**arguments)
     assert list(tmp_path.iterdir()) == []
