@@ -11,8 +11,10 @@ from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import macros
 from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
 from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.page import extract
 
 LONG = "9" * 400
 HOSTILE = [
@@ -51,6 +53,75 @@ def test_no_macro_raises_for_any_arguments(values):
     arguments = {str(number): value for number, value in enumerate(values, 1)}
     for name in NAMES:
         assert isinstance(call(name, arguments), str | None), name
+
+
+# Numbers as people and attackers write them: huge, tiny, infinite, in other scripts.
+DIGITS = st.one_of(
+    st.sampled_from([40, 80, 400, 4_300, 4_301, 10_000, 100_000]).map("9".__mul__),
+    st.sampled_from([1, 9, 15, 40, 400, 10_000]).map(lambda count: "0" * count + "7"),
+    st.integers(0, 10**6).map(str),
+    st.text("0123456789", min_size=1, max_size=30),
+    st.text("٠١٢٣०१²½Ⅷ߁𝟘", min_size=1, max_size=5),
+)
+NUMBERS = st.one_of(
+    st.builds("{}{}{}{}{}".format, st.sampled_from(["", "-", "−", "+", "&minus;"]), DIGITS,
+              st.sampled_from([".", ",", "/", "⁄", "e", "E-", "+", " ", "–", " to ", "_", ""]), DIGITS,
+              st.sampled_from(["", "e9", "e-999", "e999999999999", "%", "°"])),
+    DIGITS,
+    st.sampled_from(["", "0", "0.0", "-0", "1", "2", "nan", "sNaN", "inf", "-Infinity", "1e400", "1e-400",
+                     "0x10", "1_000", ".", "-", "9999", "12", "31", "2000"]),
+)  # fmt: skip
+WORDS = st.sampled_from(["m", "km", "C", "F", "mpgus", "l/100km", "ft", "in", "N", "W", "and", "to", "-", "R",
+                         "kg lb", "km2", "sqmi", "yes", "on", "dms", "h", "mid", "flip"])  # fmt: skip
+NAMES_OF_ARGUMENTS = """
+sigfig frac round prec disp adj abbr spell order sp format df display year month day year1 year2 m cm ft in w
+l d h s e u up end p 2 3 4 5 6 7
+"""
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.one_of(NUMBERS, NUMBERS, WORDS), max_size=7),
+    st.dictionaries(st.sampled_from(NAMES_OF_ARGUMENTS.split()), st.one_of(NUMBERS, WORDS), max_size=4),
+)
+def test_no_macro_raises_for_any_number(values, named):
+    arguments = {str(number): value for number, value in enumerate(values, 1)} | named
+    for name in NAMES:
+        assert isinstance(call(name, arguments), str | None), name
+    for table in LOCAL.values():
+        for name, macro in table.macros.items():
+            result = macro(Call(name=name, arguments=arguments, page=page("")))
+            assert isinstance(result, str | None), name
+
+
+@pytest.mark.parametrize(
+    "wikitext",
+    [
+        "{{padleft:a|" + "9" * 10_000 + "}}",
+        "{{Death date and age|2000|1|1|" + "9" * 80 + "|1|1}}",
+        "{{start date|2000|1|" + "9" * 10_000 + "}}",
+        "{{spaces|" + "9" * 10_000 + "}}",
+        "{{convert|1|m|sigfig=" + "9" * 10_000 + "}}",
+        "{{pop density|1|2|km2|sqmi|prec=" + "9" * 10_000 + "}}",
+        "{{coord|" + "9" * 30 + "|1|format=dms}}",
+        "{{Birth year and age|" + "9" * 10_000 + "}}",
+        "{{Höhe|" + "9" * 10_000 + "}}",
+    ],
+    ids=lambda wikitext: wikitext[:20],
+)
+def test_numbers_too_large_to_convert_are_no_error_of_ours(wikitext):
+    assert extract(page(f"Before {wikitext} after.")).lines[3].endswith(" after.")
+
+
+def test_what_numbers_give_at_their_limits():
+    assert call("padleft", {"1": "a", "2": "9" * 10_000}) == "0" * 499 + "a"
+    assert call("padleft", {"1": "a", "2": "501"}) == "0" * 499 + "a"
+    assert call("Spaces", {"1": "9" * 10_000}) == "&nbsp;" * 20
+    assert call("Start date", {"1": "2000", "2": "1", "3": "9" * 10}) is None
+    assert call("Birth year and age", {"1": "1950"}) == "1950 (age 65–66)"
+    assert call("Höhe", {"1": "1493,5", "2": "DE-NHN"}) == "1,493.5 m above sea level (NHN)"
+    assert call("US patent", {"1": "1781541"}) == "U.S. Patent 1,781,541"
+    assert call("US patent", {"1": "1" * 12}) == "U.S. Patent " + "1" * 12
 
 
 def test_no_template_is_in_two_families():

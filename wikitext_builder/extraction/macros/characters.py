@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import at_most
 from wikitext_builder.extraction.macros.call import Call, Macro, text
 
 
 def _spaces(call: Call) -> str:
-    count = call.get("1")
-    return "&nbsp;" * min(int(count), 20) if count.isdecimal() else "&nbsp;"
+    count = at_most(20, call.get("1"))
+    return "&nbsp;" * (1 if count is None else count)
 
 
 _DASH = " – "

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.markers import GONE
 
-NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")  # few enough digits for a Decimal
 MARKS = ("°", "′", "″")
 
 

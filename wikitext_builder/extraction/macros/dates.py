@@ -6,6 +6,7 @@ import re
 from datetime import UTC, date, datetime
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
 
 MONTHS = listed(
@@ -23,7 +24,8 @@ def month_number(value: str) -> int | None:
     (2, 9, None)
     """
     if value.isdecimal() and value.isascii():
-        return int(value) if len(value) <= 2 and 1 <= int(value) <= 12 else None
+        number = whole_number(value, digits=2)
+        return number if number and number <= 12 else None
     return NUMBERED.get(value[:3].lower()) if value.isalpha() and len(value) >= 3 else None
 
 
@@ -41,21 +43,24 @@ def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | 
     if not month:
         return year
     number = month_number(month)
-    if number is None or (day and not day.isdecimal()):
+    if number is None:
         return None
     name = MONTHS[number - 1]
     if not day:
         return f"{name} {year}"
-    return f"{int(day)} {name} {year}" if day_comes_first else f"{name} {int(day)}, {year}"
+    plain = whole_number(day)
+    if plain is None:
+        return None
+    return f"{plain} {name} {year}" if day_comes_first else f"{name} {plain}, {year}"
 
 
 def as_date(year: str, month: str, day: str) -> date | None:
     """A date of the calendar; None if the values are not a date."""
-    number = month_number(month or "1")
-    if number is None or not year.isdecimal() or (day and not day.isdecimal()):
+    years, months, days = whole_number(year), month_number(month or "1"), whole_number(day or "1")
+    if years is None or months is None or days is None:
         return None
     try:
-        return date(int(year), number, int(day or 1))
+        return date(years, months, days)
     except ValueError:
         return None
 
@@ -222,10 +227,11 @@ def time_ago(call: Call) -> str | None:
 
 def _year_and_age(call: Call, word: str) -> str | None:
     """`1950 (age 65–66)`, `1950 (aged 65–66)`: without a month two ages are possible."""
-    year, other = call.get("1"), call.get("2") if word == "aged" else str(today(call).year)
-    if not (year.isdecimal() and other.isdecimal()):
+    year = call.get("1")
+    number, other = whole_number(year), whole_number(call.get("2")) if word == "aged" else today(call).year
+    if number is None or other is None:
         return None
-    years = int(year) - int(other) if word == "aged" else int(other) - int(year)
+    years = number - other if word == "aged" else other - number
     return f"{year} ({word} {max(years - 1, 0)}–{years})"
 
 

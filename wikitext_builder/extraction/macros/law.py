@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around
 
 # Names of the kinds of bills in {{USBill}}.
@@ -39,7 +40,8 @@ def bill(call: Call) -> str | None:
 def patent(call: Call) -> str | None:
     """`U.S. Patent 1,781,541`."""
     number = call.get("2", "1")
-    shown = f"{int(number):,}" if number.isdecimal() and len(number) < 12 else number
+    plain = whole_number(number, digits=11)
+    shown = number if plain is None else f"{plain:,}"
     return f"U.S. Patent {shown}" if number else None
 
 

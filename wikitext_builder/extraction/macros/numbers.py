@@ -6,9 +6,11 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
 
+MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 
 
@@ -26,7 +28,9 @@ def grouped(value: str) -> str:
 
 
 def number(value: str) -> Decimal | None:
-    """The number in a text, which may have commas."""
+    """The number in a text, which may have commas; None if it has too many characters."""
+    if len(value) > MAX_CHARACTERS:
+        return None
     try:
         result = Decimal(value.replace(",", "").replace("−", "-").replace("&minus;", "-").strip())
     except InvalidOperation:
@@ -85,7 +89,7 @@ def percentage(call: Call) -> str | None:
     part, whole = number(call.get("1")), number(call.get("2"))
     if part is None or not whole:
         return None
-    decimals = int(call.get("3")) if call.get("3").isdecimal() and len(call.get("3")) < 2 else 0
+    decimals = whole_number(call.get("3"), digits=1) or 0
     return f"{part / whole * 100:.{decimals}f}" + (call.get("%") or "%")
 
 
@@ -136,8 +140,8 @@ def words_of_number(call: Call) -> str | None:
 def words_of_ordinal(call: Call) -> str | None:
     """`twenty-first`."""
     value = call.get("1")
-    plain = value.isdecimal() and value.isascii() and len(value) < 16
-    return ordinal_in_words(int(value)) if plain else None
+    plain = whole_number(value, digits=15) if value.isascii() else None
+    return None if plain is None else ordinal_in_words(plain)
 
 
 def indian_rupees(call: Call) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import at_most
 from wikitext_builder.extraction.macros.call import Call, Macro, first, text
 from wikitext_builder.extraction.macros.dates import MONTHS, today
 from wikitext_builder.extraction.macros.expressions import evaluate
@@ -90,8 +91,8 @@ def plural(call: Call) -> str:
 
 def padded_left(call: Call) -> str:
     """A text padded on the left, with zeros by default."""
-    width = int(call.get("2")) if call.get("2").isdecimal() else 0
-    return call.get("1").rjust(min(width, 500), (call.get("3") or "0")[0])
+    width = at_most(500, call.get("2")) or 0  # MediaWiki's limit
+    return call.get("1").rjust(width, (call.get("3") or "0")[0])
 
 
 def time(call: Call) -> str | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
 
 ORBITERS = {
@@ -43,11 +42,12 @@ def airport(call: Call) -> str | None:
 def height_above_sea(call: Call) -> str | None:
     """`1,493 m above sea level (NHN)`; without a reference level `1,415 m`."""
     value, reference = call.get("1"), call.get("2")
-    if not re.fullmatch(r"\d+(?:[.,]\d+)?", value):
+    before, point, decimals = value.replace(",", ".").partition(".")
+    metres = whole_number(before)
+    if metres is None or (point and not decimals.isdecimal()):
         return None
-    whole, point, decimals = value.replace(",", ".").partition(".")
     level = reference.rpartition("-")[2]
-    return f"{int(whole):,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
+    return f"{metres:,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
 
 
 def district(call: Call) -> str | None:

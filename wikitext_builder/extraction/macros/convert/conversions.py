@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.convert.measures import (
     RANGES,
@@ -298,9 +299,7 @@ def population_density(call: Call) -> str | None:
     population, area = (value_of(value) for value in values[:2]) if len(values) >= 3 else (None, None)
     if population is None or area is None or not area.number:
         return None
-    density = (
-        f"{population.number / area.number:.{int(call.get('prec')) if call.get('prec').isdecimal() else 0}f}"
-    )
+    density = f"{population.number / area.number:.{whole_number(call.get('prec'), digits=2) or 0}f}"
     codes = {"1": density, "2": f"PD/{values[2]}", "3": f"PD/{values[3]}" if len(values) > 3 else ""}
     return convert(replace(call, name="Cvt", arguments=codes))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.convert.measures import Measure
 from wikitext_builder.extraction.macros.convert.units import Unit
@@ -66,7 +67,7 @@ def parse_style(call: Call, measure: Measure) -> Style | None:
         if adjective == "mid"
         else ""
     )
-    significant = call.get("sigfig")
+    significant = whole_number(call.get("sigfig"), digits=2)
     round_to = call.get("round")
     return Style(
         abbreviation=abbreviation or ("in" if flipped else "out"),
@@ -77,8 +78,8 @@ def parse_style(call: Call, measure: Measure) -> Style | None:
         flipped=flipped,
         american=call.get("sp").lower() == "us",
         precision=precision,
-        significant=int(significant) if significant.isdecimal() and 0 < int(significant) < 15 else None,
-        denominator=min(int(call.get("frac") or 0), 1_000) if len(call.get("frac")) < 5 else 0,
+        significant=significant if significant and significant < 15 else None,
+        denominator=min(whole_number(call.get("frac"), digits=4) or 0, 1_000),
         custom=_custom(call) if display == "x" else ("", ""),
         spelled=call.get("spell") if call.get("spell").lower() in {"in", "on"} else "",
         multiple_of=int(round_to) if round_to in {"5", "25"} else 5 if display == "5" else 0,
