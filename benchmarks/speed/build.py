@@ -2,9 +2,9 @@
 
     python benchmarks/speed/build.py [--pages N ...] [--workers N ...] [--out FOLDER]
 
-The shared real pages are repeated under other titles and ids up to each number of pages; every build is the
-command line in processes of its own, in an empty folder. Memory is the greatest sum of the proportional set
-sizes (Pss) of all processes of a build, looked at five times a second; disk is the greatest size of its
+The shared real pages are repeated with new titles and ids up to each number of pages. Each build runs the
+command line in separate processes, in an empty folder. Memory is the largest sum of the proportional set
+sizes (Pss) of all processes of a build, sampled five times per second; disk is the largest size of its
 folder. A table goes to stdout, records to FOLDER/build.jsonl.
 """
 
@@ -33,7 +33,7 @@ WIKITEXT_103 = 28_595  # articles: 28,475 train, 60 valid, 60 test
 
 
 def real_pages() -> list[Page]:
-    """The shared articles, redirects and the like left out."""
+    """The shared articles, without redirects and very short pages."""
     paths = sorted(SHARED.glob("pages-*.xml.bz2"))
     if not paths:
         raise click.ClickException(f"{SHARED}: no shared pages; the benchmark needs the real data")
@@ -42,7 +42,7 @@ def real_pages() -> list[Page]:
 
 
 def repeated(pages: list[Page], number: int) -> Iterator[Page]:
-    """So many pages with titles and ids of their own."""
+    """`number` pages, each with its own title and ids."""
     for index, page in enumerate(islice(cycle(pages), number), start=1):
         title = f"{page.title} {index}"
         yield replace(page, title=title, page_id=index, revision_id=index)
@@ -77,7 +77,7 @@ def tree(root: int) -> list[int]:
 
 
 def pss(pid: int) -> int:
-    """Proportional set size in bytes; 0 where the process has gone."""
+    """Proportional set size in bytes; 0 if the process has ended."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError):  # it ended after it was listed
@@ -113,7 +113,7 @@ class Measured:
     stages: dict[str, float]
 
     def row(self) -> str:
-        """A line of the table."""
+        """A row of the table."""
         total = sum(self.stages.values())
         cells = (
             f"{self.pages:,}",
@@ -129,7 +129,7 @@ class Measured:
 
 
 def measure(store: Path, folder: Path, *, pages: int, wikitext_bytes: int, workers: int) -> Measured:
-    """Run one build and watch it."""
+    """Run one build and measure it."""
     command = [sys.executable, "-m", "wikitext_builder", "build", "wikitext-103", "--json"]
     options = ["--store", str(store), "--out", str(folder / "dataset"), "--workers", str(workers)]
     started = time.perf_counter()

@@ -2,11 +2,11 @@
 
     python benchmarks/speed/dump.py [--megabytes N] [--threads N ...] [--times N]
 
-The shared real pages are repeated under other titles and ids, with a stream of bzip2 for each 100, as in
-Wikimedia's dumps. The figures are MB of XML a second by the clock on the wall and, in brackets, of the
-processor's time of all threads; each the best of several runs, taken in turns, for other work on the machine
-only ever makes a run slower. 0 threads unpack in the parser's own. Peak memory (VmHWM) is of a process of its
-own that imports. A table goes to stdout.
+The shared real pages are repeated with new titles and ids, with a bzip2 stream per 100 pages, as in dumps of
+Wikimedia. The figures are MB of XML per second of wall time and, in brackets, per second of processor time of all
+threads. Each is the best of several runs, taken in turns: other work on the machine makes a run slower, never
+faster. With 0 threads the parser's own thread unpacks. Peak memory (VmHWM) is that of a separate process that
+imports. A table goes to stdout.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
-PAGES_A_STREAM = 100  # https://meta.wikimedia.org/wiki/Data_dumps/Dump_format
+PAGES_PER_STREAM = 100  # https://meta.wikimedia.org/wiki/Data_dumps/Dump_format
 END = b"</mediawiki>\n"
 ID = re.compile(rb"<id>\d+</id>")
 
 
 def write_dump(path: Path, xml: Path, size: int) -> None:
-    """A multistream dump of about so many bytes of XML, and the same unpacked."""
+    """Write a multistream dump of about `size` bytes of XML, and the same XML unpacked."""
     head, pages = real_pages()
     with path.open("wb") as packed, xml.open("wb") as plain:
         for stream in (head, *streams(pages, size), END):
@@ -47,7 +47,7 @@ def write_dump(path: Path, xml: Path, size: int) -> None:
 
 
 def real_pages() -> tuple[bytes, list[bytes]]:
-    """The first bytes of an export, and the XML of each shared page."""
+    """The head of an export, and the XML of each shared page."""
     paths = sorted(SHARED.glob("pages-*.xml.bz2"))
     if not paths:
         raise click.ClickException(f"{SHARED}: no shared pages; the benchmark needs the real data")
@@ -59,16 +59,16 @@ def real_pages() -> tuple[bytes, list[bytes]]:
 
 
 def streams(pages: list[bytes], size: int) -> Iterator[bytes]:
-    """The pages over and over, each with a title, page id and revision id of its own."""
+    """Streams of the pages, repeated, each with its own title, page id and revision id."""
     numbered = enumerate(cycle(pages), start=1)
     while size > 0:
-        stream = b"".join(renamed(page, number) for number, page in islice(numbered, PAGES_A_STREAM))
+        stream = b"".join(renamed(page, number) for number, page in islice(numbered, PAGES_PER_STREAM))
         size -= len(stream)
         yield stream
 
 
 def renamed(page: bytes, number: int) -> bytes:
-    """The page under another name."""
+    """The page with a new title and new ids."""
     page = page.replace(b"</title>", b" %d</title>" % number, 1)
     return ID.sub(b"<id>%d</id>" % number, page, count=2)  # first the page's, then the revision's
 
@@ -77,32 +77,32 @@ def renamed(page: bytes, number: int) -> bytes:
 
 
 def unpack(path: Path, threads: int) -> None:
-    """Only the bytes."""
+    """Unpack, without parsing."""
     with path.open("rb") as file:
         for _ in decompressed(Source(file), threads=threads):
             pass
 
 
 def parse(path: Path, threads: int) -> None:
-    """Pages, thrown away."""
+    """Parse the pages and drop them."""
     for _ in Dump(path, threads=threads).pages():
         pass
 
 
 def keep(path: Path, threads: int, everything: str) -> None:
-    """Pages into a new store."""
+    """Import pages into a new store."""
     with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "pages.store") as store:
         language = LANGUAGES["en"]
         import_dump(store, path, language=language, keep="all" if everything else "marked", threads=threads)
 
 
 def import_marked(path: Path, threads: int) -> None:
-    """Good and Featured articles into a new store."""
+    """Import Good and Featured articles into a new store."""
     keep(path, threads, "")
 
 
 def import_all(path: Path, threads: int) -> None:
-    """All articles into a new store."""
+    """Import all articles into a new store."""
     keep(path, threads, "all")
 
 
@@ -114,11 +114,11 @@ WAYS: dict[str, Callable[[Path, int], None]] = {
 }
 
 
-Seconds = tuple[float, float]  # by the clock on the wall, of the processor
+Seconds = tuple[float, float]  # of wall time, of processor time
 
 
 def seconds(way: Callable[[Path, int], None], path: Path, threads: int) -> Seconds:
-    """Of one run."""
+    """The seconds of one run."""
     started = time.perf_counter(), time.process_time()
     way(path, threads)
     return time.perf_counter() - started[0], time.process_time() - started[1]
@@ -134,7 +134,7 @@ print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 
 
 def peak_memory(path: Path, threads: int) -> float:
-    """Megabytes of a process that imports the dump."""
+    """Peak memory of a process that imports the dump, in megabytes."""
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-c", PEAK, str(path), str(threads)]
     run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)  # noqa: S603
@@ -142,7 +142,7 @@ def peak_memory(path: Path, threads: int) -> float:
 
 
 def rows(path: Path, xml: Path, threads: tuple[int, ...], times: int) -> Iterator[tuple[str, ...]]:
-    """Of the plain XML and of the dump with each number of threads."""
+    """The rows of the table: plain XML, then the dump with each number of threads."""
     runs = [("plain XML", xml, 0), *((f"threads: {number}", path, number) for number in threads)]
     found: dict[tuple[str, str], list[Seconds]] = defaultdict(list)
     for _ in range(times):
@@ -161,7 +161,7 @@ def rows(path: Path, xml: Path, threads: tuple[int, ...], times: int) -> Iterato
 @click.option("--threads", multiple=True, type=int, default=[0, 1, 2], show_default=True)
 @click.option("--times", type=int, default=3, show_default=True, help="Runs, of which the best counts.")
 def main(megabytes: int, threads: tuple[int, ...], times: int) -> None:
-    """Measure MB/s of XML."""
+    """Measure MB of XML per second."""
     with tempfile.TemporaryDirectory() as name:
         path, xml = Path(name) / "multistream.xml.bz2", Path(name) / "plain.xml"
         write_dump(path, xml, megabytes * 1_000_000)

@@ -1,11 +1,11 @@
-"""Speed of extraction beside its peers, with what each leaves behind: markup and words.
+"""Speed of extraction compared with other tools, and the markup and words that each leaves.
 
     python benchmarks/speed/extraction.py PAGES… [--every N] [--runs N] [--venv FOLDER]
 
-PAGES are MediaWiki XML exports. The peers (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
-installed into a virtual environment of their own and run there in one process with ours, page by page in
-turn, so that a busy machine slows all of them alike; seconds are of CPU time, the best of the runs for each
-page. Residue counts what no reader sees, words what `split` finds.
+PAGES are MediaWiki XML exports. The other tools (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
+installed in a separate virtual environment and run there in one process with ours, page by page in turn, so
+that a busy machine slows all of them equally. Seconds are CPU time, the best of the runs for each page.
+Residue counts markup that no reader sees; words are what `split` finds.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def report(found: list[tuple[str, str]], results: dict[str, tuple[float, int, Co
 
 
 def in_peers_environment(folder: Path, arguments: list[str]) -> int:
-    """Installs the peers and the package into an environment of their own and runs this file there."""
+    """Install the other tools and the package in a separate environment and run this file there."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
@@ -135,13 +135,13 @@ def in_peers_environment(folder: Path, arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Reads the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--every", type=int, default=1, help="take every Nth page only")
-    parser.add_argument("--runs", type=int, default=1, help="the best of so many runs counts")
+    parser.add_argument("--runs", type=int, default=1, help="runs per page; the best one counts")
     parser.add_argument("--venv", type=Path, default=Path("build/peers-of-extraction"))
-    parser.add_argument("--here", action="store_true", help="the peers are installed where this runs")
+    parser.add_argument("--here", action="store_true", help="the other tools are installed here")
     options: Any = parser.parse_args(arguments)
     if not options.here:
         return in_peers_environment(options.venv, arguments)

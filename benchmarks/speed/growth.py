@@ -13,7 +13,7 @@ import matplotlib as mpl
 
 
 def draw(records: list[dict[str, float]], output: Path) -> None:
-    """Time, memory and disk over the number of pages, a panel each, a line for each number of workers."""
+    """Draw time, memory and disk over the number of pages: a panel each, a line per number of workers."""
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "growth"
     import matplotlib.pyplot as plt

@@ -1,12 +1,11 @@
-"""Speed of the tokenizer beside sacremoses and beside one pass of a regular expression.
+"""Speed of the tokenizer, compared with sacremoses and with one pass of a regular expression.
 
     python benchmarks/speed/tokenizer.py [FILE [RUNS [TOKENIZER.PERL]]]
 
-FILE holds official lines of tokens (by default WikiText-2's raw valid file); they are detokenized first. All
-tools run in this one process on the same lines; the table shows the median of RUNS runs by wall clock.
-sacremoses runs with the two switches of the recipe and nothing mended. A file with `<unk>` shows fewer equal
-lines, since that is not a word of the text. With the path of Moses' own
-script, Perl runs too, its start included.
+FILE has official lines of tokens (by default WikiText-2's raw valid file); they are detokenized first. All
+tools run in one process on the same lines. The table shows the median wall time of RUNS runs. sacremoses runs
+with the two options of the recipe, without corrections. A file with `<unk>` shows fewer equal lines, because
+`<unk>` is not a word of the text. With the path of Moses' own script, Perl also runs; its start counts.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def measure(lines: list[str], runs: int, perl_script: str = "") -> dict[str, tuple[float, float]]:
-    """Seconds at the median, and the share of lines with the official tokens, by tool."""
+    """The median seconds and the fraction of lines with the official tokens, by tool."""
     text = [detokenize_line(line) for line in lines]
     moses = MosesTokenizer("en")
     warm = Tokenizer("en")
-    any(map(warm.tokenize_line, text))  # one pass fills its memory
+    any(map(warm.tokenize_line, text))  # one pass fills its cache
     tools: dict[str, Callable[[], Iterable[str]]] = {
         "sacremoses": lambda: [
             moses.tokenize(line, aggressive_dash_splits=True, escape=False, return_str=True) for line in text

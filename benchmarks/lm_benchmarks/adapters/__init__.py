@@ -1,1 +1,1 @@
-"""Models of other programs as language models of ours, one file each."""
+"""Models of other programs as language models, one file each."""

@@ -1,7 +1,7 @@
 r"""N-gram models in the ARPA format, the text that SRILM, KenLM, IRSTLM and others write.
 
-Sections `\1-grams:` to `\N-grams:` hold a line an n-gram: base-10 log-probability, the words, and the
-base-10 log backoff where longer n-grams begin with it.
+Sections `\1-grams:` to `\N-grams:` have one n-gram per line: its base-10 log-probability, its words, and a
+base-10 log backoff if longer n-grams start with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ArpaFile:
         """Read a file.
 
         Raises:
-            HarnessError: It cannot be read, or is not of the format.
+            HarnessError: The file cannot be read, or is not of the format.
         """
         self._grams: dict[tuple[str, ...], tuple[float, float]] = {}
         self.order = 0
@@ -62,13 +62,13 @@ class ArpaFile:
                 self._add(number, line)
                 found[self.order] += 1
         else:
-            raise ValueError("no line \\end\\: it is not whole")
+            raise ValueError("no line \\end\\: the file is incomplete")
         if not expected or found != expected:
-            raise ValueError(f"n-grams by order: {found} found, {expected} announced")
+            raise ValueError(f"n-grams by order: found {found}, expected {expected}")
 
     def _add(self, number: int, line: str) -> None:
         fields = line.split()
         if len(fields) not in (self.order + 1, self.order + 2):
-            raise ValueError(f"line {number}: {line[:60]!r} is no {self.order}-gram")
+            raise ValueError(f"line {number}: {line[:60]!r} is not a {self.order}-gram")
         backoff = float(fields[-1]) if len(fields) == self.order + 2 else 0.0
         self._grams[tuple(fields[1 : self.order + 1])] = (float(fields[0]), backoff)

@@ -2,12 +2,12 @@
 
 The protocol, one line at a time, in UTF-8:
 
-- A line of tokens parted by spaces, `<unk>` and `<eos>` among them: the text goes on. The program answers
-  with one line of as many natural log-probabilities, parted by spaces, each of a token given all tokens of
-  this text before it, and flushes its output.
-- A blank line: another text begins. No answer.
+- A line of tokens separated by spaces, with `<unk>` and `<eos>`: the text continues. The program answers with
+  one line of natural log-probabilities separated by spaces, one per token, each given all earlier tokens of
+  this text. It then flushes its output.
+- A blank line: a new text starts. No answer.
 
-At the end of its input the program should end. What it prints on stderr is shown if it fails.
+The program should end when its input ends. If it fails, the error shows what it printed on stderr.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from lm_benchmarks.choices import PATIENCE
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
-LINE: Final = 256  # tokens a line at most: far below what a pipe holds, so that neither side waits
-PATIENCE: Final = 60.0  # seconds for an answer, by default
+LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other
 LONGEST: Final = 1 << 20  # bytes of an answer
-GRACE: Final = 2.0  # seconds to end by itself, once its input has ended
+GRACE: Final = 2.0  # seconds that the program has to end after its input ends
 
 
 class Command:
-    """A program that scores tokens; the state are all tokens of the text so far, (batch, time).
+    """A program that scores tokens. The state is the text so far, (batch, time).
 
-    The program is started when it is first needed. It goes on with a text where the state is what it has
-    read last; else a text is begun anew and read again up to there.
+    The program starts when it is first needed. If the state is what it read last, the text continues; else a
+    new text starts and the program reads the state again.
     """
 
     def __init__(self, words: Sequence[str], vocabulary: Vocabulary, *, patience: float = PATIENCE) -> None:
@@ -46,10 +46,10 @@ class Command:
         self._vocabulary = vocabulary
         self._patience = patience
         self._process: _Process | None = None
-        self._read = torch.empty(0, dtype=torch.int64)  # what the program has read of its present text
+        self._read = torch.empty(0, dtype=torch.int64)  # what the program has read of the current text
 
     def initial_state(self, batch_size: int) -> Tensor:
-        """Nothing was read."""
+        """The start of a text."""
         return torch.empty(batch_size, 0, dtype=torch.int64)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,7 +83,7 @@ class Command:
 
 
 class _Process:
-    """A running program, and what goes wrong with it as errors."""
+    """A running program; its failures are errors of ours."""
 
     def __init__(self, words: Sequence[str], patience: float) -> None:
         self._name = " ".join(words)[:80]
@@ -104,10 +104,10 @@ class _Process:
         try:
             self._process.stdin.write(line.encode() + b"\n")
         except OSError as error:
-            raise self._failed("ended before all was read") from error
+            raise self._failed("ended before it read everything") from error
 
     def numbers(self, count: int) -> list[float]:
-        """The program's answer: so many log-probabilities."""
+        """The answer of the program: `count` log-probabilities."""
         line = self._line()
         try:
             values = [float(word) for word in line.split()]
@@ -122,7 +122,7 @@ class _Process:
         descriptor, deadline = self._process.stdout.fileno(), monotonic() + self._patience
         while b"\n" not in self._rest:
             if not select.select([descriptor], [], [], max(0.0, deadline - monotonic()))[0]:
-                raise self._failed(f"gave no answer in {self._patience:g} s; does it flush after each line?")
+                raise self._failed(f"did not answer in {self._patience:g} s; does it flush after each line?")
             if not (content := os.read(descriptor, 1 << 16)):
                 raise self._failed("ended without an answer")
             self._rest += content
@@ -135,12 +135,12 @@ class _Process:
         _end(self._process)
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        said = f"; it said: {lines[-1][:200]}" if lines else ""
-        return HarnessError(f"command {self._name!r} {what} (status {self._process.returncode}){said}")
+        printed = f"; it printed: {lines[-1][:200]}" if lines else ""
+        return HarnessError(f"command {self._name!r} {what} (status {self._process.returncode}){printed}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let a program end, or end it."""
+    """Wait for a program to end, then kill it."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()

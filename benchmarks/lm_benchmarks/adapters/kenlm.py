@@ -16,14 +16,14 @@ class KenlmFile:
         """Load a file.
 
         Raises:
-            HarnessError: The package is not installed, or the file is none of its formats.
+            HarnessError: The package is not installed, or the file is not in one of its formats.
         """
         try:
             self._kenlm: Any = importlib.import_module("kenlm")
         except ImportError as error:
             raise HarnessError(
-                f"{path}: reading KenLM's files needs the package kenlm (pip install kenlm); an ARPA file is"
-                " read without it as arpa:FILE"
+                f"{path}: KenLM's files need the package kenlm (pip install kenlm); arpa:FILE reads an ARPA"
+                " file without it"
             ) from error
         try:
             self._model: Any = self._kenlm.Model(str(path))
@@ -32,7 +32,7 @@ class KenlmFile:
         self.order = int(self._model.order)
 
     def __contains__(self, word: str) -> bool:
-        return word == "<unk>" or word in self._model  # of which it says that it is unknown
+        return word == "<unk>" or word in self._model  # KenLM says that <unk> is unknown
 
     def log10(self, context: tuple[str, ...], word: str) -> float:
         """The base-10 log-probability of a word that the model knows, after the words of the context."""

@@ -12,32 +12,32 @@ from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 BEGIN, END = "<s>", "</s>"
-NO_WORD: Final = -1  # in a state: the line has no word there
-SPELLINGS: Final = {UNK: (UNK, "<UNK>")}  # an unknown word, as other programs write it
+NO_WORD: Final = -1  # in a state: the line has no word at this position
+SPELLINGS: Final = {UNK: (UNK, "<UNK>")}  # how other programs write it
 
 
 class NGrams(Protocol):
-    """Probabilities of words after a few others."""
+    """Probabilities of words, given a few earlier ones."""
 
     @property
     def order(self) -> int:
-        """The number of words of the longest n-grams."""
+        """The number of words in the longest n-grams."""
         ...
 
     def __contains__(self, word: str) -> bool: ...
 
     def log10(self, context: tuple[str, ...], word: str) -> float:
-        """The base-10 log-probability of a known word after words of which the first may be `<s>`."""
+        """The base-10 log-probability of a known word; the first word of the context can be `<s>`."""
         ...
 
 
 class NGramFile:
-    """Scores words by a file of n-grams; the state are the last N - 1 words of the line.
+    """Scores words by a file of n-grams. The state is the last N - 1 words of the line.
 
-    A file that knows `<eos>` was estimated on one stream of words, and is asked so. Else each line is a
-    sentence of its own, from `<s>` to `</s>`, which takes the place of `<eos>`. A word that the file does not
-    know is scored as its `<unk>`, so that the words of a vocabulary may sum to more than one where several
-    are unknown to the file: `check` tells.
+    A file that has `<eos>` was estimated on one stream of words, and scores one. Otherwise each line is a
+    sentence from `<s>` to `</s>`, and `</s>` takes the place of `<eos>`. A word that is not in the file is
+    scored as its `<unk>`. If there are several, the probabilities of a vocabulary can sum to more than one:
+    `check` reports it.
     """
 
     def __init__(self, grams: NGrams, vocabulary: Vocabulary, *, unknown: str | None = None) -> None:
@@ -45,19 +45,19 @@ class NGramFile:
 
         Args:
             grams: The file.
-            vocabulary: Of the ids to be scored.
-            unknown: The word of the file that stands for `<unk>`; KenLM's estimator takes no literal one.
+            vocabulary: Of the ids that are scored.
+            unknown: The word of the file for `<unk>`. KenLM's estimator does not accept `<unk>` itself.
 
         Raises:
-            HarnessError: The file knows no such word, or no end of a line.
+            HarnessError: The file does not have this word, or no end of a line.
         """
         self.joined = EOS in grams
         spellings = SPELLINGS[UNK] if unknown is None else (unknown,)
         found = [word for word in spellings if word in grams]
         if not found:
             raise HarnessError(
-                f"the n-grams have no word {' or '.join(spellings)} for unknown words; name one of theirs"
-                " with --unknown-word"
+                f"the n-grams have no word {' or '.join(spellings)} for unknown words; name the word that"
+                " they have with `unknown_word`"
             )
         if not self.joined and END not in grams:
             raise HarnessError(f"the n-grams have neither {EOS} nor {END} to end a line")
@@ -71,7 +71,7 @@ class NGramFile:
         self.missing = sum(1 for token in vocabulary.tokens if token not in grams) - (not self.joined)
 
     def initial_state(self, batch_size: int) -> Tensor:
-        """The beginning of a line."""
+        """The start of a line."""
         first = self._eos if self.joined else NO_WORD
         return torch.tensor([*[NO_WORD] * (self._grams.order - 2), first][: self._grams.order - 1]).repeat(
             batch_size, 1

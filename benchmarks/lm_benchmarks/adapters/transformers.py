@@ -1,10 +1,10 @@
 """Causal models of the library `transformers` over the words of a dataset, and over plain text.
 
-A word's log-probability is the sum of those of its pieces. Each word is cut into pieces alone, with the space
-before it; the end of a line is a newline.
+The log-probability of a word is the sum over its pieces. Each word is cut into pieces alone, with the space
+before it. The end of a line is a newline.
 """
 
-# Shapes: B = batch, T = time, V = pieces that there are, W = window (pieces that the model reads at once).
+# Shapes: B = batch, T = time, V = vocabulary of pieces, W = window (pieces that the model reads per call).
 # ruff: noqa: N806, N815 - names end in their shapes
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from torch import Tensor
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 
-AT_ONCE: Final = 4096  # pieces that the model reads in one call: bounds memory (pieces x their vocabulary)
+AT_ONCE: Final = 4096  # pieces of all texts per call: bounds memory (pieces x vocabulary of pieces)
 
 
 class Past(NamedTuple):
-    """The state: the last W pieces of each text, right-aligned, and how many came before the next one."""
+    """The state: the last W pieces of each text, right-aligned, and the number of pieces so far."""
 
-    pieces_BW: Tensor  # int64; the first piece of a text is the model's own beginning
-    count_B: Tensor  # int64, the beginning not counted
+    pieces_BW: Tensor  # int64; the first piece of a text is the model's own start
+    count_B: Tensor  # int64, without the start
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A stretch that the model reads from nothing, and the pieces at its end that are scored."""
+    """A stretch that the model reads without context, and the pieces at its end that are scored."""
 
     inputs: list[int]
     targets: list[int]
@@ -42,9 +42,9 @@ class _Job:
 class CausalModel:
     """A causal model with its tokenizer as a `LanguageModel` over words, and a scorer of plain text.
 
-    The model reads a window of W pieces at most. Blocks of `stride` pieces share a window that ends where the
-    block does: a piece has at least W - stride pieces before it to look at, and which ones depends on its
-    place in the text alone, so that neither chunks nor batches matter.
+    The model reads at most a window of W pieces. A block of `stride` pieces shares a window that ends where
+    the block ends: each piece has at least W - stride pieces of context. The context depends only on the
+    position in the text, so chunks and batches do not change the scores.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class CausalModel:
         Args:
             module: A causal model of transformers.
             tokenizer: Its tokenizer.
-            vocabulary: Of the ids to be scored.
-            window: W; what the model's configuration allows if None.
-            stride: Pieces a block; half of a window if None.
-            device: Where the model is.
+            vocabulary: Of the ids that are scored.
+            window: W; None: what the model's configuration allows.
+            stride: Pieces per block; None: half of a window.
+            device: Of the model.
 
         Raises:
-            HarnessError: The window or stride cannot be, or a word has no piece.
+            HarnessError: The window or stride is out of range, or a word has no piece.
         """
         longest = getattr(module.config, "max_position_embeddings", None)
         self.window = _window(window, longest)
@@ -86,7 +86,7 @@ class CausalModel:
 
     @property
     def digest(self) -> str:
-        """sha256 over the weights and the pieces of words: which model this is."""
+        """sha256 over the weights and the pieces of words: it identifies the model."""
         digest = hashlib.sha256(repr(self._pieces).encode())
         for name, tensor in sorted(self._module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
@@ -95,15 +95,15 @@ class CausalModel:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were trained."""
+        """The number of trained parameters."""
         return sum(parameter.numel() for parameter in self._module.parameters())
 
     def piece_count(self, tokens: Tensor) -> int:
-        """How many pieces the words have."""
+        """The number of pieces of some words."""
         return int(self._lengths[tokens].sum())
 
     def initial_state(self, batch_size: int) -> Past:
-        """Nothing was read but the model's own beginning."""
+        """The start of a text: the model's own start."""
         return Past(
             torch.full((batch_size, self.window), self._begin), torch.zeros(batch_size, dtype=torch.int64)
         )
@@ -126,9 +126,9 @@ class CausalModel:
         return summed.reshape(tokens.shape).to(tokens.device), after
 
     def text_nats(self, text: str) -> tuple[float, int]:
-        """-log p of a plain text, cut into pieces as a whole, and how many they are.
+        """-log p of a plain text, cut into pieces as a whole, and the number of pieces.
 
-        As lm-evaluation-harness: the last window ends where the text does.
+        As in lm-evaluation-harness, the last window ends where the text ends.
         """
         pieces = self._tokenizer.encode(text, add_special_tokens=False)
         known, jobs = [self._begin, *pieces], []
@@ -139,8 +139,8 @@ class CausalModel:
         return -sum(float(scores.sum()) for scores in self._scores(jobs)), len(pieces)
 
     def _jobs(self, known: list[int], count: int, new: int) -> Iterator[_Job]:
-        """The blocks that new pieces lie in; `known` are W pieces before them, and they."""
-        offset = self.window - 1 - count  # where in `known` the text's beginning lies, or would lie
+        """The blocks of the new pieces; `known` is W earlier pieces and the new ones."""
+        offset = self.window - 1 - count  # index in `known` of the start of the text; can be negative
         first = count
         while first < count + new:
             block_end = (first // self.stride + 1) * self.stride
@@ -172,7 +172,7 @@ def load_causal_model(
 ) -> CausalModel:
     """A model and its tokenizer from a folder, or from Hugging Face's hub.
 
-    Code that comes with a model is not run.
+    Code that comes with a model does not run.
 
     Raises:
         HarnessError: The library is not installed, or there is no such model.
@@ -201,14 +201,14 @@ def _window(asked: int | None, longest: int | None) -> int:
 
 
 def _begin(tokenizer: Any) -> int:  # noqa: ANN401
-    """What stands before a text: the end of another, where the model has no mark for the beginning.
+    """The piece before a text: the mark of a start or, if the model has none, the mark of an end.
 
-    In the order of lm-evaluation-harness: the beginning's mark, then the end's.
+    lm-evaluation-harness uses the same order.
     """
     for name in ("bos_token_id", "eos_token_id"):
         if (found := getattr(tokenizer, name)) is not None:
             return int(found)
-    raise HarnessError("the tokenizer has neither a beginning nor an end of text; expected one to begin with")
+    raise HarnessError("the tokenizer has no mark for the start or the end of a text; expected one of them")
 
 
 def _pieces_of_words(tokenizer: Any, vocabulary: Vocabulary) -> list[list[int]]:  # noqa: ANN401
@@ -216,12 +216,12 @@ def _pieces_of_words(tokenizer: Any, vocabulary: Vocabulary) -> list[list[int]]:
     found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
     for token, pieces in zip(vocabulary.tokens, found, strict=True):
         if not pieces:
-            raise HarnessError(f"the tokenizer has no piece for {token!r}: it would be scored as certain")
+            raise HarnessError(f"the tokenizer has no piece for {token!r}: its probability would be one")
     return found
 
 
 def _groups(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
-    """Jobs that are read at once, in order."""
+    """Jobs in groups that are read together, in order."""
     group: list[_Job] = []
     for job in jobs:
         longest = max(len(other.inputs) for other in (*group, job))

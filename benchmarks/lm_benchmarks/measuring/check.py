@@ -53,7 +53,7 @@ def check(
     Args:
         model: Its specification, as in `measure`.
         data: The dataset: a folder, or a file of tokens.
-        split: The split on whose beginning the laws are tried.
+        split: The laws are tried on the first passage of it.
         device: As in `measure`, like all that follow.
         seed: As in `measure`.
         window: As in `measure`.
@@ -61,7 +61,7 @@ def check(
         unknown_word: As in `measure`.
         patience: As in `measure`.
         samples: As in `measure`.
-        progress: Is told of each law.
+        progress: Receives the name of each law.
 
     Returns:
         By law, what breaks it; "" if the model keeps it.
@@ -100,7 +100,7 @@ def check_model(
         stream: The text that it is measured on, (time,). Only its beginning is used.
         device: Of the model.
         tolerance: Nats that scores may differ by.
-        progress: Is told of each law.
+        progress: Receives the name of each law.
 
     Returns:
         By law, what breaks it; "" if the model keeps it.

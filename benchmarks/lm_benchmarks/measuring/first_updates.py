@@ -79,7 +79,7 @@ def first_updates(
         out: A folder for the run: its log, and its checkpoint, which is large. A run that stopped there
             resumes. None: nothing is kept.
         results: A file of JSON lines to which the record is appended.
-        progress: Is told how many updates are done.
+        progress: Receives the number of updates done.
 
     Raises:
         ToolkitError: Something is missing or wrong, the loss is not finite, or `out` holds another run.

@@ -1,4 +1,4 @@
-"""The tokens of a text in groups that have something in common, to see where one model beats another."""
+"""Groups of tokens that have something in common: where is one model better than another?"""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lm_benchmarks.records.result import TokenGroup
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 GROUPINGS: Final = {  # name: what its groups are
-    "frequency": "occurrences in train; <unk> and <eos> apart",
-    "position": "place in the article: tokens of it before",
-    "context": "length of context: tokens that the model has read",
-    "line": "tokens before in the line",
-    "recency": "tokens since the word was last seen; <unk> and <eos> left out",
+    "frequency": "occurrences in train; <unk> and <eos> have their own groups",
+    "position": "position in the article: earlier tokens of it",
+    "context": "length of the context: tokens that the model has read",
+    "line": "position in the line: earlier tokens of it",
+    "recency": "tokens since the last occurrence of the word; without <unk> and <eos>",
 }
 NEW: Final = "not seen yet"
 
@@ -38,14 +38,14 @@ def groups_of(
     context: str = "carried",
     articles: bool = True,
 ) -> tuple[TokenGroup, ...]:
-    """The groups of all groupings that can be told.
+    """The groups of all groupings that can be computed.
 
     Args:
         passages: In order.
         vocabulary: Of the ids.
-        counts: Of each word in train; None where there is no train file, and frequencies are not told.
-        context: `carried`, or each passage begins anew.
-        articles: Whether passages are articles, so that places in them mean something.
+        counts: Of each word in train; None: there is no train file, and no grouping by frequency.
+        context: `carried`, or `article`: each passage starts without context.
+        articles: Whether passages are articles, so that positions in them mean something.
     """
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
     frequency = None if counts is None else counts.tolist()
@@ -81,7 +81,7 @@ def _labels(
     line: int,
     last: dict[int, int],
 ) -> Iterator[tuple[str, str]]:
-    """The groups that a token belongs to."""
+    """The groups of a token."""
     special = name in (UNK, EOS)
     if frequency is not None:
         yield "frequency", name if special else span(frequency[token])
@@ -94,7 +94,7 @@ def _labels(
 
 
 def span(number: int) -> str:
-    """The decade that a number lies in.
+    """The decade of a number.
 
     >>> span(0), span(7), span(1234)
     ('0', '1-9', '1,000-9,999')
@@ -106,6 +106,6 @@ def span(number: int) -> str:
 
 
 def _place(label: str) -> tuple[int, str]:
-    """Where a label stands among the others of its grouping: by number, then what has none."""
+    """The order of labels in a grouping: by number, then those without a number."""
     digits = label.split("-")[0].replace(",", "")
     return (int(digits), "") if digits.isdigit() else (10**18, label)

@@ -111,7 +111,7 @@ def overlap(
         words: n, the length of the n-grams, and the shortest lines that count.
         without_unknown: Leave out n-grams with `<unk>`. It stands for any word: two of them may only look the
             same.
-        progress: Is told how many articles of train are read.
+        progress: Receives the number of articles of train read.
 
     Raises:
         ToolkitError: A file is missing or not of the format, or n is below 1.

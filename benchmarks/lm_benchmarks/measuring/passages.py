@@ -26,7 +26,7 @@ BLOCK: Final = 100  # lines per passage of a file without articles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """An article, a page, or a block of lines of a file that has none."""
+    """An article, a page, or a block of lines of a file without articles."""
 
     text: Text
     page: str = ""  # as it is in the file; only if pages are counted

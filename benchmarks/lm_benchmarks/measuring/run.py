@@ -119,8 +119,8 @@ def measure(
         patience: For `command:`: seconds to wait for an answer.
         samples: For `mc:`: masks of the dropout.
         command: The words of a command that measures this again, for the records.
-        on_result: Is called with each result as soon as it is measured.
-        progress: Is told how many tokens are done.
+        on_result: Receives each result as soon as it is measured.
+        progress: Receives the number of tokens done.
 
     Returns:
         A result per model and split.
@@ -177,7 +177,7 @@ def measure_opened(
         opened: The model.
         inputs: The dataset, and the device of the model.
         protocol: How to measure.
-        progress: Is told how many tokens are done.
+        progress: Receives the number of tokens done.
 
     Raises:
         HarnessError: The split is missing, or the model fails.

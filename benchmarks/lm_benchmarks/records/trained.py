@@ -45,7 +45,7 @@ class Trained:
     epochs: int  # up to this checkpoint
     updates: int
     tokens: int | None  # tokens of train times epochs; None: the train file is not there
-    seconds: float | None  # of training; None: the log is not beside the checkpoint
+    seconds: float | None  # of training; None: the folder has no log
     curve: tuple[Epoch, ...] = ()  # of the whole run, which may continue after this checkpoint
 
     @property

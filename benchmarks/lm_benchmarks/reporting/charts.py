@@ -1,7 +1,7 @@
-"""Charts as SVG to stand in a page: no script, no style attribute, nothing that a strict policy forbids.
+"""Charts as SVG in a page: no script and no style attribute, as a strict content policy demands.
 
-Colours are presentation attributes; text and axes take the page's own colour, so that they can be read on
-dark and on light.
+Colours are presentation attributes. Text and axes have the colour of the page's text, so that they can be
+read on dark and on light.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ WIDTH, HEIGHT = 560, 330
 LEFT, RIGHT, BOTTOM = 66, 12, 46  # around the plot, in units of the drawing
 LEGEND: Final = 18  # height of a line of the legend
 LONGEST_NAME: Final = 48  # characters in a legend
-TICKS: Final = 6  # about so many a linear axis
+TICKS: Final = 6  # about, per linear axis
 
 Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A range of values on a length of the drawing."""
+    """Maps a range of values to positions in the drawing."""
 
     low: float
     high: float
-    begin: float  # where `low` lies
+    begin: float  # position of `low`
     end: float
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Where a value lies."""
+        """The position of a value."""
         low, high, value = (
             (math.log10(x) for x in (self.low, self.high, value))
             if self.log
@@ -59,10 +59,10 @@ def line_chart(
     log_x: bool = False,
     log_y: bool = False,
 ) -> str:
-    """Curves over a common axis. Points that a logarithm cannot show are left out.
+    """Curves over a common axis. Points without a logarithm are left out on logarithmic axes.
 
     Args:
-        title: What is read out in place of the drawing.
+        title: What a screen reader says for the drawing.
         curves: By name.
         x_label: Of the horizontal axis.
         y_label: Of the vertical axis.
@@ -95,18 +95,18 @@ def line_chart(
 def bar_chart(
     title: str, labels: Sequence[str], series: Mapping[str, Sequence[float | None]], *, y_label: str
 ) -> str:
-    """Bars side by side for each label, from zero; None leaves a gap.
+    """Bars for each label, from zero; None leaves a gap.
 
     Args:
-        title: What is read out in place of the drawing.
+        title: What a screen reader says for the drawing.
         labels: Of the groups of bars.
-        series: A value a label, by name.
+        series: A value per label, by name.
         y_label: Of the vertical axis.
     """
     values = [value for row in series.values() for value in row if value is not None and math.isfinite(value)]
     if not values:
         return ""
-    top, room = _top(series), 54  # the labels are aslant
+    top, room = _top(series), 54  # the labels are slanted
     base = top + HEIGHT - room
     y_axis = _axis([0.0, *values], base, top)
     step = (WIDTH - LEFT - RIGHT) / len(labels)
@@ -194,7 +194,7 @@ def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = Fals
 
 
 def _round(low: float, high: float) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, about TICKS of them."""
+    """About TICKS multiples of 1, 2 or 5 times a power of ten."""
     raw = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
@@ -204,7 +204,7 @@ def _round(low: float, high: float) -> list[float]:
 
 
 def _number(value: float) -> str:
-    """A tick's label, short.
+    """The short label of a tick.
 
     >>> _number(0.30000000000000004), _number(800.0), _number(20000.0), _number(3e6), _number(1e-05)
     ('0.3', '800', '20k', '3M', '1e-05')

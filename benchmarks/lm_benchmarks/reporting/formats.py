@@ -1,4 +1,4 @@
-"""A report as Markdown or LaTeX, and the texts that all its forms share."""
+"""A report as Markdown or LaTeX, and the texts that all formats share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from lm_benchmarks.reporting.report import Grouping, Report
 from lm_benchmarks.reporting.tables import Table, cells, columns
 
 LAWS: Final = (
-    "A model whose laws are marked BROKEN looks at words to come, does not sum to one, remembers, or scores"
-    " differently in other chunks or batches: its number means nothing. lm-benchmarks check tries them."
+    "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"
+    " remembers earlier calls, or scores differently in other chunks or batches: its number means nothing."
+    " lm-benchmarks check tries the laws."
 )
 INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
 LATEX: Final = {
@@ -28,7 +29,7 @@ LATEX: Final = {
 
 
 def markdown(report: Report) -> str:
-    """Tables, what papers' numbers hide, groups of words and signatures."""
+    """Tables, notes on published numbers, groups of words and signatures."""
     parts = [f"# {markdown_cell(report.title)}"]
     for table, groupings in zip(report.tables, report.groupings, strict=True):
         parts += [f"## {markdown_cell(table.data)}", markdown_cell(table.caption)]
@@ -37,13 +38,13 @@ def markdown(report: Report) -> str:
         for grouping in groupings:
             parts.append(f"### By {grouping.by}: {markdown_cell(grouping.about)}")
             parts.append(markdown_table(group_columns(grouping), group_rows(grouping)))
-    parts += ["## How the numbers were made", f"{LAWS} {INTERVALS}"]
+    parts += ["## How the numbers were measured", f"{LAWS} {INTERVALS}"]
     parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(report)]
     return "\n\n".join(parts) + "\n"
 
 
 def latex(report: Report) -> str:
-    """Tables for a paper, with the package booktabs; a table's signatures are comments above it."""
+    """Tables for a paper, with the package booktabs. The signatures are comments above each table."""
     parts = ["% Needs \\usepackage{booktabs}"]
     for number, table in enumerate(report.tables, start=1):
         head = columns(table)
@@ -67,7 +68,7 @@ def latex(report: Report) -> str:
 
 
 def notes(table: Table) -> list[str]:
-    """Where published numbers are from, and what they hide."""
+    """The sources of published numbers, and what the numbers do not show."""
     return [
         f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
         for row in table.rows
@@ -76,20 +77,20 @@ def notes(table: Table) -> list[str]:
 
 
 def signatures(report: Report) -> list[tuple[str, str]]:
-    """Model and signature of each result that the tables show."""
+    """The model and the signature of each result in the tables."""
     shown = [
         result for table in report.tables for row in table.rows for result in row.results.values()
-    ]  # of a model measured twice, the last
+    ]  # if a model was measured twice, the last result
     return [(result.model, str(result.signature)) for result in shown]
 
 
 def group_columns(grouping: Grouping) -> list[str]:
-    """The heads of a table of groups."""
+    """The headings of a table of groups."""
     return [grouping.by, "tokens", *grouping.nats]
 
 
 def group_rows(grouping: Grouping) -> list[list[str]]:
-    """The cells of a table of groups: mean nats a token, by model."""
+    """The cells of a table of groups: mean nats per token, by model."""
     return [
         [
             label,
@@ -101,13 +102,13 @@ def group_rows(grouping: Grouping) -> list[list[str]]:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, the first column to the left."""
+    """A table with the first column aligned to the left."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(map(markdown_cell, line)) + " |" for line in lines)
 
 
 def markdown_cell(text: str) -> str:
-    r"""Text that is no markup: neither Markdown's nor HTML's.
+    r"""Text without markup of Markdown or HTML.
 
     >>> markdown_cell("a|b <eos> *x*")
     'a\\|b &lt;eos&gt; \\*x\\*'

@@ -1,4 +1,4 @@
-"""A report as one HTML page that loads nothing: tables to sort, charts, and how each number was made."""
+"""A report as one HTML page: tables that can be sorted, charts, and how each number was measured."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.formats import INTERVALS, LAWS, group_columns, group_rows, notes
 from lm_benchmarks.reporting.report import Grouping, Report, grouping_chart
-from lm_benchmarks.reporting.tables import Row, Table, cells, columns
+from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns
 
-WORDS: Final = frozenset({"laws"})  # columns of words, which are aligned to the left
+WORDS: Final = frozenset({"laws"})  # columns of text, aligned to the left
 
 
 def page(report: Report) -> str:
-    """One HTML page: it loads nothing, and its policy lets it load nothing."""
+    """One HTML page. It loads nothing, and its content policy forbids loading."""
     style, script = _resource("report.css"), _resource("report.js")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
@@ -52,14 +52,14 @@ def _section(table: Table) -> str:
     )
 
 
-def _class(row: Row) -> str:
+def _class(row: ReportRow) -> str:
     return "broken" if row.is_broken else ""
 
 
 def _grouping_section(grouping: Grouping) -> str:
     return (
-        f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(grouping.about)}. Nats a token;"
-        f" the chart: nats more than {html.escape(grouping.best)}.</p>"
+        f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(grouping.about)}. Nats per token;"
+        f" the chart shows nats above {html.escape(grouping.best)}.</p>"
         f'<div class="pair">{grouping_chart(grouping)}'
         f"{_html_table(group_columns(grouping), group_rows(grouping))}</div></section>"
     )
@@ -68,7 +68,7 @@ def _grouping_section(grouping: Grouping) -> str:
 def _html_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], classes: Sequence[str] = (), around: str = "wide"
 ) -> str:
-    """A table that can be sorted by its heads; where it is too wide it scrolls, or is a card a row."""
+    """A table that can be sorted by its headings. If it is too wide it scrolls, or shows a card per row."""
     heads = "".join(
         f'<th scope="col"{_aligned(name)}><button>{html.escape(name)}</button></th>' for name in head
     )
@@ -92,7 +92,7 @@ def _aligned(column: str) -> str:
 
 
 def _made(report: Report) -> str:
-    """How each number was made, to make it again."""
+    """How each number was measured, so that you can measure it again."""
     blocks = []
     for result in report.results:
         versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
@@ -114,7 +114,7 @@ def _made(report: Report) -> str:
             f"<details><summary>{html.escape(_summary(result))}</summary>{''.join(facts)}</details>"
         )
     return (
-        f"<section><h2>How the numbers were made</h2><p>{html.escape(f'{LAWS} {INTERVALS}')}</p>"
+        f"<section><h2>How the numbers were measured</h2><p>{html.escape(f'{LAWS} {INTERVALS}')}</p>"
         f"{''.join(blocks)}</section>"
     )
 

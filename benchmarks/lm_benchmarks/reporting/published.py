@@ -1,8 +1,8 @@
-"""The rows of the paper's tables and a few later ones: what was published, where, and what a number hides.
+"""The rows of the paper's tables and a few later ones: the number, its source, what it does not show.
 
 The paper is Merity et al. (2016), arXiv 1609.07843: its Table 2 (Penn Treebank) and Table 3 (WikiText-2).
-‡ marks counts of parameters that it estimates itself. `lm_benchmarks.reporting.rows` says by recipes which of
-our models a row is; other people's models are joined with a row by its name, letter case and marks aside.
+‡ marks counts of parameters that the paper estimates. `lm_benchmarks.reporting.rows` says by recipes which of
+our models a row is; models of other people belong to the row of the same name, without letter case and marks.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DAI: Final = (
 AWD: Final = "Merity et al. (2017), Regularizing and optimizing LSTM language models, arXiv 1708.02182"
 
 TABLE_2: Final = "in Table 2 of the paper, arXiv 1609.07843"
-NO_VALID: Final = "No number on valid is given."
-MEANS: Final = "Probabilities are means over many passes with dropout: as many times the work."
+NO_VALID: Final = "No number on valid is published."
+MEANS: Final = "Probabilities are means over many passes with dropout, each a pass of full cost."
 ESTIMATED: Final = "The count of parameters is an estimate of the paper that cites it."
-NOT_OURS: Final = "Not the Transformer of ps_models: other positions, training and evaluation."
+NOT_OURS: Final = "Not the Transformer of ps_models: positions, training and evaluation differ."
 REUSED_COUNT: Final = (
-    "The count of parameters is that of Penn Treebank's 10,000 words: with WikiText-2's 33,278 it is"
+    "The count of parameters is for the 10,000 words of Penn Treebank: for the 33,278 of WikiText-2 it is"
 )
 
 
@@ -54,7 +54,7 @@ PENN_TREEBANK: Final = (
         perplexities={"test": 141.2},
         parameters="2M‡",
         source=_cited(MIKOLOV),
-        note="Modified interpolated Kneser-Ney without cut-offs gives 141.19; with one discount an order"
+        note="Modified interpolated Kneser-Ney without cut-offs gives 141.19; with one discount per order"
         f" it is 143.51, without the 5-grams that occur once 141.48. {NO_VALID} {ESTIMATED}",
     ),
     Published(
@@ -63,7 +63,7 @@ PENN_TREEBANK: Final = (
         perplexities={"test": 125.7},
         parameters="2M‡",
         source=_cited(MIKOLOV),
-        note=f"The cache's size and weight are not in the paper that cites it. {NO_VALID} {ESTIMATED}",
+        note=f"The size and weight of the cache are not in the paper that cites it. {NO_VALID} {ESTIMATED}",
     ),
     Published(
         model="RNN",
@@ -103,9 +103,9 @@ PENN_TREEBANK: Final = (
         perplexities={"test": 100.0},
         parameters="5M‡",
         source=_cited(CHENG),
-        note="Perhaps not of this text: the published code reads the treebank's own trees, and its log counts"
-        " 99,295 tokens of test, not 82,430. Of four words before, begun with the weights of three; without"
-        " them the log ends at 107.6."
+        note="Perhaps on a different text: the published code reads the trees of the treebank, and its log"
+        " counts 99,295 tokens of test, not 82,430. The model of four earlier words starts from the weights"
+        " of the model of three; without them the log ends at 107.6."
         f" {NO_VALID} {ESTIMATED}",
     ),
     Published(
@@ -146,8 +146,8 @@ PENN_TREEBANK: Final = (
         perplexities={"valid": 77.9, "test": 75.2},
         parameters="66M",
         source=_cited(GAL),
-        note="Over seeds ± 0.3 and ± 0.2. Untied. The code's masks of embeddings were each token's, not each"
-        " type's; mended (its issue 4) it reports 77.457 and 75.112",
+        note="Over seeds ± 0.3 and ± 0.2. Untied. The code draws the masks of embeddings per token, not per"
+        " type; with the fix (its issue 4) it reports 77.457 and 75.112",
     ),
     Published(
         model="LSTM Gal large, MC",
@@ -171,8 +171,8 @@ PENN_TREEBANK: Final = (
         perplexities={"valid": 72.8, "test": 71.3},
         parameters="32M",
         source=_cited(ZILLY),
-        note="Variational RHN. Of an early version of that paper: its last one has 71.2 and 68.5 (depth 8),"
-        " and its code's README 71.3 and 68.3 for the depth of 10 that is run here",
+        note="Variational RHN. From an early version of that paper: the last version has 71.2 and 68.5 (depth"
+        " 8), and the README of its code 71.3 and 68.3 for the depth of 10 that we run",
     ),
     Published(
         model="LSTM zoneout medium",
@@ -188,7 +188,7 @@ PENN_TREEBANK: Final = (
         perplexities={"valid": 72.4, "test": 70.9},
         parameters="21M",
         source=f"{MERITY}, Table 2",
-        note="Trained with one scored word an update (k1 = 1), which costs some 49 times the work a word",
+        note="Trained with one scored word per update (k1 = 1), which costs about 49 times the work per word",
     ),
 )
 
@@ -199,7 +199,7 @@ WIKITEXT_2: Final = (
         perplexities={"valid": 101.7, "test": 96.3},
         parameters="20M",
         source=f"{MERITY}, Table 3, with the code of Gal and Ghahramani",
-        note=f"Settings are those best on Penn Treebank. {REUSED_COUNT} 50.0 M",
+        note=f"The settings are the best ones on Penn Treebank. {REUSED_COUNT} 50.0 M",
     ),
     Published(
         model="LSTM zoneout medium",
@@ -207,7 +207,7 @@ WIKITEXT_2: Final = (
         perplexities={"valid": 108.7, "test": 100.9},
         parameters="20M",
         source=f"{MERITY}, Table 3",
-        note=f"Settings are those best on Penn Treebank. {REUSED_COUNT} 50.0 M, or 28.4 M if tied",
+        note=f"The settings are the best ones on Penn Treebank. {REUSED_COUNT} 50.0 M, or 28.4 M if tied",
     ),
     Published(
         model="Pointer Sentinel-LSTM medium",
@@ -215,7 +215,7 @@ WIKITEXT_2: Final = (
         perplexities={"valid": 84.8, "test": 80.8},
         parameters="21M",
         source=f"{MERITY}, Table 3",
-        note=f"Settings are those best on Penn Treebank. {REUSED_COUNT} 50.5 M, or 28.8 M if tied",
+        note=f"The settings are the best ones on Penn Treebank. {REUSED_COUNT} 50.5 M, or 28.8 M if tied",
     ),
 )
 
@@ -234,7 +234,7 @@ LATER: Final = (
         perplexities={"valid": 56.72, "test": 54.52},
         parameters="24M",
         source=DAI,
-        note=f"With variational dropout and averaged weights; its settings were never published. {NOT_OURS}",
+        note=f"With variational dropout and averaged weights; its settings are not published. {NOT_OURS}",
     ),
     Published(
         model="AWD-LSTM",
@@ -274,7 +274,7 @@ LATER: Final = (
         data="wikitext-2",
         perplexities={"test": 68.9},
         source=GRAVE,
-        note="A window of 2,000 words, twenty times the pointer sentinel's",
+        note="A window of 2,000 words, twenty times that of the pointer sentinel",
     ),
     Published(
         model="LSTM Grave",
@@ -296,7 +296,7 @@ LATER: Final = (
         perplexities={"valid": 23.1, "test": 24.0},
         parameters="151M",
         source=DAI,
-        note="Evaluated with a memory of 640 words where it was trained with 150; the code's issue 99 reports"
+        note="Evaluated with a memory of 640 words, but trained with 150; the code's issue 99 reports"
         f" 24.25 with 150. {NOT_OURS}",
     ),
     Published(

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts a table by the column of the head that is pressed: numbers as numbers, what is empty at the end.
+// Sorts a table by the column of the heading that is clicked: numbers as numbers, empty cells last.
 const number = text => { const found = /^[+-]?[\d,.]+(e[+-]?\d+)?/.exec(text); return found ? parseFloat(found[0].replace(/,/g, "")) : NaN; };
 for (const head of document.querySelectorAll("thead th")) {
   head.querySelector("button").addEventListener("click", () => {

@@ -1,4 +1,4 @@
-"""What a report shows besides its tables: groups of words, curves of training, Zipf's curve."""
+"""What a report shows: tables, groups of words, training curves, Zipf's curve."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.plots import rank_frequencies, spaced_ranks
 
-DRAWN: Final = 6  # models in a chart: there are as many colours
+DRAWN: Final = 6  # models per chart: the number of colours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """How models predict groups of words: where one beats another."""
+    """How models predict groups of words."""
 
     by: str
     about: str
     labels: tuple[str, ...]
     tokens: tuple[int, ...]
-    nats: Mapping[str, tuple[float | None, ...]]  # a token, by model; None where a model has no such group
+    nats: Mapping[str, tuple[float | None, ...]]  # per token, by model; None: the model has no such group
     best: str  # the model that the others are compared with
 
     @property
     def differences(self) -> dict[str, list[float | None]]:
-        """Nats a token more than the best model's, by model."""
+        """Nats per token above the best model, by model."""
         base = self.nats[self.best]
         return {
             name: [None if a is None or b is None else a - b for a, b in zip(row, base, strict=True)]
@@ -46,11 +46,11 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that a report shows, whatever it is written as."""
+    """All that a report shows, in any format."""
 
     title: str
     tables: tuple[Table, ...]
-    groupings: tuple[tuple[Grouping, ...], ...]  # a tuple a table
+    groupings: tuple[tuple[Grouping, ...], ...]  # a tuple per table
     charts: tuple[tuple[str, str], ...]  # title, SVG
     results: tuple[Result, ...]
 
@@ -63,17 +63,17 @@ def make_report(
     logs: Sequence[Path] = (),
     dataset: Dataset | None = None,
 ) -> Report:
-    """Bring together what a report shows.
+    """Collect what a report shows.
 
     Args:
         title: Of the report.
         results: In the order in which they were measured.
-        published: What papers say, for their columns.
-        logs: Folders of training runs, beside those that results name.
-        dataset: Whose words' frequencies are drawn.
+        published: Published numbers, for their columns.
+        logs: Folders of training runs, besides those in the results.
+        dataset: Its word frequencies are drawn.
 
     Raises:
-        HarnessError: A log that was asked for is missing or not of the format.
+        HarnessError: A log is missing or not of the format.
     """
     tables = tuple(tables_of(results, published))
     runs = {one.recipe: _points(one.curve) for result in results for one in result.trained}
@@ -89,11 +89,11 @@ def make_report(
 
 
 def groupings_of(table: Table) -> tuple[Grouping, ...]:
-    """The groups of the words of a table's last part, for the rows that told them; the best model first."""
+    """The groups of words of a table's last split, of the models that have them; the best model first."""
     split = table.splits[-1]
-    told = [row for row in table.rows if split in row.results and row.results[split].groups]
+    grouped = [row for row in table.rows if split in row.results and row.results[split].groups]
     rows = sorted(
-        (row for row in told if not row.is_broken),  # the numbers of the others mean nothing
+        (row for row in grouped if not row.is_broken),  # the numbers of the others mean nothing
         key=lambda row: row.results[split].total.score.perplexity,
     )
     return tuple(
@@ -128,17 +128,17 @@ def _grouping(by: str, results: Mapping[str, Result]) -> Grouping | None:
 
 
 def grouping_chart(grouping: Grouping) -> str:
-    """Bars of how much worse other models are than the best one, group by group; "" if there is no other."""
+    """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
     return bar_chart(
         f"by {grouping.by}",
         grouping.labels,
         grouping.differences,
-        y_label="nats a token more than the best",
+        y_label="nats per token above the best",
     )
 
 
 def _logged(run: Path) -> tuple[Epoch, ...]:
-    """The epochs of a run whose log was asked for."""
+    """The epochs of a run, which must have a log."""
     curve = read_curve(run)
     if not curve:
         raise HarnessError(f"{run / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
@@ -157,7 +157,7 @@ def _training_chart(runs: Mapping[str, Points]) -> str:
 
 
 def _short_names(paths: Sequence[Path]) -> dict[str, Path]:
-    """By the last part of each path, or the whole where two are the same."""
+    """The paths by their last component, or by the whole path if two are the same."""
     counts = Counter(path.name for path in paths)
     return {path.name if counts[path.name] == 1 else str(path): path for path in paths}
 

@@ -1,9 +1,8 @@
-"""Which of our models each row of the table is, at a small size and at the published one.
+"""Which of our models each row of the paper's tables is, at a small size and at the published size.
 
-What a model is, is told by its recipe, which each result carries: the name of a baseline (`kn-5`), a model
-with its preset (`lstm/gal-large`), or what was put around them, as `lm-benchmarks run` takes it
-(`mc:lstm/gal-large`, `mix:rnn-lda/mikolov,kn-5+cache`). A published number is linked to a measured one by
-nothing else than these.
+The recipe in each result says what a model is: the name of a baseline (`kn-5`), a model with its preset
+(`lstm/gal-large`), or one of these with what is around it, as `lm-benchmarks run` writes it
+(`mc:lstm/gal-large`, `mix:rnn-lda/mikolov,kn-5+cache`). Only recipes link published numbers to measured ones.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableRow:
-    """A row of the table: a published model and what of ours it is."""
+class PaperRow:
+    """A row: a published model, and which of our models it is."""
 
-    name: str  # as in lm_benchmarks.reporting.published, where something is published
+    name: str  # as in lm_benchmarks.reporting.published, if a number is published
     small: str = ""  # recipe; "": no such size
-    full: str = ""  # recipe of the published size; "": we have no preset of it
-    full_on: Mapping[str, str] = field(default_factory=dict)  # by dataset, where it is another one
-    one_size: bool = False  # it counts: it has no smaller size
+    full: str = ""  # recipe of the published size; "": no preset
+    full_on: Mapping[str, str] = field(default_factory=dict)  # by dataset, if it differs
+    one_size: bool = False  # it only counts: there is no smaller size
 
     def full_recipe(self, data: str) -> str:
         """The recipe of the published size on a dataset."""
@@ -29,57 +28,57 @@ class TableRow:
 
 
 ROWS: Final = (
-    TableRow(name="KN-5", full="kn-5", one_size=True),
-    TableRow(name="KN-5 + cache", full="kn-5+cache", one_size=True),
-    TableRow(name="RNN", small="rnn/elman", full="rnn/mikolov"),
-    TableRow(name="RNN-LDA", small="rnn-lda/small", full="rnn-lda/mikolov"),
-    TableRow(
+    PaperRow(name="KN-5", full="kn-5", one_size=True),
+    PaperRow(name="KN-5 + cache", full="kn-5+cache", one_size=True),
+    PaperRow(name="RNN", small="rnn/elman", full="rnn/mikolov"),
+    PaperRow(name="RNN-LDA", small="rnn-lda/small", full="rnn-lda/mikolov"),
+    PaperRow(
         name="RNN-LDA + KN-5 + cache",
         small="mix:rnn-lda/small,kn-5+cache",
         full="mix:rnn-lda/mikolov,kn-5+cache",
     ),
-    TableRow(name="Deep RNN", small="rnn/deep", full="rnn/pascanu"),
-    TableRow(name="Sum-product network", small="sum-product-network/small", full="sum-product-network/cheng"),
-    TableRow(name="LSTM Zaremba medium", small="lstm/small", full="lstm/zaremba-medium"),
-    TableRow(name="LSTM Zaremba large", small="lstm/small", full="lstm/zaremba-large"),
-    TableRow(name="LSTM Gal medium", small="lstm/gal-small", full="lstm/gal-medium"),
-    TableRow(name="LSTM Gal medium, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-medium"),
-    TableRow(name="LSTM Gal large", small="lstm/gal-small", full="lstm/gal-large"),
-    TableRow(name="LSTM Gal large, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-large"),
-    TableRow(name="CharCNN", small="char-cnn/small", full="char-cnn/kim-large"),
-    TableRow(name="RHN variational", small="rhn/small", full="rhn/variational"),
-    TableRow(name="LSTM zoneout medium", small="lstm/zoneout-small", full="lstm/zoneout-medium"),
-    TableRow(
+    PaperRow(name="Deep RNN", small="rnn/deep", full="rnn/pascanu"),
+    PaperRow(name="Sum-product network", small="sum-product-network/small", full="sum-product-network/cheng"),
+    PaperRow(name="LSTM Zaremba medium", small="lstm/small", full="lstm/zaremba-medium"),
+    PaperRow(name="LSTM Zaremba large", small="lstm/small", full="lstm/zaremba-large"),
+    PaperRow(name="LSTM Gal medium", small="lstm/gal-small", full="lstm/gal-medium"),
+    PaperRow(name="LSTM Gal medium, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-medium"),
+    PaperRow(name="LSTM Gal large", small="lstm/gal-small", full="lstm/gal-large"),
+    PaperRow(name="LSTM Gal large, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-large"),
+    PaperRow(name="CharCNN", small="char-cnn/small", full="char-cnn/kim-large"),
+    PaperRow(name="RHN variational", small="rhn/small", full="rhn/variational"),
+    PaperRow(name="LSTM zoneout medium", small="lstm/zoneout-small", full="lstm/zoneout-medium"),
+    PaperRow(
         name="Pointer Sentinel-LSTM medium",
         small="pointer-sentinel-lstm/small",
         full="pointer-sentinel-lstm/medium-k1",
     ),
-    TableRow(name="unigram", full="unigram", one_size=True),
-    TableRow(
+    PaperRow(name="unigram", full="unigram", one_size=True),
+    PaperRow(
         name="LSTM zoneout + neural cache", small="cache:lstm/zoneout-small", full="cache:lstm/zoneout-medium"
     ),
-    TableRow(
+    PaperRow(
         name="AWD-LSTM",
         small="awd-lstm/small",
         full="awd-lstm/ptb",
         full_on={"wikitext-2": "awd-lstm/wikitext-2"},
     ),
-    TableRow(
+    PaperRow(
         name="AWD-LSTM + neural cache",
         small="cache:awd-lstm/small",
         full="cache:awd-lstm/ptb",
         full_on={"wikitext-2": "cache:awd-lstm/wikitext-2"},
     ),
-    TableRow(name="RHN variational, tied", full="rhn/variational-tied"),
-    TableRow(name="LSTM Grave"),
-    TableRow(name="LSTM Grave + neural cache"),
-    TableRow(name="Transformer", small="transformer/small", full="transformer/medium"),
-    TableRow(name="Transformer-XL"),
+    PaperRow(name="RHN variational, tied", full="rhn/variational-tied"),
+    PaperRow(name="LSTM Grave"),
+    PaperRow(name="LSTM Grave + neural cache"),
+    PaperRow(name="Transformer", small="transformer/small", full="transformer/medium"),
+    PaperRow(name="Transformer-XL"),
 )
 
 
 def published_name(recipe: str, data: str) -> str:
-    """The published model that a recipe is, at its full size; "" where none is.
+    """The published model of a recipe of the full size; "" if there is none.
 
     >>> published_name("lstm/gal-large", "ptb"), published_name("lstm/gal-small", "ptb")
     ('LSTM Gal large', '')

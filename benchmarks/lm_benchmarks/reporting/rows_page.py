@@ -1,6 +1,6 @@
 """The table of all rows as a page: published, measured at a small size, measured at the published size.
 
-A number that nobody measured is not there: the cell says `not yet`, or a dash where there is no such size.
+If a number was not measured the cell says `not yet`, or a dash if there is no such size.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Trained
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.rows import ROWS, TableRow
+from lm_benchmarks.reporting.rows import ROWS, PaperRow
 from lm_benchmarks.reporting.tables import SAME, Published, decimals, is_papers
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
-FILES: Final = {  # the official ones, as signatures tell them
+FILES: Final = {  # the official ones, as in signatures
     "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
     "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
 }
@@ -43,7 +43,7 @@ Key = tuple[str, str]  # dataset and recipe
 
 
 def read_records(folder: Path) -> tuple[list[Result], list[FirstUpdates]]:
-    """The results of each dataset in a folder, and the first updates; a file that is missing holds none."""
+    """The results of each dataset in a folder, and the first updates; a missing file has none."""
     files = [folder / f"{data}.jsonl" for data in DATASETS]
     results = [result for path in files if path.is_file() for result in read_results(path)]
     return results, read_first_updates(folder / BEGAN) if (folder / BEGAN).is_file() else []
@@ -53,8 +53,8 @@ def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
     """The page, in Markdown.
 
     Args:
-        results: Of a model measured twice on a part, the last one counts.
-        began: Of a recipe that began twice, the last one counts.
+        results: If a model was measured twice on a split, the last result counts.
+        began: If there are two records of a recipe, the last one counts.
     """
     measured: dict[Key, dict[str, Result]] = {}
     for result in results:
@@ -65,13 +65,13 @@ def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
     for data, name in DATASETS.items():
         rows = _rows_on(data, measured)
         parts += [f"## {name}\n", _table(data, rows, measured, begun)]
-        parts += ["What published numbers hide:\n", _bullets(_notes(data, rows))]
+        parts += ["What published numbers do not show:\n", _bullets(_notes(data, rows))]
     parts += ["## How each was measured\n", _bullets(_made(measured, begun))]
     return "\n".join(parts)
 
 
 def _data(result: Result) -> str:
-    """The dataset of a result that is counted as papers do, on the official files; else ""."""
+    """The dataset of a result, if it counts as papers do, on the official files; else ""."""
     data, _, file = result.signature["data"].rpartition("+")
     kind = {name: result.signature[name] for name in SAME}
     official = FILES.get(data, {}).get(result.signature["split"]) == file
@@ -82,8 +82,8 @@ def _published(data: str) -> dict[str, Published]:
     return {row.model: row for row in PUBLISHED if row.data == data}
 
 
-def _rows_on(data: str, measured: Mapping[Key, object]) -> list[TableRow]:
-    """The rows that belong to a dataset: published on it, or measured, or published nowhere."""
+def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
+    """The rows of a dataset: published or measured on it, or published nowhere."""
     anywhere = {row.model for row in PUBLISHED}
     return [
         row
@@ -96,7 +96,7 @@ def _rows_on(data: str, measured: Mapping[Key, object]) -> list[TableRow]:
 
 def _table(
     data: str,
-    rows: Sequence[TableRow],
+    rows: Sequence[PaperRow],
     measured: Mapping[Key, Mapping[str, Result]],
     begun: Mapping[Key, FirstUpdates],
 ) -> str:
@@ -114,14 +114,14 @@ def _table(
                 _pair(said) if paper else NO_SUCH,
                 NO_SUCH if row.one_size else _measured(measured.get((data, row.small), {}), row.small),
                 _measured(at_full, full),
-                NO_SUCH if row.one_size else _begun(begun.get((data, _trained_part(full))), full),
+                NO_SUCH if row.one_size else _begun(begun.get((data, _trained_model(full))), full),
             ]
         )
     return markdown_table(head, lines) + "\n"
 
 
-def _trained_part(recipe: str) -> str:
-    """What of a recipe is trained: what is around it has nothing to train."""
+def _trained_model(recipe: str) -> str:
+    """The model of a recipe that is trained, without what is around it."""
     kinds = recipe.removeprefix("mix:").removeprefix("mc:").removeprefix("cache:")
     return kinds.split(",")[0]
 
@@ -155,7 +155,7 @@ def _pair(cells: Sequence[str]) -> str:
     return " / ".join(cells)
 
 
-def _notes(data: str, rows: Sequence[TableRow]) -> list[str]:
+def _notes(data: str, rows: Sequence[PaperRow]) -> list[str]:
     published = _published(data)
     found = [published[row.name] for row in rows if row.name in published]
     return [_note(row) for row in found]
@@ -168,7 +168,7 @@ def _note(row: Published) -> str:
 
 
 def _made(measured: Mapping[Key, Mapping[str, Result]], begun: Mapping[Key, FirstUpdates]) -> list[str]:
-    """What each number is of, and what makes it again."""
+    """What each number is, and the commands that make it again."""
     lines = []
     for (data, recipe), results in measured.items():
         last = list(results.values())[-1]

@@ -1,4 +1,4 @@
-"""Results side by side: the rows of a table, whatever it is printed as."""
+"""Tables of results, in any format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.rows import published_name
 from wikitext_builder.dataset.split import SPLITS
 
-SAME: Final = ("convention", "text", "context", "vocabulary")  # of all results of a table, beside the data
-OFFICIAL: Final = {  # dataset: the vocabulary of its official files; papers' numbers are of no other data
+SAME: Final = (
+    "convention",
+    "text",
+    "context",
+    "vocabulary",
+)  # all results of a table share these, and the data
+OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which papers report numbers
     "ptb": "10000+c90c83b1",
     "wikitext-2": "33278+b81ddd49",
 }
@@ -24,34 +29,34 @@ BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What a paper says of a model on a dataset."""
+    """A published number: a model on a dataset."""
 
     model: str
     data: str  # the name of the dataset's folder: ptb, wikitext-2, …
     perplexities: Mapping[str, float]  # by split
     parameters: str = ""
     source: str = ""  # a citation
-    note: str = ""  # what the number hides
+    note: str = ""  # what the number does not show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A model in a table."""
+class ReportRow:
+    """A row of a report: a model, measured or published."""
 
     model: str
     parameters: str = ""
     published: Mapping[str, float] = field(default_factory=dict)  # by split
     results: Mapping[str, Result] = field(default_factory=dict)
-    difference: str = ""  # from the best one of the table, with its interval
-    source_model: str = ""  # as the paper's row is called
+    difference: str = ""  # from the best model of the table, with its interval
+    source_model: str = ""  # the name of the published row
     source: str = ""
     note: str = ""
 
     @property
     def laws(self) -> str:
-        """Whether the model keeps the laws: `kept`, what is broken, or that nobody looked.
+        """Which laws the model breaks; or `kept`, or `not tried`.
 
-        The words of an open vocabulary sum to less than one: its perplexity by words is an upper bound.
+        The words of an open vocabulary sum to less than one: its perplexity per word is an upper bound.
         """
         tried = [result for result in self.results.values() if result.checks is not None]
         broken = sorted({law for result in tried for law in result.broken})
@@ -64,7 +69,7 @@ class Row:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the number means nothing."""
+        """Returns True if the model breaks a law, so that its number means nothing."""
         return any(result.broken for result in self.results.values())
 
 
@@ -73,15 +78,15 @@ class Table:
     """Results that can be compared: one dataset, one convention, one vocabulary."""
 
     data: str
-    kind: Mapping[str, str]  # what all results have in common: fields of signatures
+    kind: Mapping[str, str]  # fields of signatures that all results share
     metric: str
     bytes_metric: str
     splits: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
 
     @property
     def caption(self) -> str:
-        """What the numbers are and what they are divided by."""
+        """What the numbers are, and what divides them."""
         metric = METRICS[self.metric]
         bits = METRICS[self.bytes_metric]
         common = ", ".join(f"{key} {value}" for key, value in self.kind.items())
@@ -92,9 +97,9 @@ class Table:
 
 
 def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
-    """A table for each dataset and convention; of a model measured twice, the last one counts.
+    """A table per dataset and convention. If a model was measured twice, the last result counts.
 
-    Rows that break laws come last, whatever their numbers.
+    Models that break laws come last.
     """
     found: dict[tuple[str, ...], dict[tuple[str, str], dict[str, Result]]] = {}
     for result in results:
@@ -136,15 +141,15 @@ def _table(
 
 
 def is_papers(data: str, kind: Mapping[str, str]) -> bool:
-    """Whether results are counted as papers do, on the official files."""
+    """Returns True if results are counted as papers do, on the official files."""
     papers = {"convention": PAPER, "text": "tokens", "context": "carried"}
     return kind == papers | {"vocabulary": OFFICIAL.get(data)}
 
 
-def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> Row:
+def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> ReportRow:
     counts = {result.parameters for result in results.values()}
     count = next(iter(counts)) if len(counts) == 1 else None
-    return Row(
+    return ReportRow(
         model=name,
         parameters=f"{count:,}" if count is not None else paper.parameters if paper else "",
         published=paper.perplexities if paper else {},
@@ -155,8 +160,8 @@ def _measured(name: str, results: Mapping[str, Result], paper: Published | None)
     )
 
 
-def _reported(paper: Published) -> Row:
-    return Row(
+def _reported(paper: Published) -> ReportRow:
+    return ReportRow(
         model=paper.model,
         parameters=paper.parameters,
         published=paper.perplexities,
@@ -166,21 +171,21 @@ def _reported(paper: Published) -> Row:
     )
 
 
-def value_of(row: Row, split: str, metric: str) -> float | None:
+def value_of(row: ReportRow, split: str, metric: str) -> float | None:
     """A measured number of a row."""
     result = row.results.get(split)
     return None if result is None else METRICS[metric].of(result.total)
 
 
-def _order(row: Row, split: str, metric: str) -> tuple[bool, float, str]:
-    """The worst first, as in the paper; what breaks laws at the end."""
+def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
+    """The worst first, as in the paper; models that break laws at the end."""
     value = value_of(row, split, metric)
     if value is None:
         value = row.published.get(split, float("inf"))
     return row.is_broken, -value, row.model
 
 
-def _with_difference(row: Row, rows: Sequence[Row], split: str, metric: str) -> Row:
+def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metric: str) -> ReportRow:
     honest = [other for other in rows if split in other.results and not other.is_broken]
     if split not in row.results or not honest:
         return row
@@ -195,7 +200,7 @@ def _with_difference(row: Row, rows: Sequence[Row], split: str, metric: str) -> 
 
 
 def _plain(name: str) -> str:
-    """A model's name without what people write differently.
+    """The name of a model without marks and letter case.
 
     >>> _plain("KN-5 + cache") == _plain("KN5+cache")
     True
@@ -204,7 +209,7 @@ def _plain(name: str) -> str:
 
 
 def columns(table: Table) -> list[str]:
-    """The heads of a table's columns."""
+    """The headings of the columns of a table."""
     published = [f"published {split}" for split in table.splits] if has_published(table) else []
     label = METRICS[table.metric].label
     return [
@@ -218,7 +223,7 @@ def columns(table: Table) -> list[str]:
     ]
 
 
-def cells(table: Table, row: Row) -> list[str]:
+def cells(table: Table, row: ReportRow) -> list[str]:
     """A row's cells, as text, in the order of `columns`."""
     published = [decimals(row.published.get(split)) for split in table.splits] if has_published(table) else []
     bits = value_of(row, table.splits[-1], table.bytes_metric)
@@ -234,12 +239,12 @@ def cells(table: Table, row: Row) -> list[str]:
 
 
 def has_published(table: Table) -> bool:
-    """Whether a paper says something of any row."""
+    """Returns True if there is a published number in any row."""
     return any(row.published for row in table.rows)
 
 
 def decimals(value: float | None) -> str:
-    """A published number with the digits that papers print: one, or two where there are."""
+    """A published number with the decimals that the paper prints: one or two."""
     return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
 
 

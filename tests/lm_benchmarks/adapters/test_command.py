@@ -85,20 +85,20 @@ def test_texts_side_by_side_are_the_texts_alone(inputs, stream):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("import sys; sys.exit('no weights found')", "(status 1).*it said: no weights found"),
+        ("import sys; sys.exit('no weights found')", "(status 1).*it printed: no weights found"),
         ("import sys; input(); sys.exit(3)", r"ended without an answer \(status 3\)"),
         ("input(); print('hello', flush=True); input()", "answered 'hello', expected 50 finite"),
         ("input(); print(-1.0, flush=True); input()", "answered '-1.0', expected 50"),
         ("n = len(input().split()); print(*['nan'] * n, flush=True); input()", "expected 50 finite"),
-        ("import time; time.sleep(60)", "no answer in 0.5 s; does it flush"),
+        ("import time; time.sleep(60)", "did not answer in 0.5 s; does it flush"),
         (
             "out = open(1, 'w', buffering=9999)\nwhile True: print(-1, input(), file=out)",
-            "no answer in 0.5 s",
+            "did not answer in 0.5 s",
         ),
         ("while True: print('x' * 1000, end='')", "more than 1048576 bytes"),
     ],
 )
-def test_what_goes_wrong_is_told(inputs, stream, program, message):
+def test_each_failure_is_reported(inputs, stream, program, message):
     model = opened(
         inputs, program.replace("{", "{{").replace("}", "}}"), patience=0.5 if "0.5" in message else 20
     )

@@ -111,7 +111,7 @@ def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
     words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
     path = tmp_path / "x.arpa"
     path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
-    with pytest.raises(HarnessError, match="--unknown-word"):
+    with pytest.raises(HarnessError, match="`unknown_word`"):
         open_model(f"arpa:{path}", inputs)
     assert open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
 
@@ -128,11 +128,11 @@ def test_a_file_of_few_words_is_found_out(tmp_path, inputs, stream):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: text.split("\\end")[0], "not whole"),
-        (lambda text: text.replace("ngram 2=1", "ngram 2=2"), "announced"),
-        (lambda text: text.replace("\tthe cat", "\tthe cat sat on"), "no 2-gram"),
+        (lambda text: text.split("\\end")[0], "incomplete"),
+        (lambda text: text.replace("ngram 2=1", "ngram 2=2"), "n-grams by order: found"),
+        (lambda text: text.replace("\tthe cat", "\tthe cat sat on"), "is not a 2-gram"),
         (lambda text: text.replace("-99\t", "x\t"), "could not convert"),
-        (lambda text: "", "not whole"),
+        (lambda text: "", "incomplete"),
         (lambda text: "\ud800", "codec"),
     ],
 )
