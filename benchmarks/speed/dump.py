@@ -5,8 +5,8 @@
 The shared real pages are repeated with new titles and ids, with a bzip2 stream per 100 pages, as in dumps of
 Wikimedia. The figures are MB of XML per second of wall time and, in brackets, per second of processor time of
 all threads. Each is the best of several runs, taken in turns: other work on the machine makes a run slower,
-never faster. With 0 threads the parser's own thread unpacks. Peak memory (VmHWM) is that of a separate process
-that imports. A table goes to stdout.
+never faster. With 0 threads the parser's own thread unpacks. Peak memory (VmHWM) is that of a separate
+process that imports. A table goes to stdout.
 """
 
 from __future__ import annotations
