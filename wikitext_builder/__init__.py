@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from wikitext_builder.dataset.plots import plot_window, plot_zipf
     from wikitext_builder.dataset.stats import statistics
     from wikitext_builder.dataset.verify import verify
+    from wikitext_builder.dumps.importing import import_dump
     from wikitext_builder.extraction.page import extract
+    from wikitext_builder.fetching.fetch import fetch
+    from wikitext_builder.store.lock import lock
+    from wikitext_builder.store.pages import read_page
+    from wikitext_builder.store.status import status
     from wikitext_builder.tokens.detokenizer import detokenize
     from wikitext_builder.tokens.tokenizer import tokenize
 else:
@@ -29,10 +34,15 @@ else:
             "build": "wikitext_builder.building.build",
             "detokenize": "wikitext_builder.tokens.detokenizer",
             "extract": "wikitext_builder.extraction.page",
+            "fetch": "wikitext_builder.fetching.fetch",
+            "import_dump": "wikitext_builder.dumps.importing",
             "load": "wikitext_builder.dataset.load",
+            "lock": "wikitext_builder.store.lock",
             "plot_window": "wikitext_builder.dataset.plots",
             "plot_zipf": "wikitext_builder.dataset.plots",
+            "read_page": "wikitext_builder.store.pages",
             "statistics": "wikitext_builder.dataset.stats",
+            "status": "wikitext_builder.store.status",
             "tokenize": "wikitext_builder.tokens.tokenizer",
             "verify": "wikitext_builder.dataset.verify",
         },
@@ -46,10 +56,15 @@ __all__ = [
     "build",
     "detokenize",
     "extract",
+    "fetch",
+    "import_dump",
     "load",
+    "lock",
     "plot_window",
     "plot_zipf",
+    "read_page",
     "statistics",
+    "status",
     "tokenize",
     "verify",
 ]

@@ -57,9 +57,9 @@ def make_store(path: Path, pages: list[Page], number: int) -> int:
             batch.append(page)
             size += len(page.wikitext.encode())
             if len(batch) == 500:
-                store.add("en", batch, source="repeated")
+                store.add("en", batch, origin="repeated")
                 batch = []
-        store.add("en", batch, source="repeated")
+        store.add("en", batch, origin="repeated")
     return size
 
 

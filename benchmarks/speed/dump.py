@@ -25,8 +25,8 @@ from pathlib import Path
 
 import click
 
-from wikitext_builder.dumps.decompress import Source, decompressed
-from wikitext_builder.dumps.importing import import_dump
+from wikitext_builder.dumps.decompress import DumpFile, decompressed
+from wikitext_builder.dumps.importing import import_into
 from wikitext_builder.dumps.reader import Dump
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -79,7 +79,7 @@ def renamed(page: bytes, number: int) -> bytes:
 def unpack(path: Path, threads: int) -> None:
     """Unpack, without parsing."""
     with path.open("rb") as file:
-        for _ in decompressed(Source(file), threads=threads):
+        for _ in decompressed(DumpFile(file), threads=threads):
             pass
 
 
@@ -93,7 +93,7 @@ def keep(path: Path, threads: int, everything: str) -> None:
     """Import pages into a new store."""
     with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "pages.store") as store:
         language = LANGUAGES["en"]
-        import_dump(store, path, language=language, keep="all" if everything else "marked", threads=threads)
+        import_into(store, path, language=language, keep="all" if everything else "marked", threads=threads)
 
 
 def import_marked(path: Path, threads: int) -> None:

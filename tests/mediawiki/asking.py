@@ -1,7 +1,6 @@
-"""What the tests ask a wiki with: the real client, which waits less long."""
+"""What the tests ask a wiki with: the real client, which waits for a shorter time."""
 
 import contextlib
-import random
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
-from wikitext_builder.fetching.pages import FetchReport, fetch
+from wikitext_builder.fetching.pages import PagesReport, fetch_pages
 from wikitext_builder.fetching.selection import Category, Selection, TitlesFile
 from wikitext_builder.store.lock import write_lock
 from wikitext_builder.store.store import Store
@@ -27,13 +26,13 @@ DATE = "2016-08-31T23:59:59Z"
 CHILD = """
 import sys
 from pathlib import Path
-from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.fetching.pages import fetch_pages
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.fetching.selection import Category
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 
-def told(stage, done, total, note=""):
+def report(stage, done, total, note=""):
     print(stage.replace(" ", "-"), done, flush=True)
 
 api, path, as_of, limit, parallel = sys.argv[1:]
@@ -41,33 +40,29 @@ options = {"as_of": as_of, "limit": int(limit) or None}
 with Store.create(Path(path)) as store:
     with Wikipedia(api, language=LANGUAGES["en"], parallel=int(parallel)) as wikipedia:
         names = ("Good articles", "Featured articles")
-        fetch(store, wikipedia, [Category(name=name) for name in names], progress=told, **options)
+        fetch_pages(store, wikipedia, [Category(name=name) for name in names], progress=report, **options)
 print("ended", 0, flush=True)
 """
 
 
-class Waits(list[float]):
-    """Notes how long it was told to sleep, and puts its clock forward instead."""
+class Impatient(Wikipedia):
+    """Notes how long it would sleep, and puts its clock forward instead."""
 
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
+    def __init__(self, api: str, waits: list[float], **options: Any) -> None:
+        super().__init__(api, **options)
+        self.waits = waits
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
     def clock(self) -> float:
-        return time.monotonic() + sum(self)
+        return time.monotonic() + sum(self.waits)
 
 
-def ask(api: str, waits: Waits | None = None, **options: Any) -> Wikipedia:
-    """The client, for a wiki in English."""
-    waits = Waits() if waits is None else waits
-    options = {
-        "language": LANGUAGES["en"],
-        "patience": Patience(attempts=5, first_wait=0.5),
-        "sleep": waits,
-        "clock": waits.clock,
-        "randomness": random.Random(1),
-        **options,
-    }
-    return Wikipedia(api, **options)
+def ask(api: str, waits: list[float] | None = None, *, really: bool = False, **options: Any) -> Wikipedia:
+    """The client for a wiki in English; `really` waits really."""
+    options = {"language": LANGUAGES["en"], "patience": Patience(attempts=5, first_wait=0.5), **options}
+    return Wikipedia(api, **options) if really else Impatient(api, [] if waits is None else waits, **options)
 
 
 @contextlib.contextmanager
@@ -76,10 +71,10 @@ def stored(path: Path) -> Iterator[Store]:
         yield store
 
 
-def fetched(api: str, store: Store, *selections: Selection, **options: Any) -> FetchReport:
+def fetched(api: str, store: Store, *selections: Selection, **options: Any) -> PagesReport:
     """Fetch with a client of its own."""
     with ask(api) as wikipedia:
-        return fetch(store, wikipedia, selections, **options)
+        return fetch_pages(store, wikipedia, selections, **options).report
 
 
 def titles(path: Path, *lines: str) -> TitlesFile:

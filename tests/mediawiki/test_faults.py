@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.asking import FEATURED, Waits, ask, fetched, lock_text, stored
+from tests.mediawiki.asking import FEATURED, ask, fetched, lock_text, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.fetching.fetch import WaitingProgress
+from wikitext_builder.fetching.pages import fetch_pages
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.responses import ApiError
@@ -55,19 +56,14 @@ LATE = '{"errors":[{"code":"internal_api_error_DBQueryError","text":"gone"}]}<!D
 def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
     wiki: Wiki, tmp_path: Path, rule: dict[str, object]
 ) -> None:
-    waits = Waits()
-    with stored(tmp_path) as store, ask(wiki.api, waits) as wikipedia:
+    waits: list[float] = []
+    notes: list[str] = []
+    progress = WaitingProgress(lambda stage, done, total, note="": notes.append(note))
+    with stored(tmp_path) as store, ask(wiki.api, waits, on_wait=progress.wait) as wikipedia:
         wikipedia.site()
         before = wikipedia.requests
         wiki.fail({"match": "rvprop|list=", "times": 2, **rule})
-        notes: list[str] = []
-        report = fetch(
-            store,
-            wikipedia,
-            [FEATURED],
-            limit=4,
-            progress=lambda stage, done, total, note="": notes.append(note),
-        )
+        report = fetch_pages(store, wikipedia, [FEATURED], limit=4, progress=progress).report
         assert (report.fetched, report.rejected) == (4, {})
         assert wikipedia.requests == before + 2 + 2
     least = 7.0 if "headers" in rule else 0.25
@@ -83,11 +79,11 @@ LAG = """$wgHooks['ApiMaxLagInfo'][] = static function ( &$info ) {
 
 
 def test_a_lag_that_mediawiki_tells_with_status_200_is_waited_for(wiki: Wiki) -> None:
-    waits = Waits()
+    waits: list[float] = []
     wiki.set(LAG)
     with (
         ask(wiki.api, waits, patience=Patience(attempts=2), maxlag=5) as wikipedia,
-        pytest.raises(BuilderError, match=r"2 attempts \(maxlag: .*9 seconds.*run the same command later"),
+        pytest.raises(BuilderError, match=r"2 attempts \(maxlag: .*9 seconds.*run it again later"),
     ):
         wikipedia.request(SITE)
     assert min(waits) >= 4.9  # its Retry-After
@@ -119,7 +115,7 @@ def test_maxlag_is_sent_when_it_is_wanted(wiki: Wiki) -> None:
 
 
 def test_a_date_in_retry_after_is_waited_for(wiki: Wiki) -> None:
-    waits = Waits()
+    waits: list[float] = []
     when = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
     wiki.fail({"status": 503, "times": 1, "headers": {"Retry-After": when}})
     with ask(wiki.api, waits) as wikipedia:
@@ -128,7 +124,7 @@ def test_a_date_in_retry_after_is_waited_for(wiki: Wiki) -> None:
 
 
 def test_waits_grow_and_end(wiki: Wiki) -> None:
-    waits = Waits()
+    waits: list[float] = []
     wiki.fail({"status": 503})
     patience = Patience(attempts=6, first_wait=1.0, longest_wait=6.0)
     with (
@@ -141,17 +137,17 @@ def test_waits_grow_and_end(wiki: Wiki) -> None:
 
 
 def test_a_wait_beyond_patience_ends_the_run_and_names_it(wiki: Wiki) -> None:
-    waits = Waits()
+    waits: list[float] = []
     wiki.fail({"status": 429, "headers": {"Retry-After": "86400"}})
     with ask(wiki.api, waits) as wikipedia, pytest.raises(BuilderError, match=r"come back in 86,400 seconds"):
         wikipedia.request(SITE)
     assert waits == []
 
 
-def test_who_is_told_to_wait_waits_with_all_that_it_does(wiki: Wiki) -> None:
+def test_a_wait_holds_for_all_requests(wiki: Wiki) -> None:
     wiki.fail({"match": r"titles=A\b", "times": 1, "status": 429, "headers": {"Retry-After": "1"}})
     started: list[float] = []
-    with ask(wiki.api, parallel=2, sleep=time.sleep, clock=time.monotonic) as wikipedia:
+    with ask(wiki.api, parallel=2, really=True) as wikipedia:
         wikipedia.site()
 
         def timed(title: str) -> None:
@@ -165,7 +161,7 @@ def test_who_is_told_to_wait_waits_with_all_that_it_does(wiki: Wiki) -> None:
 
 def test_an_error_that_does_not_pass_is_not_asked_again(wiki: Wiki) -> None:
     for status, words in ((403, "status 403"), (404, "status 404")):
-        waits = Waits()
+        waits: list[float] = []
         wiki.fail({"status": status, "body": "<h1>Please set a user-agent</h1>"})
         with ask(wiki.api, waits) as wikipedia, pytest.raises(BuilderError, match=f"{words}.*user-agent"):
             wikipedia.request(SITE)
@@ -250,7 +246,7 @@ def test_a_silent_server_is_given_up(wiki: Wiki) -> None:
 
 
 def test_a_server_that_is_not_there_is_soon_known(unused_port: int) -> None:
-    waits = Waits()
+    waits: list[float] = []
     api = f"http://127.0.0.1:{unused_port}/w/api.php"
     with ask(api, waits) as wikipedia, pytest.raises(BuilderError, match=r"3 attempts.*check the address"):
         wikipedia.site()
@@ -291,5 +287,5 @@ def test_a_closed_client_asks_no_more(wiki: Wiki) -> None:
     wikipedia: Wikipedia = ask(wiki.api)
     wikipedia.close()
     call: Callable[[], object] = wikipedia.site
-    with pytest.raises(BuilderError, match="the run was ended"):
+    with pytest.raises(BuilderError, match="the client was closed"):
         call()

@@ -11,9 +11,9 @@ from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.fetching.pages import fetch_pages
 from wikitext_builder.fetching.selection import Category, ListPage, LockFile
-from wikitext_builder.store.status import status
+from wikitext_builder.store.status import status_of
 from wikitext_builder.store.store import Store, sha1_of
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.titles import title_fault
@@ -44,7 +44,7 @@ def test_good_and_featured_articles_in_few_requests_and_nothing_twice(wiki: Wiki
 
         again = fetched(wiki.api, store, GOOD, FEATURED)
         assert (again.fetched, again.present, again.requests) == (0, MEMBERS + STARRED, 1)
-        counts = status(store, "en")
+        counts = status_of(store, "en")
         assert (counts.pages, counts.wanted, counts.missing) == (MEMBERS + STARRED, MEMBERS + STARRED, 0)
         assert counts.wiki == "wiki"
 
@@ -64,7 +64,7 @@ def test_an_empty_answer_that_goes_on_is_not_the_end(wiki: Wiki, tmp_path: Path)
         parts = list(wikipedia.query({"list": "categorymembers", "cmtitle": "Category:Mostly talk",
                                       "cmnamespace": "0", "cmtype": "page", "cmlimit": "max"}))  # fmt: skip
         assert [len(part["query"]["categorymembers"]) for part in parts] == [0, 5]
-        report = fetch(store, wikipedia, [Category(name="Mostly talk")])
+        report = fetch_pages(store, wikipedia, [Category(name="Mostly talk")]).report
         assert report.fetched == 5
 
 
@@ -162,15 +162,15 @@ def test_a_list_page_at_a_date_and_at_a_revision(wiki: Wiki, tmp_path: Path) -> 
         versions = wikipedia.query({"prop": "revisions", "titles": page.title, "rvlimit": "max",
                                     "rvdir": "newer", "rvprop": "ids", "rvslots": "main"})  # fmt: skip
         ids = [r["revid"] for part in versions for r in part["query"]["pages"][0]["revisions"]]
-        fetch(store, wikipedia, [page], as_of="2016-07-01T00:00:00Z")
+        fetch_pages(store, wikipedia, [page], as_of="2016-07-01T00:00:00Z")
         assert {r.title for r in store.revisions("en")} == {"AT&T", "C++", "Łódź"}
         assert {r.timestamp for r in store.revisions("en")} == {exports.YEARS[1]}
-        fetch(store, wikipedia, [ListPage(title=page.title, revision_id=ids[2])])
+        fetch_pages(store, wikipedia, [ListPage(title=page.title, revision_id=ids[2])])
         assert {r.title for r in store.revisions("en")} == {"AT&T", "C++", "Łódź", "東京", "😀"}
-        report = fetch(store, wikipedia, [page])
+        report = fetch_pages(store, wikipedia, [page]).report
         assert report.rejected == {"missing": 1}
         before = wikipedia.requests
-        fetch(store, wikipedia, [page])
+        fetch_pages(store, wikipedia, [page])
         assert wikipedia.requests == before, "a listing that has ended is not asked again"
         for wrong, words in (
             (ListPage(title="Wikipedia:Good articles"), "transcludes.*Good articles/Cities"),
@@ -179,7 +179,7 @@ def test_a_list_page_at_a_date_and_at_a_revision(wiki: Wiki, tmp_path: Path) -> 
             (ListPage(title="Wikipedia:None"), "no such page"),
         ):
             with pytest.raises(BuilderError, match=words):
-                fetch(store, wikipedia, [wrong])
+                fetch_pages(store, wikipedia, [wrong])
 
 
 def test_a_lock_file_brings_the_same_revisions_in_batches(wiki: Wiki, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_three_at_once_bring_the_same(wiki: Wiki, tmp_path: Path) -> None:
     for parallel in (1, 3):
         (tmp_path / str(parallel)).mkdir()
         with stored(tmp_path / str(parallel)) as store, ask(wiki.api, parallel=parallel) as wikipedia:
-            fetch(store, wikipedia, [GOOD], as_of=DATE, limit=90)
+            fetch_pages(store, wikipedia, [GOOD], as_of=DATE, limit=90)
             texts.append(lock_text(store))
     assert texts[0] == texts[1]
     with pytest.raises(BuilderError, match="1 to 3"):
@@ -245,12 +245,12 @@ def test_an_unknown_category_is_an_error_that_names_it(wiki: Wiki, tmp_path: Pat
 def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_path: Path) -> None:
     with (
         ask(wiki.api, language=LANGUAGES["de"]) as wikipedia,
-        pytest.raises(BuilderError, match="'en', but 'de'"),
+        pytest.raises(BuilderError, match="expected a wiki of the language 'de', found 'en'"),
     ):
         wikipedia.site()
     with stored(tmp_path) as store:
-        store.note_progress("en wiki", "enwiki")
-        with pytest.raises(BuilderError, match="use another --store"):
+        store.set_wiki("en", "enwiki")
+        with pytest.raises(BuilderError, match="use another `store`"):
             fetched(wiki.api, store, GOOD)
 
 
@@ -272,7 +272,7 @@ def test_warnings_of_the_api_are_kept(wiki: Wiki) -> None:
 
 
 def test_titles_that_we_refuse_are_those_that_mediawiki_refuses(wiki: Wiki) -> None:
-    # A bar parts titles for the API, and a fragment is cut off: these cannot be asked for.
+    # A bar separates titles for the API, and a fragment is cut off: these cannot be asked for.
     asked = [
         title
         for title in (*GOOD_TITLES, *BAD_TITLES)

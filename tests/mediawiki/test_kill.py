@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, child, fetched, lock_text, stored, wait_for
+from tests.mediawiki.asking import DATE, FEATURED, GOOD, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.fetching.pages import fetch
 from wikitext_builder.store.store import Store
 
 LIMITS = {"": 0, DATE: 90}  # as of a date each page is a request
@@ -46,12 +45,12 @@ def test_kill_minus_nine_loses_nothing_and_repeats_at_most_what_was_under_way(
     process.send_signal(signal.SIGKILL)
     process.communicate()
     wiki.heal()
-    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+    with stored(tmp_path) as store:
         before = len(store.revisions("en"))
         settled = store.wanted_count("en") - len(store.missing("en"))
         assert settled >= (least if stage == "fetching" else 0)
         assert settled == before + len(store.rejected("en"))
-        report = fetch(store, wikipedia, [GOOD, FEATURED], as_of=as_of, limit=LIMITS[as_of] or None)
+        report = fetched(wiki.api, store, GOOD, FEATURED, as_of=as_of, limit=LIMITS[as_of] or None)
         assert lock_text(store) == whole[as_of]
         assert report.present == settled
         assert report.fetched == len(store.revisions("en")) - before

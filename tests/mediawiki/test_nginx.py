@@ -12,7 +12,7 @@ import pytest
 from tests.mediawiki.asking import FEATURED, GOOD, ask, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start, unavailable
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetching.pages import fetch
+from wikitext_builder.fetching.pages import fetch_pages
 from wikitext_builder.wiki.http import Patience
 
 LIMIT = """
@@ -50,11 +50,9 @@ def test_a_real_rate_limit_is_kept_to_without_knowing_it(behind_nginx: Wiki, tmp
     # One request a second is allowed who is called so: most are refused until the client waits.
     with (
         stored(tmp_path) as store,
-        ask(
-            behind_nginx.api, contact="eager@example.org", sleep=time.sleep, clock=time.monotonic
-        ) as wikipedia,
+        ask(behind_nginx.api, contact="eager@example.org", really=True) as wikipedia,
     ):
-        report = fetch(store, wikipedia, [FEATURED], as_of="2026-01-01T00:00:00Z", limit=5)
+        report = fetch_pages(store, wikipedia, [FEATURED], as_of="2026-01-01T00:00:00Z", limit=5).report
         assert report.fetched == 5
     assert lines(behind_nginx, "429") > 0
 
@@ -73,7 +71,7 @@ def php_master(wiki: Wiki) -> int:
 def test_stuck_workers_are_504_until_they_go_on_and_gone_ones_502(behind_nginx: Wiki) -> None:
     patience = Patience(attempts=2, first_wait=0.3)
     workers = children(php_master(behind_nginx))
-    with ask(behind_nginx.api, patience=patience, sleep=time.sleep, clock=time.monotonic) as wikipedia:
+    with ask(behind_nginx.api, patience=patience, really=True) as wikipedia:
         wikipedia.site()
         with halted(workers), pytest.raises(BuilderError, match=r"2 attempts \(status 504"):
             wikipedia.request(SITE)
@@ -105,7 +103,7 @@ def test_nginx_that_is_killed_in_mid_body_is_a_short_body(prepared: Path, tmp_pa
             with pytest.raises(
                 BuilderError, match=r"1 attempts \((IncompleteRead|ConnectionReset|RemoteDisc)"
             ):
-                fetch(store, wikipedia, [GOOD, FEATURED], progress=kill_in_a_moment)
+                fetch_pages(store, wikipedia, [GOOD, FEATURED], progress=kill_in_a_moment)
             assert store.missing("en")
         for killer in killers:
             killer.wait()

@@ -1,11 +1,11 @@
-"""fetch --rendered against the real MediaWiki: kept once, gone on with, and the lines of its wikitext."""
+"""fetch --rendered against the real MediaWiki: kept once, resumed, and the lines of its wikitext."""
 
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.fetching.html import fetch_rendered, render_page
+from wikitext_builder.fetching.html import fetch_html, render_page
 from wikitext_builder.fidelity.measure import measure_pages, read_store_pages
 
 
@@ -14,9 +14,10 @@ def test_html_is_kept_by_revision_and_not_asked_for_again(wiki: Wiki, tmp_path):
     with stored(tmp_path) as store:
         fetched(wiki.api, store, selection)
         with ask(wiki.api) as wikipedia:
-            first = fetch_rendered(store, wikipedia, revision_ids=[store.revisions("en")[0].revision_id])
-            rest = fetch_rendered(store, wikipedia)
-            again = fetch_rendered(store, wikipedia)
+            ids = [one.revision_id for one in store.revisions("en")]
+            first = fetch_html(store, wikipedia, ids[:1])
+            rest = fetch_html(store, wikipedia, ids)
+            again = fetch_html(store, wikipedia, ids)
         assert (first.fetched, rest.fetched, rest.present, again.fetched, again.requests) == (1, 2, 1, 0, 0)
         found = measure_pages(read_store_pages(store, "en"))
         assert [one.title for one in found.rendered] == [one.title for one in store.revisions("en")]
@@ -26,10 +27,10 @@ def test_revisions_that_the_wiki_does_not_have_are_noted(wiki: Wiki, tmp_path):
     page = Page(title="X", page_id=7, revision_id=999_999_999, timestamp="2020-01-01T00:00:00Z", wikitext="a")
     other = Page(title="Y", page_id=999_999, revision_id=2, timestamp="2020-01-01T00:00:00Z", wikitext="a")
     with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
-        store.add("en", [page, other], source="test")
-        report = fetch_rendered(store, wikipedia)
+        store.add("en", [page, other], origin="test")
+        report = fetch_html(store, wikipedia, [999_999_999, 2])
         assert report.failed == {"nosuchrevid": 1, "other-page": 1}
-        assert fetch_rendered(store, wikipedia).requests == 0
+        assert fetch_html(store, wikipedia, [999_999_999, 2]).requests == 0
 
 
 def test_both_ways_give_the_same_lines_without_templates_that_are_missing(wiki: Wiki):

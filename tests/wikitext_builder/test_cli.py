@@ -103,7 +103,7 @@ def test_import_of_a_date_before_all_pages_keeps_none(tmp_path: Path) -> None:
 
 def test_import_refuses_another_language_and_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
-    assert "say --language en" in refused("import", SAMPLE, "--store", path, "--language", "de")
+    assert "take --language en" in refused("import", SAMPLE, "--store", path, "--language", "de")
     missing = call("import", tmp_path / "no.xml", "--store", tmp_path / "b.store", expect=2)
     assert "does not exist" in missing.stderr
     assert not (tmp_path / "b.store").exists()
@@ -145,7 +145,7 @@ def two_revisions(folder: Path) -> Path:
         Page(title="Tea", page_id=1, revision_id=12, timestamp="2016-12-01T00:00:00Z", wikitext=text),
     ]
     with Store.create(store) as opened:
-        opened.add("en", pages, source="test")
+        opened.add("en", pages, origin="test")
     return store
 
 
@@ -170,7 +170,7 @@ def test_extract_and_tokenize_give_the_lines_of_the_dataset(store: Path, dataset
 def test_extract_tells_what_is_left_out_apart_from_the_text(tmp_path: Path) -> None:
     page = numbered_page(1, "It is {{known to nobody|5}} old.", "Chess")
     with Store.create(tmp_path / "own.store") as opened:
-        opened.add("en", [page], source="test")
+        opened.add("en", [page], origin="test")
     result = call("extract", "--store", tmp_path / "own.store", "--title", "Chess")
     assert "left out: {{" in result.stderr
     assert "left out" not in result.stdout
@@ -195,7 +195,9 @@ def test_fetch_refuses_before_it_asks_or_writes(tmp_path: Path) -> None:
     nowhere = ("--api", "http://127.0.0.1:9/api.php")
     assert "is not a date" in refused("fetch", "--store", path, *nowhere, "--as-of", "yesterday")
     assert "expected good, featured" in refused("fetch", "--store", path, *nowhere, "--select", "best")
-    assert "not https://" in refused("fetch", "--store", path, "--api", "http://example.org/api.php")
+    assert "not begin with https://" in refused(
+        "fetch", "--store", path, "--api", "http://example.org/api.php"
+    )
     call("fetch", "--store", path, "--parallel", "4", expect=2)
     assert not path.exists()
 
@@ -295,7 +297,7 @@ def test_given_articles_that_are_rejected_are_not_replaced(store: Path, tmp_path
     own, valid = tmp_path / "own.store", tmp_path / "valid.txt"
     own.write_bytes(store.read_bytes())
     with Store.create(own) as opened:
-        opened.add("en", [page], source="test")
+        opened.add("en", [page], origin="test")
     valid.write_text("Nil\n", encoding="utf-8")
     options = ("--valid-titles", valid, "--workers", "1", "--json")
     result = call("build", "demo", "--store", own, "--out", tmp_path / "a", *options)

@@ -129,7 +129,7 @@ def swollen(sample: Path) -> tuple[list[Page], dict[str, str]]:
         for page in pages
     ]
     with Store.create(sample / "swollen.store") as store:
-        store.add("en", pages, source="sample")
+        store.add("en", pages, origin="sample")
     out = sample / "swollen"
     done("build", "demo", "--store", sample / "swollen.store", "--out", out, "--workers", 1, cwd="/")
     return pages, digests(out)
@@ -160,7 +160,7 @@ def test_neither_machine_nor_order_decides_the_bytes(
     shuffled = random.Random(workers).sample(pages, len(pages))
     with Store.create(tmp_path / "pages.store") as store:
         for page in shuffled:
-            store.add("en", [page], source="one by one")
+            store.add("en", [page], origin="one by one")
     given = ("build", "demo", "--store", "pages.store", "--out", "another name", "--workers", workers)
     done(*given, cwd=tmp_path, env=environment(**changes), umask=umask)
     assert digests(tmp_path / "another name") == expected
@@ -176,7 +176,7 @@ def test_a_lock_brings_the_same_dataset_from_a_store_with_other_pages(sample: Pa
     extra = [replace(one, page_id=one.page_id + 5000, revision_id=one.revision_id + 5000,
                      title=f"{one.title} again") for one in pages]  # fmt: skip
     with Store.create(tmp_path / "other.store") as store:
-        store.add("en", [*newer, *extra, *reversed(pages)], source="elsewhere")
+        store.add("en", [*newer, *extra, *reversed(pages)], origin="elsewhere")
     given = ("build", "demo", "--store", tmp_path / "other.store", "--workers", 1)
     done(*given, "--out", tmp_path / "locked", "--lock", lock)
     assert digests(tmp_path / "locked") == digests(sample / "demo")

@@ -94,7 +94,6 @@ def _checked(article: Article) -> Article:
 
 def _use(one: StoredPage, task: ShardTask) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
-    page = one.page
     try:
         with time_limit(SECONDS_PER_PAGE):
             return _checked(tokenize_article(_article(one, task), language=task.language))
@@ -104,9 +103,7 @@ def _use(one: StoredPage, task: ShardTask) -> Article | Rejected:
         raise
     except Exception as error:  # it is written to the list of rejected pages
         reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
-    return Rejected(
-        title=page.title, page_id=page.page_id, revision_id=page.revision_id, reason=reason, detail=detail
-    )
+    return Rejected.of(one.page, reason, detail)
 
 
 def read_shard(location: str) -> Iterator[Article | Rejected]:

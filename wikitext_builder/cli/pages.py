@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
+import wikitext_builder as wb
 from wikitext_builder.cli.options import DUMP, json_option, language_option, listed, store_option
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.store.store import Store
-from wikitext_builder.wiki.languages import LANGUAGES
 
 
 @click.command()
@@ -25,30 +21,29 @@ from wikitext_builder.wiki.languages import LANGUAGES
     "--contact",
     default="",
     show_default=False,
-    help="Your mail or web address, told to the wiki; Wikimedia's demand it.",
+    help="Your mail or web address, which the wiki sees; Wikimedia's wikis require it.",
 )
 @click.option("--api", help="Address of a wiki's api.php, instead of the language's Wikipedia.")
 @language_option
 @click.option(
     "--select",
-    "selections",
     multiple=True,
     help="good, featured, category:NAME, list:PAGE[@REVISION], titles:FILE or lock:FILE; may be repeated."
     "  [default: good and featured]",
 )
-@click.option("--as-of", help="The revisions of this date instead of the newest: a request a page.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many titles.")
-@click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags so many seconds.")
+@click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
+@click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
+@click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags by so many seconds.")
 @click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
-@click.option("--rendered", is_flag=True, help="Keep each page's HTML too, one request a page.")
+@click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")
 @json_option
 def fetch(
     store_path: Path,
     contact: str,
     api: str | None,
     language: str,
-    selections: tuple[str, ...],
+    select: tuple[str, ...],
     as_of: str | None,
     limit: int | None,
     maxlag: float | None,
@@ -58,41 +53,34 @@ def fetch(
     as_json: bool,
 ) -> None:
     """Fetch Good and Featured articles through the Wikipedia API into a store."""
-    from wikitext_builder.fetching.expansions import expand as expand_templates
-    from wikitext_builder.fetching.html import fetch_rendered
-    from wikitext_builder.fetching.pages import current_revisions
-    from wikitext_builder.fetching.pages import fetch as fetch_pages
-    from wikitext_builder.fetching.selection import default_selections, parse_selection
-    from wikitext_builder.wiki.client import Wikipedia, api_of
-    from wikitext_builder.wiki.dates import parse_date
-
-    wiki = LANGUAGES[language]
-    chosen = [parse_selection(text, wiki) for text in selections] or list(default_selections(wiki))
-    date = parse_date(as_of) if as_of else ""
-    address = api or api_of(wiki)
-    with (
-        closing(
-            Wikipedia(address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel)
-        ) as wikipedia,
-        Store.create(store_path) as store,
-        shown_progress(as_json=as_json) as progress,
-    ):
-        report = fetch_pages(store, wikipedia, chosen, as_of=date, limit=limit, progress=progress)
-        numbers = current_revisions(store, language, chosen, date)
-        more: dict[str, Any] = {"revision_ids": numbers, "progress": progress}
-        expanded = expand_templates(store, wikipedia, **more) if expand else None
-        html = fetch_rendered(store, wikipedia, **more) if rendered else None
+    with shown_progress(as_json=as_json) as progress:
+        report = wb.fetch(
+            store_path,
+            select=select,
+            contact=contact,
+            language=language,
+            api=api,
+            as_of=as_of,
+            limit=limit,
+            maxlag=maxlag,
+            parallel=parallel,
+            expand=expand,
+            rendered=rendered,
+            progress=progress,
+        )
     if as_json:
-        reports = {"fetch": report, "expand": expanded, "rendered": html}
-        click.echo(json.dumps({name: one and asdict(one) for name, one in reports.items()}))
+        parts = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
+        click.echo(json.dumps({name: one and asdict(one) for name, one in parts.items()}))
         return
-    click.echo(f"{report.selected:,} selected: {report.fetched:,} fetched, {report.present:,} settled before")
-    click.echo(f"  rejected  {listed(report.rejected)}")
-    if expanded:
-        _print_expanded(expanded.expanded, expanded.failed)
-    if html:
+    pages = report.pages
+    click.echo(f"{pages.selected:,} selected: {pages.fetched:,} fetched, {pages.present:,} settled before")
+    click.echo(f"  rejected  {listed(pages.rejected)}")
+    if report.expansions:
+        _print_expanded(report.expansions.expanded, report.expansions.failed)
+    if report.html:
+        html = report.html
         click.echo(f"  rendered  {html.fetched:,}, {html.present:,} before; not: {listed(html.failed)}")
-    for warning in report.warnings:
+    for warning in pages.warnings:
         click.echo(f"the wiki warns: {warning}", err=True)
 
 
@@ -107,7 +95,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured ones."
 )
-@click.option("--as-of", help="Of a dump with history: the newest revision that is not after this date.")
+@click.option("--as-of", help="Of a dump with history: the newest revisions up to this date.")
 @json_option
 def import_(
     dumps: tuple[Path, ...],
@@ -117,44 +105,37 @@ def import_(
     as_of: str | None,
     as_json: bool,
 ) -> None:
-    """Take articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
+    """Import articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
 
-    Kept are pages whose own wikitext carries the Good or Featured mark.
+    Keeps pages whose own wikitext has the mark of Good or Featured.
     """
-    from wikitext_builder.dumps.importing import import_dump
-    from wikitext_builder.wiki.dates import parse_date
-
-    with Store.create(store_path) as store:
-        for path in dumps:
-            with shown_progress(as_json=as_json) as progress:
-                report = import_dump(
-                    store,
-                    path,
-                    language=LANGUAGES[language],
-                    keep="all" if everything else "marked",
-                    as_of=parse_date(as_of) if as_of else "",
-                    progress=progress,
-                )
-            if as_json:
-                click.echo(json.dumps({"dump": str(path), **asdict(report)}))
-                continue
-            rate = report.megabytes_per_second
-            how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of XML"
-            click.echo(f"{path}: {report.pages:,} pages, {how}")
-            click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
-            click.echo(f"  skipped   {listed(report.skipped)}")
-            click.echo(f"  rejected  {listed(report.rejected)}")
+    for path in dumps:
+        with shown_progress(as_json=as_json) as progress:
+            report = wb.import_dump(
+                store_path,
+                path,
+                language=language,
+                keep="all" if everything else "marked",
+                as_of=as_of,
+                progress=progress,
+            )
+        if as_json:
+            click.echo(json.dumps({"dump": str(path), **asdict(report)}))
+            continue
+        rate = report.megabytes_per_second
+        how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of XML"
+        click.echo(f"{path}: {report.pages:,} pages, {how}")
+        click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
+        click.echo(f"  skipped   {listed(report.skipped)}")
+        click.echo(f"  rejected  {listed(report.rejected)}")
 
 
 @click.command()
 @store_option
 @json_option
 def status(store_path: Path, as_json: bool) -> None:
-    """Say what is in a store, missing and rejected, with reasons."""
-    from wikitext_builder.store.status import status as status_of
-
-    with Store.open(store_path) as store:
-        statuses = [status_of(store, language) for language in store.languages()]
+    """Print what is in a store, missing and rejected, with reasons."""
+    statuses = wb.status(store_path)
     if as_json:
         click.echo(json.dumps([asdict(one) for one in statuses]))
         return
@@ -175,50 +156,32 @@ def status(store_path: Path, as_json: bool) -> None:
 @click.command()
 @store_option
 @language_option
-@click.option("--as-of", help="The newest revisions of the store that are not after this date.")
+@click.option("--as-of", help="The newest revisions of the store up to this date.")
 def lock(store_path: Path, language: str, as_of: str | None) -> None:
     """Write the lock file of a store to stdout: the newest revision of each page.
 
-    Whoever fetches by this file and builds the same recipe gets the same bytes.
+    Anyone who fetches by this file and builds the same recipe gets the same bytes.
     """
-    from wikitext_builder.store.lock import write_lock
-    from wikitext_builder.wiki.dates import parse_date
-
-    with Store.open(store_path) as store:
-        revisions = store.revisions(language, as_of=parse_date(as_of) if as_of else None)
-        if not revisions:
-            raise BuilderError(
-                f"{store_path}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
-                " `wikitext-builder status` says what is there"
-            )
-        write_lock(
-            revisions,
-            sys.stdout,
-            language=language,
-            wiki=store.progress(f"{language} wiki") or "-",
-        )
+    sys.stdout.write(wb.lock(store_path, language=language, as_of=as_of))
 
 
 @click.command()
 @store_option
 @language_option
-@click.option("--title", required=True, help="Of the article, as Wikipedia writes it.")
+@click.option("--title", required=True, help="The title of the article, as Wikipedia writes it.")
 @click.option(
     "--sections",
     type=click.Choice(["official", "clean"]),
     default="official",
-    help="How much of a removed section goes: its own text, or its sub-sections too.",
+    help="What is removed with a section of lists: its own text, or its sub-sections too.",
 )
 def extract(store_path: Path, language: str, title: str, sections: str) -> None:
-    """Print the plain lines of one article, a heading as `== Heading ==`.
+    """Print the plain lines of one article, with headings as `== Heading ==`.
 
-    Through `tokenize` they become its official lines.
+    `tokenize` turns them into official lines.
     """
-    from wikitext_builder.extraction.page import extract as extract_page
-    from wikitext_builder.store.pages import read_page
-
-    stored = read_page(store_path, title=title, language=language)
-    article = extract_page(stored.page, language=language, sections=sections, expansions=stored.expansions)
+    stored = wb.read_page(store_path, title=title, language=language)
+    article = wb.extract(stored.page, language=language, sections=sections, expansions=stored.expansions)
     for line in article.lines:
         click.echo(line)
     for call in article.left_out:

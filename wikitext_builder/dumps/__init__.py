@@ -1,1 +1,1 @@
-"""From XML exports and dumps into the store."""
+"""XML exports and dumps: reading them, and importing their articles into a store."""

@@ -1,7 +1,7 @@
 """Pages of a MediaWiki XML export or dump, streamed: memory does not grow with the file.
 
-The format is https://www.mediawiki.org/xml/export-0.11/ and its predecessors since 0.3. A page comes with one
-revision: its newest, or the newest that is not after a date. Nothing here judges what a page is about.
+The format is https://www.mediawiki.org/xml/export-0.11/ and its predecessors since 0.3. Each page has one
+revision: its newest, or its newest up to a date. Which pages are articles is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.decompress import THREADS, Source, decompressed
+from wikitext_builder.dumps.decompress import THREADS, DumpFile, decompressed
+from wikitext_builder.dumps.site import DumpedSite
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.store.store import Rejected, sha1_of
 from wikitext_builder.wiki.dates import TIMESTAMP
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
-FIELD_LIMIT = 2**12  # characters of any other field; a title has at most 255 bytes
-TAG_LIMIT = 2**20  # bytes of one tag or comment, which expat holds whole; an export has tags of some hundred
-DEPTH_LIMIT = 32  # elements within each other; an export has 6
+FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes
+TAG_LIMIT = 2**20  # bytes of a tag or comment, which expat holds in memory; tags of exports have some hundred
+DEPTH_LIMIT = 32  # nested elements; an export has 6
 NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
 
 TEXT = "/page/revision/text"
@@ -36,113 +36,77 @@ FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
 
 NUMBER = re.compile(r"[0-9]{1,18}")
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
-WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
-# https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports say xml:lang="en" too
-SISTER_HOST = re.compile(
-    r"(?:.+\.)?(?:mediawiki|wiktionary|wiki(?:media|data|books|quote|source|news|versity|voyage|functions))\.org"
-)
-SISTER_DATABASE = re.compile(r"\w+wik(?:tionary|ibooks|iquote|isource|inews|iversity|ivoyage)")
-
-
-@dataclass(slots=True, kw_only=True)
-class Site:
-    """What an export says of the wiki that it comes from."""
-
-    xml_lang: str = ""
-    dbname: str = ""  # enwiki; absent before export version 0.8
-    base: str = ""  # https://en.wikipedia.org/wiki/Main_Page
-    namespaces: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def language(self) -> str:
-        """The code of the Wikipedia: by its address, else its database, else the language of its texts.
-
-        A wiki of one's own counts by the language of its texts; a sister project of Wikipedia gets the name
-        of its database, which no Wikipedia has.
-
-        >>> Site(base="https://simple.wikipedia.org/wiki/Main_Page", xml_lang="en").language
-        'simple'
-        >>> Site(dbname="zh_min_nanwiki").language, Site(dbname="dewiktionary", xml_lang="de").language
-        ('zh-min-nan', 'dewiktionary')
-        >>> Site(base="https://commons.wikimedia.org/", dbname="commonswiki", xml_lang="en").language
-        'commonswiki'
-        >>> Site(base="http://127.0.0.1:8080/", dbname="mywiki", xml_lang="fr").language
-        'fr'
-        """
-        host = urlsplit(self.base).hostname or ""
-        if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
-            return wikipedia[1]
-        if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(self.dbname):
-            return self.dbname or host
-        if not self.base and self.dbname.endswith("wiki") and self.dbname != "wiki":
-            return self.dbname.removesuffix("wiki").replace("_", "-")
-        return self.xml_lang
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpedPage:
-    """A page as it stands in a dump, or why it cannot be used."""
+    """A page of a dump, or why it cannot be used."""
 
     namespace: int
-    redirect: bool  # the dump says so of the page's newest revision, and it is the one here
+    redirect: bool  # the dump says so about the page's newest revision, and this is that revision
     content: Page | Rejected
 
 
 class Dump:
-    """A dump being read, once, from its beginning to its end.
+    """A dump that is read once, from its beginning to its end.
 
-    `as_of` is a time in ISO 8601 and UTC; empty asks for the newest revisions. `threads` are those of
-    `decompressed`: they unpack while the pages given are used.
+    Args:
+        path: The file.
+        as_of: A time in ISO 8601 and UTC; empty: the newest revisions.
+        threads: See `decompressed`; they unpack while the caller uses pages.
 
     Attributes:
-        site: Known in full when the first page comes.
-        xml_bytes: Unpacked so far.
-        count: Pages given so far.
+        site: Complete when the first page comes.
+        xml_bytes: Bytes of XML unpacked so far.
+        count: Pages yielded so far.
+
+    Raises:
+        BuilderError: The time has another form.
     """
 
     def __init__(self, path: Path, *, as_of: str = "", threads: int = THREADS) -> None:
         if as_of and not TIMESTAMP.fullmatch(as_of):
-            raise BuilderError(f"the date {as_of!r} is not of the form 2016-04-16T17:15:34Z, in UTC")
+            raise BuilderError(f"`as_of={as_of}`: expected a time like 2016-04-16T17:15:34Z, in UTC")
         self.path = path
-        self.site = Site()
+        self.site = DumpedSite()
         self.xml_bytes = 0
         self.count = 0
         self._last_title = ""
         self._as_of = as_of
         self._threads = threads
-        self._source: Source | None = None
+        self._file: DumpFile | None = None
 
     @property
     def bytes_taken(self) -> int:
-        """Bytes of the file read so far; of bzip2 some ahead of the pages given."""
-        return self._source.taken if self._source else 0
+        """Bytes of the file read so far; for bzip2 some ahead of the pages."""
+        return self._file.taken if self._file else 0
 
     @property
     def sha256(self) -> str:
-        """Of the file, when all pages were read."""
-        return self._source.sha256 if self._source else ""
+        """The SHA-256 of the file, after all pages were read."""
+        return self._file.sha256 if self._file else ""
 
     def pages(self) -> Iterator[DumpedPage]:
-        """Each page with its newest revision, or the newest that is not after `as_of`.
+        """Yield each page with its newest revision, or its newest up to `as_of`.
 
-        Pages that stand before a damaged spot come before the error.
+        Pages before a damaged place are yielded before the error.
 
         Raises:
-            BuilderError: The file cannot be read, is no dump, has no texts, is damaged, or means harm.
+            BuilderError: The file cannot be read, is not a dump, has no texts, is damaged, or can do harm.
         """
         try:
-            with self.path.open("rb") as file:
-                self._source = Source(file)
-                yield from self._parsed(self._source)
+            with self.path.open("rb") as opened:
+                self._file = DumpFile(opened)
+                yield from self._parsed(self._file)
         except OSError as error:
             raise BuilderError(f"{self.path}: {error.strerror or error}") from error
         except BuilderError as error:
             read = f"; {self.count:,} pages were read before, the last is {self._last_title!r}"
             raise BuilderError(f"{self.path}: {error}{read if self.count else ''}") from error
 
-    def _parsed(self, source: Source) -> Iterator[DumpedPage]:
+    def _parsed(self, file: DumpFile) -> Iterator[DumpedPage]:
         parser = _Parser(self.site, self._as_of)
-        with closing(decompressed(source, threads=self._threads)) as pieces:
+        with closing(decompressed(file, threads=self._threads)) as pieces:
             for piece in pieces:
                 self.xml_bytes += len(piece)
                 yield from self._counted(parser.feed(piece))
@@ -155,14 +119,14 @@ class Dump:
             yield page
 
 
-def read_pages(path: Path, *, as_of: str = "") -> Iterator[DumpedPage]:
-    """The pages of a dump, as `Dump.pages` gives them."""
-    return Dump(path, as_of=as_of).pages()
+def read_pages(path: Path) -> Iterator[DumpedPage]:
+    """Yield the pages of a dump, see `Dump.pages`."""
+    return Dump(path).pages()
 
 
 @dataclass(slots=True)
 class _Revision:
-    """What was met of a revision: its fields, and why its text is not there."""
+    """What was read of a revision: its fields, and why its text is missing."""
 
     fields: dict[str, str] = field(default_factory=dict)
     hidden: bool = False
@@ -175,14 +139,14 @@ class _Revision:
 
 
 class _Parser:
-    """Expat with no document type, no entities of one's own and nothing held that has no bound."""
+    """Expat without document types and without entities; all that it holds in memory has a limit."""
 
-    def __init__(self, site: Site, as_of: str) -> None:
+    def __init__(self, site: DumpedSite, as_of: str) -> None:
         self._site = site
         self._as_of = as_of
         self._paths: list[str] = []  # of the open elements: "", "/page", "/page/revision", …
         self._pieces: list[str] = []
-        self._room = 0  # characters that the open field may still take
+        self._room = 0  # characters that the open field can still take
         self._namespace_key = ""
         self._page: dict[str, str] = {}
         self._redirect = False
@@ -192,7 +156,9 @@ class _Parser:
         self._finished: list[DumpedPage] = []
         self._stub = False
         self._fed = 0
-        self._expat = expat.ParserCreate("UTF-8")  # all exports are, whatever their first line says
+        self._expat = expat.ParserCreate(
+            "UTF-8"
+        )  # all exports are, even if their first line says something else
         self._expat.buffer_text = True
         self._expat.buffer_size = 2**16
         self._expat.StartElementHandler = self._start
@@ -200,7 +166,7 @@ class _Parser:
         self._expat.StartDoctypeDeclHandler = _refuse_doctype
 
     def feed(self, piece: bytes, *, final: bool = False) -> Iterator[DumpedPage]:
-        """The pages that end within this piece."""
+        """Yield the pages that end in this piece."""
         error: Exception | None = None
         try:
             self._expat.Parse(piece, final)
@@ -215,11 +181,11 @@ class _Parser:
             raise error
         if self._fed - self._expat.CurrentByteIndex > TAG_LIMIT:
             raise BuilderError(
-                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is no MediaWiki export"
+                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is not a MediaWiki export"
             )
 
     def _not_xml(self, error: expat.ExpatError, *, final: bool) -> BuilderError:
-        again = "download it again and run the same command: it goes on"
+        again = "download it again and run the import again to resume it"
         if not self._fed:
             return BuilderError(f"it unpacks to nothing; {again}")
         if final and self._paths:
@@ -237,7 +203,7 @@ class _Parser:
             _check_root(name)
             self._site.xml_lang = attributes.get("xml:lang", "")
         if len(self._paths) >= DEPTH_LIMIT:
-            raise BuilderError(f"{DEPTH_LIMIT} elements within each other; a MediaWiki export has 6")
+            raise BuilderError(f"found {DEPTH_LIMIT} nested elements; a MediaWiki export has 6")
         self._paths.append(path)
         if path == "/page":
             self._page, self._newest = {}, None
@@ -255,10 +221,10 @@ class _Parser:
     def _start_text(self, attributes: dict[str, str]) -> None:
         revision = self._revision
         revision.hidden = "deleted" in attributes
-        if attributes.get("sha1"):  # since version 0.11 here too, and alone there for a slot of many
+        if attributes.get("sha1"):  # since version 0.11 also here; for one slot of several only here
             revision.fields.setdefault("/page/revision/sha1", attributes["sha1"])
         if not revision.hidden and self._is_wanted(revision):
-            # A stub points to its text by an id (since 0.3) or a location (since 0.11).
+            # A stub refers to its text by an id (since 0.3) or a location (since 0.11).
             self._stub = "id" in attributes or "location" in attributes
             self._collect(TEXT_LIMIT)
 
@@ -271,7 +237,7 @@ class _Parser:
         if self._room >= 0:
             self._pieces.append(data)
         else:
-            self._pieces.clear()  # and no handler is unset here: expat would flush into it again
+            self._pieces.clear()  # keep the handler: expat would flush into it again
 
     def _end(self, _name: str) -> None:
         path = self._paths.pop()
@@ -310,10 +276,10 @@ class _Parser:
         self._revision.too_large = self._room < 0 or len(value.encode()) > TEXT_LIMIT
         self._revision.fields[TEXT] = "" if self._revision.too_large else value
 
-    # --- what they amount to
+    # --- pages
 
     def _is_wanted(self, revision: _Revision) -> bool:
-        """Whether it is the newest so far, and not after the date asked for."""
+        """Whether it is the newest so far, and not after the date."""
         if self._is_too_young(revision):
             return False
         return self._newest is None or revision.order >= self._newest.order
@@ -348,26 +314,33 @@ class _Parser:
 def _refuse_doctype(name: str, *_rest: object) -> None:
     if name.lower() == "html":
         raise BuilderError(
-            "an HTML page, perhaps what a server said instead of the dump; look into it and download again"
+            "an HTML page, perhaps a server's answer in place of the dump; look into it and download again"
         )
-    raise BuilderError("it declares a document type, which MediaWiki exports do not and which can do harm")
+    raise BuilderError("it declares a document type; MediaWiki exports have none, and it can do harm")
 
 
 def _check_root(name: str) -> None:
     if name.rpartition(":")[2] != "mediawiki":
-        what = "an HTML page" if name.lower() == "html" else f"XML, but <{name[:40]}> instead of <mediawiki>"
+        what = "an HTML page" if name.lower() == "html" else f"XML with <{name[:40]}>"
         raise BuilderError(
-            f"{what}; take a dump named pages-articles, or what Special:Export and dumpBackup.php write"
+            f"expected XML with <mediawiki>, found {what}; take a dump named pages-articles, or the output of"
+            " Special:Export or dumpBackup.php"
         )
 
 
 def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Page:
-    """The page at this revision, if it is one that can be used."""
+    """Return the page at this revision.
+
+    Raises:
+        RejectedError: It cannot be used.
+    """
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
     if not title or not NUMBER.fullmatch(page_id):
         raise RejectedError("malformed", f"title {title!r}, page id {page_id!r}")
     if revision is None:
-        detail = f"the dump has none that is not after {as_of}" if as_of else "the dump has none of this page"
+        detail = (
+            f"the dump has no revision up to {as_of}" if as_of else "the dump has no revision of this page"
+        )
         raise RejectedError("no-revision", detail)
     number, timestamp, model, sha1 = (
         revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
@@ -377,16 +350,14 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
     if model not in ("", "wikitext"):
         raise RejectedError("not-wikitext", f"its content model is {model}")
     if revision.hidden:
-        raise RejectedError("hidden", "the text of this revision was hidden from the public")
+        raise RejectedError("hidden", "the text of this revision is hidden from the public")
     if revision.too_large:
         raise RejectedError("too-large", f"its wikitext has more than {TEXT_LIMIT:,} bytes")
     if TEXT not in revision.fields:
         raise RejectedError("malformed", "the revision has no text element")
     wikitext = revision.fields[TEXT]
     if sha1 and (not SHA1_BASE_36.fullmatch(sha1) or int(sha1, 36) != int(sha1_of(wikitext), 16)):
-        raise RejectedError(
-            "damaged", f"its text does not have the sha1 {sha1} (base 36) that the dump gives"
-        )
+        raise RejectedError("damaged", f"its text does not have the sha1 of the dump, {sha1} (base 36)")
     return Page(
         title=title, page_id=int(page_id), revision_id=int(number), timestamp=timestamp, wikitext=wikitext
     )

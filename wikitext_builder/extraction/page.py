@@ -24,7 +24,7 @@ from wikitext_builder.extraction.tags import flatten_tags
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.extraction.variants import choose_variant
-from wikitext_builder.wiki.languages import LANGUAGES, Language
+from wikitext_builder.wiki.languages import language_of
 
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
 
@@ -87,19 +87,6 @@ def _page_of_wikitext(wikitext: str, title: str) -> Page:
     if not title:
         raise BuilderError("wikitext alone names no title; give one: extract(wikitext, title='Tokyo')")
     return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
-
-
-def language_of(code: str) -> Language:
-    """The local names of one Wikipedia.
-
-    Raises:
-        BuilderError: The code is unknown.
-    """
-    if code not in LANGUAGES:
-        raise BuilderError(
-            f"language {code!r} is unknown; add it to languages.py or use one of {', '.join(LANGUAGES)}"
-        )
-    return LANGUAGES[code]
 
 
 def lay_out(

@@ -18,11 +18,11 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut
-from wikitext_builder.extraction.page import language_of, lay_out
+from wikitext_builder.extraction.page import lay_out
 from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
 from wikitext_builder.extraction.tags import BLOCKS
 from wikitext_builder.extraction.trim import CONTROLS, POINTS
-from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
 PIECE = 1 << 16  # characters; libxml2 reads a piece to its end even if the walker rejects it

@@ -1,1 +1,1 @@
-"""From the API into the store: pages, the expansions of their templates, their rendered HTML."""
+"""From the API into the store: pages, the texts of their template calls, their HTML."""

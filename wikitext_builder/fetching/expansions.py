@@ -1,4 +1,4 @@
-"""expand: template calls that no macro knows, expanded by MediaWiki itself and kept in the store."""
+"""Expansions: texts of template calls that no macro knows, made by MediaWiki itself and kept in the store."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.fetching.pages import check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.responses import ApiError, expected_parts
+from wikitext_builder.wiki.responses import ApiError, expected_fields
 
 MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
-MAX_REQUEST_BYTES = 200_000  # of the calls that go in one request
-MAX_TEXT_BYTES = 1_000_000  # of what one call expands to
-MARK = "%(({}))%"  # no wiki syntax, and rare; what stands in a page anyway is found by the order of the marks
+MAX_REQUEST_BYTES = 200_000  # of all calls in one request
+MAX_TEXT_BYTES = 1_000_000  # of the text of one call
+MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
 TEMPLATE_NAMESPACE = 10
 ERROR = re.compile(r"""class=["']?[\w -]*\berror\b""")  # of MediaWiki, its extensions and Lua modules
-NO_TEMPLATE = re.compile(r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]")  # what a call of an absent template gives
+NO_TEMPLATE = re.compile(
+    r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]"
+)  # the text of a call whose template is missing
 STRIP_MARKER = "\x7f"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpandReport:
-    """What an expansion did."""
+class ExpansionsReport:
+    """What fetching expansions did."""
 
     pages: int  # looked at
     expanded: int  # calls whose text is new in the store
@@ -39,71 +42,69 @@ class ExpandReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """The unknown calls of one page."""
+class PageCalls:
+    """The unknown template calls of one page."""
 
     page: Page
     calls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expanded:
-    """What became of them: each call has a text or a reason."""
+class ExpandedCalls:
+    """The answers to the calls of one page: each call has a text or a reason."""
 
-    task: Task
+    asked: PageCalls
     texts: Mapping[str, str]
     failures: Mapping[str, str]
 
 
-def expand(
-    store: Store,
-    wikipedia: Wikipedia,
-    *,
-    revision_ids: Sequence[int] | None = None,
-    progress: Progress = no_progress,
-) -> ExpandReport:
-    """Expand each template call that `extract` leaves out, once, through the API.
+def fetch_expansions(
+    store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
+) -> ExpansionsReport:
+    """Fetch the text of each template call that `extract` leaves out, once.
 
-    The texts are those of today's templates, also for old revisions. A page's calls are one transaction: an
-    expansion that was killed goes on where it stopped.
+    The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
+    a run that was killed resumes where it stopped.
 
     Args:
         store: Open for writing.
-        wikipedia: The wiki that the pages came from.
-        revision_ids: Of the pages; None takes the newest revision of each.
-        progress: Called after each page that had unknown calls.
+        wikipedia: The wiki that the pages come from.
+        revision_ids: Which revisions; all are in the store.
+        progress: Called after each page.
+
+    Raises:
+        BuilderError: The wiki or the store cannot be used.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
-    if revision_ids is None:
-        revision_ids = [one.revision_id for one in store.revisions(code)]
     expanded = looked_at = 0
     failed: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
 
-    def tasks() -> Iterator[Task]:
+    def pages_with_calls() -> Iterator[PageCalls]:
         nonlocal looked_at
-        for page in store.pages(code, revision_ids):
+        for stored in stored_pages(store, code, revision_ids):
             calls: tuple[str, ...] = ()
             try:
                 with time_limit(SECONDS_PER_PAGE):
-                    calls = unknown_calls(store, code, page)
+                    calls = _unknown_calls(store, code, stored)
             except RejectedError as error:
                 rejected[error.reason] += 1
-            except Exception:  # a page that breaks our code: the build writes it out with the error
+            except Exception:  # an error of ours: `build` writes it into rejected.jsonl
                 rejected["extraction-failed"] += 1
             looked_at += 1
             if calls:
-                yield Task(page=page, calls=calls)
+                yield PageCalls(page=stored.page, calls=calls)
             progress("expanding", looked_at, len(revision_ids), f"{expanded} calls, {failed.total()} failed")
 
-    wikipedia.on_wait = lambda why: progress("expanding", looked_at, len(revision_ids), why)
-    for result in wikipedia.map(lambda task: expand_calls(wikipedia, task), tasks()):
-        store.add_expansions(code, result.task.page.revision_id, result.texts, result.failures)
+    if revision_ids:
+        progress("expanding", 0, len(revision_ids))
+    for result in wikipedia.map(lambda asked: expand_calls(wikipedia, asked), pages_with_calls()):
+        store.add_expansions(code, result.asked.page.revision_id, result.texts, result.failures)
         expanded += len(result.texts)
         failed.update(result.failures.values())
     progress("expanding", looked_at, looked_at, f"{expanded} calls, {failed.total()} failed")
-    return ExpandReport(
+    return ExpansionsReport(
         pages=looked_at,
         expanded=expanded,
         failed=dict(sorted(failed.items())),
@@ -112,55 +113,54 @@ def expand(
     )
 
 
-def unknown_calls(store: Store, code: str, page: Page) -> tuple[str, ...]:
-    """The calls in a page that nobody knows and that were not asked for yet, each once, in their order."""
-    known = store.expansions(code, page.revision_id)
-    asked = store.failed_expansions(code, page.revision_id)
-    article = extract(page, language=code, expansions=known)
-    return tuple(dict.fromkeys(call for call in article.left_out if call not in known and call not in asked))
+def _unknown_calls(store: Store, code: str, stored: StoredPage) -> tuple[str, ...]:
+    """Return the calls without a text that we did not ask for yet, each once, in their order."""
+    asked = {*stored.expansions, *store.failed_expansions(code, stored.page.revision_id)}
+    article = extract(stored.page, language=code, expansions=stored.expansions)
+    return tuple(dict.fromkeys(call for call in article.left_out if call not in asked))
 
 
-def expand_calls(wikipedia: Wikipedia, task: Task) -> Expanded:
-    """Expand the calls of one page, many a request.
+def expand_calls(wikipedia: Wikipedia, asked: PageCalls) -> ExpandedCalls:
+    """Ask for the texts of the calls of one page, many per request.
 
-    A call that fails among others is asked for alone before it counts as failed: another one may have eaten
-    its mark, or the request's limits.
+    A call that fails together with others is asked for again alone before it counts as failed: another call
+    can swallow its mark, or use up the limits of the request.
     """
     texts: dict[str, str] = {}
-    failures = {call: "too-large" for call in task.calls if len(call.encode()) > MAX_CALL_BYTES}
+    failures = {call: "too-large" for call in asked.calls if len(call.encode()) > MAX_CALL_BYTES}
     alone: list[str] = []
-    for group in _groups([call for call in task.calls if call not in failures]):
-        for call, (text, failure) in zip(group, _ask(wikipedia, task.page, group), strict=True):
+    for calls in _by_request([call for call in asked.calls if call not in failures]):
+        for call, (text, failure) in zip(calls, _ask(wikipedia, asked.page, calls), strict=True):
             if not failure:
                 texts[call] = text
-            elif len(group) == 1:
+            elif len(calls) == 1:
                 failures[call] = failure
             else:
                 alone.append(call)
     for call in alone:
-        text, failure = _ask(wikipedia, task.page, [call])[0]
+        text, failure = _ask(wikipedia, asked.page, [call])[0]
         if failure:
             failures[call] = failure
         else:
             texts[call] = text
-    return Expanded(task=task, texts=texts, failures=failures)
+    return ExpandedCalls(asked=asked, texts=texts, failures=failures)
 
 
-def _groups(calls: Iterable[str]) -> Iterator[list[str]]:
-    group: list[str] = []
+def _by_request(calls: Iterable[str]) -> Iterator[list[str]]:
+    together: list[str] = []
     size = 0
     for call in calls:
-        if group and size + len(call.encode()) > MAX_REQUEST_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(call)
+        if together and size + len(call.encode()) > MAX_REQUEST_BYTES:
+            yield together
+            together, size = [], 0
+        together.append(call)
         size += len(call.encode())
-    if group:
-        yield group
+    if together:
+        yield together
 
 
 def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, str]]:
-    """Text and failure of each call; one of the two is empty, or both where a call expands to nothing."""
+    """Return text and failure of each call; one of the two is empty, or both if a call expands to nothing."""
     parameters = {
         "action": "expandtemplates",
         "prop": "wikitext",
@@ -171,8 +171,8 @@ def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, 
         answer = wikipedia.request(parameters)
     except ApiError as error:
         return [("", error.code)] * len(calls)
-    with expected_parts(wikipedia.api):
-        pieces = parted(str(answer["expandtemplates"]["wikitext"]), len(calls))
+    with expected_fields(wikipedia.api):
+        pieces = split_at_marks(str(answer["expandtemplates"]["wikitext"]), len(calls))
     if pieces is None:
         return [("", "lost-mark")] * len(calls)
     names = [name for name, number in wikipedia.site().namespaces.items() if number == TEMPLATE_NAMESPACE]
@@ -180,7 +180,7 @@ def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, 
 
 
 def marked(calls: Sequence[str]) -> str:
-    """The calls with a mark before, between and after them.
+    """Return the calls with a mark before, between and after them.
 
     >>> marked(["{{a}}", "{{b}}"])
     '%((0))%{{a}}%((1))%{{b}}%((2))%'
@@ -188,10 +188,10 @@ def marked(calls: Sequence[str]) -> str:
     return "".join(f"{MARK.format(number)}{call}" for number, call in enumerate([*calls, ""]))
 
 
-def parted(text: str, count: int) -> list[str] | None:
-    """What stands between the marks; None where they have not all come back, once each and in order.
+def split_at_marks(text: str, count: int) -> list[str] | None:
+    """Return the texts between the marks; None unless each mark is there once and all are in order.
 
-    >>> parted("%((0))%1&nbsp;km%((1))%%((2))%", 2)
+    >>> split_at_marks("%((0))%1&nbsp;km%((1))%%((2))%", 2)
     ['1&nbsp;km', '']
     """
     marks = [MARK.format(number) for number in range(count + 1)]
@@ -205,9 +205,11 @@ def parted(text: str, count: int) -> list[str] | None:
 
 
 def failure_of(text: str, template_names: Container[str]) -> str:
-    """Why an expansion is none; empty where it is one.
+    """Return the reason why a text is not an expansion; empty if it is one.
 
-    `template_names` are the names of the namespace Template in lower case.
+    Args:
+        text: What `expandtemplates` gave for a call.
+        template_names: The names of the namespace Template in lower case.
 
     >>> failure_of('<strong class="error">Division by zero.</strong>', ["template"])
     'error'

@@ -1,4 +1,4 @@
-"""What MediaWiki renders: asked for page by page, without the templates that the wiki does not have."""
+"""HTML that MediaWiki renders, page by page; calls of templates that the wiki does not have are removed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from wikitext_builder.fetching.pages import check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Revision, Store
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.responses import ApiError, Json, expected_parts
+from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
 
 TEMPLATE_NAMESPACE = 10
-# What opens and closes calls, and what no call stands in.
+# What opens and closes calls, and what contains no call.
 TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(nowiki|pre|math|source|syntaxhighlight)\b[^<>]*(?<!/)>.*?</\1\s*>|\{\{+|\}\}+",
     re.DOTALL | re.IGNORECASE,
@@ -27,37 +27,41 @@ LONGEST_NAME = 1_000  # characters, comments included; a title has 255 bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """A page's HTML, and the wikitext that it was made of."""
+    """A page's HTML, and the page with the wikitext that it was rendered from."""
 
     page: Page
     html: str
 
 
 def render_revision(wikipedia: Wikipedia, revision: Revision) -> str:
-    """The HTML of a revision that the wiki has, made with the templates of today.
+    """Return the HTML of a revision that the wiki has, made with the templates of today.
 
     Raises:
-        RejectedError: It has it no more, may not show it (the reason is MediaWiki's word for it), or has
-            another page's text under this number (`other-page`).
+        RejectedError: The wiki no longer has it or may not show it (the reason is MediaWiki's word), or has
+            the text of another page under this id (`other-page`).
     """
     answer = _parse(wikipedia, {"oldid": str(revision.revision_id), "prop": "text|revid"})
-    with expected_parts(wikipedia.api):
+    with expected_fields(wikipedia.api):
         found = int(answer["parse"]["pageid"]), int(answer["parse"]["revid"])
     if found != (revision.page_id, revision.revision_id):
         raise RejectedError(
-            "other-page", f"page and revision {found}, expected {revision.page_id}, {revision.revision_id}"
+            "other-page",
+            f"expected page and revision {revision.page_id}, {revision.revision_id}, found {found}",
         )
     return _html(wikipedia, answer)
 
 
 def render_page(wikipedia: Wikipedia, page: Page) -> Rendering:
-    """What the wiki makes of a page's wikitext, whether the wiki has such a page or not.
+    """Let the wiki render a page's wikitext, whether the wiki has such a page or not.
 
-    Calls of templates that it does not have are taken out before, so that both sides miss the same: the
-    wikitext of the result is without them.
+    Calls of templates that the wiki does not have are removed first, also from the page of the result, so
+    that both sides miss the same text.
+
+    Raises:
+        RejectedError: The wiki cannot render it; the reason is MediaWiki's word.
     """
     answer = _parse(wikipedia, _given(page))
-    with expected_parts(wikipedia.api):
+    with expected_fields(wikipedia.api):
         missing = {
             template_name(str(one["title"]))
             for one in answer["parse"]["templates"]
@@ -84,18 +88,18 @@ def _parse(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Json:
 
 
 def _html(wikipedia: Wikipedia, answer: Json) -> str:
-    with expected_parts(wikipedia.api):
+    with expected_fields(wikipedia.api):
         return str(answer["parse"]["text"])
 
 
 def without_templates(wikitext: str, names: Container[str]) -> str:
-    """The wikitext without calls of the templates of these names, with all that stands inside of them.
+    """Remove the calls of the templates of these names, and all that is inside these calls.
 
     >>> without_templates("a {{b|{{c}}}} {{d|{{b}}<!-- {{b}} -->}}{{b", {"B"})
     'a  {{d|<!-- {{b}} -->}}{{b'
     """
     cuts: list[tuple[int, int]] = []
-    opened: list[list[int]] = []  # where runs of braces stand, and how many of their braces are still open
+    opened: list[list[int]] = []  # where runs of braces are, and how many of their braces are still open
     for token in TOKEN.finditer(wikitext):
         if token[0].startswith("{"):
             opened.append([token.start(), len(token[0])])
@@ -112,7 +116,7 @@ def without_templates(wikitext: str, names: Container[str]) -> str:
 def _closed(
     wikitext: str, opened: list[list[int]], start: int, count: int, names: Container[str]
 ) -> list[tuple[int, int]]:
-    """The calls of these names that a run of closing braces ends."""
+    """Return the calls of these names that a run of closing braces ends."""
     cuts = []
     while opened and count >= 2:
         first, left = opened[-1]
@@ -131,36 +135,33 @@ def _closed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderReport:
-    """What fetching rendered pages did."""
+class HtmlReport:
+    """What fetching HTML did."""
 
     pages: int  # looked at
-    present: int  # were settled before
+    present: int  # settled before
     fetched: int
     failed: Mapping[str, int]  # by reason; noted in the store, not asked again
     requests: int
 
 
-def fetch_rendered(
-    store: Store,
-    wikipedia: Wikipedia,
-    *,
-    revision_ids: Sequence[int] | None = None,
-    progress: Progress = no_progress,
-) -> RenderReport:
-    """Keep the HTML of revisions, one request a page; what is in the store is not asked for again.
+def fetch_html(
+    store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
+) -> HtmlReport:
+    """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again.
 
     Args:
         store: Open for writing.
-        wikipedia: The wiki that the pages came from.
-        revision_ids: Which; None takes the newest revision of each page.
+        wikipedia: The wiki that the pages come from.
+        revision_ids: Which revisions; all are in the store.
         progress: Called after each page.
+
+    Raises:
+        BuilderError: The wiki or the store cannot be used.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
     here = {one.revision_id: one for one in store.all_revisions(code)}
-    if revision_ids is None:
-        revision_ids = [one.revision_id for one in store.revisions(code)]
     settled = store.rendered_sha1s(code)
     todo = [here[number] for number in revision_ids if number not in settled]
     failed: Counter[str] = Counter()
@@ -172,13 +173,14 @@ def fetch_rendered(
         except RejectedError as error:
             return revision.revision_id, "", error.reason
 
-    wikipedia.on_wait = lambda why: progress("rendering", done, len(todo), why)
+    if todo:
+        progress("rendering", 0, len(todo))
     for number, html, failure in wikipedia.map(ask, todo):
         store.add_rendered(code, number, html, failure)
         failed.update([failure] if failure else [])
         done += 1
         progress("rendering", done, len(todo), f"{failed.total()} failed" if failed else "")
-    return RenderReport(
+    return HtmlReport(
         pages=len(revision_ids),
         present=len(revision_ids) - len(todo),
         fetched=done - failed.total(),

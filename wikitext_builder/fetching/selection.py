@@ -1,13 +1,17 @@
-"""Which pages: the members of a category, the links of a list page, a file of titles, a lock file."""
+"""Which pages to fetch: members of a category, links of a list page, a file of titles, a lock file.
+
+A new kind of selection is a class with a method `find`, and an entry of `KINDS`.
+"""
 
 from __future__ import annotations
 
 import html
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
@@ -16,10 +20,10 @@ from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.store.titles import read_titles
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import ApiError, Site, continuation, expected_parts
+from wikitext_builder.wiki.responses import ApiError, FoundPage, Site, continuation, expected_fields
 from wikitext_builder.wiki.titles import tidy_title, title_fault
 
-DONE = "done"  # where a listing stands that has ended
+DONE = "done"  # the position of a listing that has ended
 LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
 TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
 NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -27,119 +31,47 @@ PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
-    """The articles in a category, as it is today."""
+class Lookup:
+    """What a selection can use to find its pages."""
 
-    name: str  # without its namespace
+    store: Store  # notes how far a listing is, so that a killed one can be resumed
+    wikipedia: Wikipedia
+    as_of: str = ""  # ISO 8601 in UTC; empty: now
+    progress: Progress = no_progress
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListPage:
-    """The articles that a page's own wikitext links to, at a revision or at the fetch's date."""
-
-    title: str
-    revision_id: int = 0  # 0: the date decides
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TitlesFile:
-    """A text file with a title a line."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockFile:
-    """Exactly the revisions of a lock file."""
-
-    path: Path
-
-
-Selection = Category | ListPage | TitlesFile | LockFile
+    def wanted(self, titles: Sequence[str]) -> tuple[Wanted, ...]:
+        """Want the pages of some titles, at the date."""
+        return tuple(Wanted(title=title, as_of=self.as_of) for title in titles)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """What selections come to."""
+    """The pages that a selection found."""
 
-    wanted: tuple[Wanted, ...]  # in the order of titles
-    locked: dict[int, Revision]  # what a lock file says of its revisions
-    rejected: tuple[Rejected, ...]
-
-
-def parse_selection(text: str, language: Language) -> Selection:
-    """The selection that a value of `--select` names.
-
-    It is `good`, `featured`, `category:NAME`, `list:PAGE[@REVISION]`, `titles:FILE` or `lock:FILE`.
-
-    >>> from wikitext_builder.wiki.languages import LANGUAGES
-    >>> parse_selection("good", LANGUAGES["en"])
-    Category(name='Good articles')
-    >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
-    ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
-    """
-    kind, colon, value = text.partition(":")
-    value = value.strip()
-    if not colon and kind in ("good", "featured"):
-        name = language.good_category if kind == "good" else language.featured_category
-        if name is None:
-            raise BuilderError(
-                f"--select {kind}: the {language.code} Wikipedia has no such category; name one"
-            )
-        return Category(name=name)
-    if value and kind == "category":
-        return Category(name=_checked_title(text, _without_namespace(value, language)))
-    if value and kind == "list":
-        at = PAGE_AT.fullmatch(value)
-        title = _checked_title(text, at[1] if at else value)
-        return ListPage(title=title, revision_id=int(at[2]) if at else 0)
-    if value and kind == "titles":
-        return TitlesFile(path=Path(value))
-    if value and kind == "lock":
-        return LockFile(path=Path(value))
-    raise BuilderError(
-        f"--select {text!r}: expected good, featured, category:NAME, list:PAGE, list:PAGE@REVISION,"
-        " titles:FILE or lock:FILE"
-    )
+    wanted: tuple[Wanted, ...] = ()
+    locked: dict[int, Revision] = field(default_factory=dict)  # by id, as a lock file describes them
+    rejected: tuple[Rejected, ...] = ()
 
 
-def _without_namespace(name: str, language: Language) -> str:
-    prefix, colon, rest = name.partition(":")
-    spaces = {space.lower() for space in ("Category", *language.category_namespaces)}
-    return rest.strip() if colon and prefix.strip().lower() in spaces else name
+class Selection(Protocol):
+    """A choice of pages."""
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Find the pages.
+
+        Raises:
+            BuilderError: The selection cannot be read, or has no pages.
+        """
+        ...
 
 
-def _checked_title(text: str, name: str) -> str:
-    title = tidy_title(name)
-    if fault := title_fault(title):
-        raise BuilderError(f"--select {text!r}: no page can have this title, {fault}")
-    return title
+def select_pages(lookup: Lookup, selections: Sequence[Selection], *, limit: int | None = None) -> Selected:
+    """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
 
-
-def default_selections(language: Language) -> tuple[Selection, ...]:
-    """Good and Featured articles, those of them that a language has."""
-    names = (language.good_category, language.featured_category)
-    found = tuple(Category(name=name) for name in names if name is not None)
-    if not found:
-        raise BuilderError(
-            f"no category of Good articles is known for {language.code}; say --select category:NAME"
-        )
-    return found
-
-
-def select(
-    store: Store,
-    wikipedia: Wikipedia,
-    selections: Sequence[Selection],
-    *,
-    as_of: str = "",
-    limit: int | None = None,
-    progress: Progress = no_progress,
-) -> Selected:
-    """All that selections ask for, once each, in the order of titles (by code point) and revision ids.
-
-    A listing of the API is noted in the store part by part: one that was killed goes on, one that has ended
-    is not asked again. `limit` takes the first of the whole order, so that a larger one only adds.
+    Args:
+        lookup: What selections find their pages with.
+        selections: One or more.
+        limit: Take only the first ones of this order, so that a larger limit only adds pages.
 
     Raises:
         BuilderError: Nothing is selected, or a selection cannot be read.
@@ -148,136 +80,151 @@ def select(
     locked: dict[int, Revision] = {}
     rejected: list[Rejected] = []
     for selection in selections:
-        if isinstance(selection, LockFile):
-            for one in read_lock(selection.path, language=wikipedia.language.code):
-                locked[one.revision_id] = one
-                wanted.add(Wanted(title=one.title, revision_id=one.revision_id))
-        else:
-            titles, refused = _titles(store, wikipedia, selection, as_of, progress)
-            wanted.update(Wanted(title=title, as_of=as_of) for title in titles)
-            rejected += refused
+        found = selection.find(lookup)
+        wanted.update(found.wanted)
+        locked |= found.locked
+        rejected += found.rejected
     if not wanted and not rejected:
-        raise BuilderError("nothing is selected; check the names after --select")
-    chosen = sorted(wanted)[:limit]
-    return Selected(wanted=tuple(chosen), locked=locked, rejected=tuple(rejected))
+        raise BuilderError("nothing is selected; check the names in `select`")
+    return Selected(wanted=tuple(sorted(wanted)[:limit]), locked=locked, rejected=tuple(rejected))
 
 
-def _titles(
-    store: Store, wikipedia: Wikipedia, selection: Selection, as_of: str, progress: Progress
-) -> tuple[list[str], list[Rejected]]:
-    if isinstance(selection, Category):
-        return category_members(store, wikipedia, selection, progress), []
-    if isinstance(selection, ListPage):
-        return list_links(store, wikipedia, selection, as_of), []
-    assert isinstance(selection, TitlesFile)  # noqa: S101 - lock files have no titles only
-    return read_titles(selection.path)
+# --- files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitlesFile:
+    """A text file with one title per line."""
+
+    path: Path
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Read the file."""
+        titles, rejected = read_titles(self.path)
+        return Selected(wanted=lookup.wanted(titles), rejected=tuple(rejected))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockFile:
+    """Exactly the revisions of a lock file."""
+
+    path: Path
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Read the file."""
+        revisions = read_lock(self.path, language=lookup.wikipedia.language.code)
+        return Selected(
+            wanted=tuple(Wanted(title=one.title, revision_id=one.revision_id) for one in revisions),
+            locked={one.revision_id: one for one in revisions},
+        )
 
 
 # --- categories
 
 
-def category_members(
-    store: Store, wikipedia: Wikipedia, category: Category, progress: Progress = no_progress
-) -> list[str]:
-    """The titles of the articles in a category, in their order."""
-    listing = f"{wikipedia.language.code} category {category.name}"
-    position = store.progress(listing)
-    try:
-        _list_members(store, wikipedia, category, listing, position, progress)
-    except ApiError as error:
-        if error.code != "badcontinue" or position is None:
-            raise
-        _list_members(store, wikipedia, category, listing, None, progress)  # the wiki has forgotten our place
-    titles = store.listed(listing)
-    if not titles:
-        raise BuilderError(
-            f"Category:{category.name} of {wikipedia.api} has no articles or does not exist; check its name"
-        )
-    return titles
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """The articles in a category, as it is today."""
 
+    name: str  # without its namespace
 
-def _list_members(
-    store: Store,
-    wikipedia: Wikipedia,
-    category: Category,
-    listing: str,
-    position: str | None,
-    progress: Progress,
-) -> None:
-    if position == DONE:
-        return
-    parameters = {
-        "list": "categorymembers",
-        "cmtitle": f"Category:{category.name}",
-        "cmnamespace": "0",
-        "cmtype": "page",
-        "cmprop": "title",
-        "cmlimit": "max",
-    }
-    stage = f"listing {category.name}"
-    count = len(store.listed(listing))
-    wikipedia.on_wait = lambda why: progress(stage, count, None, why)
-    for answer in wikipedia.query(parameters, json.loads(position) if position else None):
-        token = continuation(wikipedia.api, answer)
-        with expected_parts(wikipedia.api):
-            members = [str(one["title"]) for one in answer["query"]["categorymembers"] if one["ns"] == 0]
-            "".join(members).encode()  # a lone surrogate is a ValueError
-        store.note_listing(listing, members, json.dumps(token) if token else DONE)
-        count += len(members)
-        progress(stage, count, None if token else count)
+    def find(self, lookup: Lookup) -> Selected:
+        """List the members; the store notes each piece, so that a killed listing can be resumed."""
+        store, wikipedia = lookup.store, lookup.wikipedia
+        listing = f"{wikipedia.language.code} category {self.name}"
+        position = store.note(listing)
+        try:
+            self._list(lookup, listing, position)
+        except ApiError as error:
+            if error.code != "badcontinue" or position is None:
+                raise
+            self._list(lookup, listing, None)  # the wiki has forgotten our position
+        titles = store.listed(listing)
+        if not titles:
+            raise BuilderError(
+                f"Category:{self.name} of {wikipedia.api} has no articles or does not exist; check its name"
+            )
+        return Selected(wanted=lookup.wanted(titles))
+
+    def _list(self, lookup: Lookup, listing: str, position: str | None) -> None:
+        if position == DONE:
+            return
+        wikipedia, stage = lookup.wikipedia, f"listing {self.name}"
+        parameters = {
+            "list": "categorymembers",
+            "cmtitle": f"Category:{self.name}",
+            "cmnamespace": "0",
+            "cmtype": "page",
+            "cmprop": "title",
+            "cmlimit": "max",
+        }
+        count = len(lookup.store.listed(listing))
+        lookup.progress(stage, count, None)
+        for answer in wikipedia.query(parameters, json.loads(position) if position else None):
+            token = continuation(wikipedia.api, answer)
+            with expected_fields(wikipedia.api):
+                members = [str(one["title"]) for one in answer["query"]["categorymembers"] if one["ns"] == 0]
+                "".join(members).encode()  # a lone surrogate is a ValueError
+            lookup.store.note_listing(listing, members, json.dumps(token) if token else DONE)
+            count += len(members)
+            lookup.progress(stage, count, None if token else count)
 
 
 # --- list pages
 
 
-def list_links(store: Store, wikipedia: Wikipedia, page: ListPage, as_of: str) -> list[str]:
-    """The titles of the articles that a page links to, at a revision, at a date or now."""
-    at = f"@{page.revision_id}" if page.revision_id else as_of
-    listing = f"{wikipedia.language.code} list {page.title} {at}"
-    if store.progress(listing) != DONE:
-        titles = linked_titles(_list_text(wikipedia, page, as_of), wikipedia.site())
-        store.note_listing(listing, titles, DONE)
-    return store.listed(listing)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """The articles that a page's own wikitext links to, at one revision or at the date of the fetch."""
 
+    title: str
+    revision_id: int = 0  # 0: the date decides
 
-def _list_text(wikipedia: Wikipedia, page: ListPage, as_of: str) -> str:
-    if page.revision_id:
-        found = wikipedia.find({"revids": str(page.revision_id)})
-    else:
-        dated = {"rvstart": as_of, "rvdir": "older", "rvlimit": "1"} if as_of else {}
-        found = wikipedia.find({"titles": page.title, "redirects": "1", **dated})
-    for one in found.pages.values():
-        for revision in one.revisions:
+    def find(self, lookup: Lookup) -> Selected:
+        """Read the links of the page; the store notes them, so that they are read once."""
+        store, wikipedia = lookup.store, lookup.wikipedia
+        at = f"@{self.revision_id}" if self.revision_id else lookup.as_of
+        listing = f"{wikipedia.language.code} list {self.title} {at}"
+        if store.note(listing) != DONE:
+            page = self._page(wikipedia, lookup.as_of)
+            revision = page.revisions[0]
             if revision.text is None:
                 raise BuilderError(
-                    f"{page.title}: the text of revision {revision.revision_id} is hidden; name another"
+                    f"{self.title}: the text of revision {revision.revision_id} is hidden; name another"
                 )
-            if page.revision_id and tidy_title(page.title).casefold() != one.title.casefold():
-                raise BuilderError(
-                    f"revision {page.revision_id} is of {one.title!r}, not of {page.title!r}; name that page"
-                )
-            _check_links(one.title, revision.text, wikipedia.site())
-            return revision.text
-    when = (
-        f"revision {page.revision_id}"
-        if page.revision_id
-        else f"revision of {as_of}"
-        if as_of
-        else "such page"
-    )
-    raise BuilderError(f"{page.title}: there is no {when} at {wikipedia.api}; check the title and the date")
+            store.note_listing(listing, _links(page.title, revision.text, wikipedia.site()), DONE)
+        return Selected(wanted=lookup.wanted(store.listed(listing)))
+
+    def _page(self, wikipedia: Wikipedia, as_of: str) -> FoundPage:
+        """Return the page with the revision that counts as its first."""
+        if self.revision_id:
+            when, found = f"revision {self.revision_id}", wikipedia.find({"revids": str(self.revision_id)})
+        else:
+            dated = {"rvstart": as_of, "rvdir": "older", "rvlimit": "1"} if as_of else {}
+            found = wikipedia.find({"titles": self.title, "redirects": "1", **dated})
+            when = f"revision of {as_of}" if as_of else "such page"
+        page = next((one for one in found.pages.values() if one.revisions), None)
+        if page is None:
+            raise BuilderError(
+                f"{self.title}: there is no {when} at {wikipedia.api}; check the title and the date"
+            )
+        if self.revision_id and tidy_title(self.title).casefold() != page.title.casefold():
+            raise BuilderError(
+                f"revision {self.revision_id} is of {page.title!r}, not of {self.title!r}; name that page"
+            )
+        return page
 
 
-def _check_links(title: str, text: str, site: Site) -> None:
-    if linked_titles(text, site):
-        return
+def _links(title: str, text: str, site: Site) -> list[str]:
+    if titles := linked_titles(text, site):
+        return titles
     inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
-    advice = f"; it transcludes {', '.join(inner[:20])}: name these, each as list:PAGE" if inner else ""
-    raise BuilderError(f"{title}: its own wikitext links to no article{advice}")
+    advice = f"; it transcludes {', '.join(inner[:20])}: name each of them as list:PAGE" if inner else ""
+    raise BuilderError(f"{title}: its own wikitext does not link to any article{advice}")
 
 
 def linked_titles(wikitext: str, site: Site) -> list[str]:
-    """The titles in namespace 0 that a text links to, each once, in their order."""
+    """Return the titles in namespace 0 that a text links to, each once, in their order."""
     targets = LINK.findall(NO_LINKS.sub("", wikitext))
     return sorted({title for target in targets if (title := _link_title(target, site))})
 
@@ -290,3 +237,96 @@ def _link_title(target: str, site: Site) -> str:
     if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
         return ""
     return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
+
+
+# --- selections as users write them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of selection, as users write it."""
+
+    form: str  # category:NAME; the text after the colon is its value
+    make: Callable[[str, Language], Selection]  # from the value, which is empty if the form has none
+
+
+def _good(_value: str, language: Language) -> Selection:
+    return _named(language.good_category, language)
+
+
+def _featured(_value: str, language: Language) -> Selection:
+    return _named(language.featured_category, language)
+
+
+def _named(category: str | None, language: Language) -> Selection:
+    if category is None:
+        raise BuilderError(f"the {language.code} Wikipedia has no such category; name one as category:NAME")
+    return Category(name=category)
+
+
+def _category(value: str, language: Language) -> Selection:
+    prefix, colon, rest = value.partition(":")
+    spaces = {space.lower() for space in ("Category", *language.category_namespaces)}
+    has_namespace = bool(colon) and prefix.strip().lower() in spaces
+    return Category(name=_checked_title(rest.strip() if has_namespace else value))
+
+
+def _list_page(value: str, _language: Language) -> Selection:
+    at = PAGE_AT.fullmatch(value)
+    title = _checked_title(at[1] if at else value)
+    return ListPage(title=title, revision_id=int(at[2]) if at else 0)
+
+
+def _checked_title(name: str) -> str:
+    title = tidy_title(name)
+    if fault := title_fault(title):
+        raise BuilderError(f"no page can have this title, {fault}")
+    return title
+
+
+KINDS = {
+    "good": Kind(form="good", make=_good),
+    "featured": Kind(form="featured", make=_featured),
+    "category": Kind(form="category:NAME", make=_category),
+    "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
+    "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
+    "lock": Kind(form="lock:FILE", make=lambda value, _: LockFile(path=Path(value))),
+}
+
+
+def parse_selection(text: str, language: Language) -> Selection:
+    """Return the selection that a text names, in one of the forms of `KINDS`.
+
+    Raises:
+        BuilderError: It has another form, or names a title that no page can have.
+
+    >>> from wikitext_builder.wiki.languages import LANGUAGES
+    >>> parse_selection("good", LANGUAGES["en"])
+    Category(name='Good articles')
+    >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
+    ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
+    """
+    name, colon, value = text.partition(":")
+    kind, value = KINDS.get(name), value.strip()
+    if kind is None or {bool(colon), bool(value)} != {":" in kind.form}:
+        *forms, last = (one.form for one in KINDS.values())
+        raise BuilderError(f"`select={text}`: expected {', '.join(forms)} or {last}")
+    try:
+        return kind.make(value, language)
+    except BuilderError as error:
+        raise BuilderError(f"`select={text}`: {error}") from error
+
+
+def default_selections(language: Language) -> tuple[Selection, ...]:
+    """Return Good and Featured articles, or the one of them that a Wikipedia has.
+
+    Raises:
+        BuilderError: It has neither.
+    """
+    names = (language.good_category, language.featured_category)
+    found = tuple(Category(name=name) for name in names if name is not None)
+    if not found:
+        raise BuilderError(
+            f"no category of Good articles is known for {language.code}; name one: `select=category:NAME`"
+        )
+    return found

@@ -15,7 +15,7 @@ from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.names import call_name
-from wikitext_builder.extraction.page import extract, language_of
+from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.html import Rendering, render_page
 from wikitext_builder.fidelity.compare import ArticleComparison, Summary, compare, summarize, worst
@@ -33,6 +33,7 @@ from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.languages import language_of
 
 DUMPS = (".xml", ".bz2", ".gz", ".zst")
 WIKITEXT = (".wiki", ".wikitext")  # one page per file; the file's name up to the first dot is the title

@@ -1,1 +1,1 @@
-"""The store: fetched pages in one SQLite file, and lock files that name its revisions."""
+"""The store: fetched pages in one SQLite file; files of titles, and lock files that name revisions."""

@@ -1,15 +1,16 @@
-"""The lock file: which revisions a dataset is made of, so that anyone can fetch the same ones."""
+"""The lock file: which revisions a dataset is made of, so that anyone can fetch the same revisions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.store import Revision
-from wikitext_builder.wiki.dates import TIMESTAMP
+from wikitext_builder.store.store import Revision, Store
+from wikitext_builder.wiki.dates import TIMESTAMP, parse_date
 from wikitext_builder.wiki.titles import title_fault
 
 FORMAT = "wikitext-builder lock 1"
@@ -19,17 +20,43 @@ NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
+def lock(store: str | Path, *, language: str = "en", as_of: str | None = None) -> str:
+    """Return the text of a lock file: the newest revision of each page of a store, one per line.
+
+    Anyone who fetches by this file and builds the same recipe gets the same bytes. Write it as UTF-8,
+    without translation of newlines.
+
+    Args:
+        store: Path of the store.
+        language: Code of the Wikipedia.
+        as_of: A date or time; take the newest revisions that are not after it.
+
+    Raises:
+        BuilderError: There is no such store, or no page to lock.
+    """
+    with Store.open(Path(store)) as opened:
+        revisions = opened.revisions(language, as_of=parse_date(as_of) or None)
+        if not revisions:
+            raise BuilderError(
+                f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
+                " `status` shows what is there"
+            )
+        text = StringIO()
+        write_lock(revisions, text, language=language, wiki=opened.wiki(language) or "-")
+        return text.getvalue()
+
+
 def write_lock(revisions: Iterable[Revision], file: TextIO, *, language: str, wiki: str = "-") -> int:
-    """Write revisions a line each, in the order of titles and revision ids; return how many.
+    """Write revisions, one per line, in the order of titles and revision ids; return how many.
 
     Args:
         revisions: Of one Wikipedia.
         file: Open for text, without translation of newlines.
         language: Code of the Wikipedia.
-        wiki: What the wiki calls itself, such as `enwiki`; `-` where that is not known.
+        wiki: The name that the wiki gives itself, such as `enwiki`; `-` if it is not known.
 
     Raises:
-        BuilderError: A title would break the lines apart.
+        BuilderError: A title would break a line.
     """
     file.write(f"# {FORMAT}; language {language}; wiki {wiki}\n")
     file.write("\t".join(COLUMNS) + "\n")
@@ -44,36 +71,37 @@ def write_lock(revisions: Iterable[Revision], file: TextIO, *, language: str, wi
 
 
 def read_lock(path: Path, *, language: str) -> list[Revision]:
-    """The revisions of a lock file.
+    """Return the revisions of a lock file.
 
     Raises:
-        BuilderError: It cannot be read, is of another language, or a line is not as it should be.
+        BuilderError: The file cannot be read or has another language, or a line is wrong.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BuilderError(f"{path}: {error}; a lock file was expected") from error
+        raise BuilderError(f"{path}: {error}; expected a lock file") from error
     head = HEAD.fullmatch(lines[0])
     if head is None:
-        raise BuilderError(f"{path}, line 1: {lines[0][:80]!r} where `# {FORMAT}; language …` was expected")
+        raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {lines[0][:80]!r}")
     if head[1] != language:
         raise BuilderError(
-            f"{path} is of the Wikipedia {head[1]!r}, not {language!r}; say --language {head[1]}"
+            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
+            f" take `language={head[1]}`"
         )
     if lines[1:2] != ["\t".join(COLUMNS)]:
-        raise BuilderError(f"{path}, line 2: the columns {', '.join(COLUMNS)} were expected, parted by tabs")
+        raise BuilderError(f"{path}, line 2: expected the columns {', '.join(COLUMNS)}, separated by tabs")
     if lines[-1] != "":
         raise BuilderError(f"{path}, line {len(lines)}: the file breaks off, its last line has no end")
     revisions = [_revision(path, number, line) for number, line in enumerate(lines[2:-1], 3)]
     if len({one.revision_id for one in revisions}) != len(revisions):
-        raise BuilderError(f"{path}: a revision is there twice; each has one line in a lock file")
+        raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
     return revisions
 
 
 def _revision(path: Path, number: int, line: str) -> Revision:
     fields = line.split("\t")
     if len(fields) != len(COLUMNS):
-        raise BuilderError(f"{path}, line {number}: {len(fields)} columns where {len(COLUMNS)} were expected")
+        raise BuilderError(f"{path}, line {number}: expected {len(COLUMNS)} columns, found {len(fields)}")
     title, page_id, revision_id, timestamp, sha1 = fields
     faults = {
         "title": not title_fault(title),
@@ -84,7 +112,7 @@ def _revision(path: Path, number: int, line: str) -> Revision:
     }
     for (column, good), found in zip(faults.items(), fields, strict=True):
         if not good:
-            raise BuilderError(f"{path}, line {number}: {found[:80]!r} is no {column}")
+            raise BuilderError(f"{path}, line {number}: {found[:80]!r} is not a {column}")
     return Revision(
         title=title, page_id=int(page_id), revision_id=int(revision_id), timestamp=timestamp, sha1=sha1
     )

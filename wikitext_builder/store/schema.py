@@ -1,4 +1,4 @@
-"""The SQLite file of a store: its tables, its format, and what its complaints mean."""
+"""The SQLite file of a store: its tables, its format, and what its errors mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wikitext_builder.errors import BuilderError
 
 APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
 FORMAT = 1
-BUSY_SECONDS = 60  # that another process's writing is waited for
+BUSY_SECONDS = 60  # how long to wait while another process writes
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS revisions (
     language TEXT NOT NULL, revision_id INTEGER NOT NULL, page_id INTEGER NOT NULL, title TEXT NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) 
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the file, made into a store where it is absent or empty; several processes may do so at once.
+    """Open the file, and make it a store if it is absent or empty; several processes can do so at once.
 
     Raises:
         BuilderError: The file is something else, of another version, or cannot be written.
@@ -72,7 +72,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def _add_new_tables(connection: sqlite3.Connection) -> None:
-    """Give a store of an earlier version the table that came after it; its other content stays as it is."""
+    """Add the table that a store of an earlier version does not have; the rest stays as it is."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rendered'").fetchone():
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
@@ -83,7 +83,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            # SQLite does not wait here, as it does elsewhere, while another process does the same.
+            # Here, unlike elsewhere, SQLite does not wait while another process does the same.
             if str(error) != "database is locked" or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
@@ -92,13 +92,13 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the file for reading only; works in a folder that cannot be written too.
+    """Open the file for reading only; its folder may be read-only.
 
     Raises:
-        BuilderError: There is no such file, or it is no store of this version.
+        BuilderError: There is no such file, or it is not a store of this version.
     """
     if not path.is_file():
-        raise BuilderError(f"{path}: no such store; make one with `wikitext-builder fetch` or `import`")
+        raise BuilderError(f"{path}: no such store; make one with `fetch` or `import_dump`")
     with as_builder_error(path):
         uri = path.resolve().as_uri() + "?mode=ro"
         try:
@@ -107,7 +107,7 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError:
             if Path(f"{path}-wal").exists():
                 raise
-            # A WAL database needs its -shm file even to be read; where that cannot be made nobody writes.
+            # Even to read a WAL database SQLite needs its -shm file; if it cannot be made, nobody writes.
             connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
         _check_format(path, connection)
     return connection
@@ -117,27 +117,29 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application_id != APPLICATION_ID:
-        raise BuilderError(f"{path}: a SQLite database, but no store of WikiText Builder; name another file")
+        raise BuilderError(
+            f"{path}: a SQLite database, but not a store of WikiText Builder; name another file"
+        )
     if version != FORMAT:
         raise BuilderError(
             f"{path}: a store of format {version}, but this WikiText Builder reads format {FORMAT};"
-            " use the version that wrote it, or write its lock file there and fetch anew here"
+            " use the version that wrote it, or write its lock file with that version and fetch again here"
         )
 
 
 @contextmanager
 def as_builder_error(path: Path) -> Iterator[None]:
-    """Turn SQLite's complaints into ours, with the file and what to do."""
+    """Turn an error of SQLite into ours, with the file and what to do."""
     try:
         yield
     except sqlite3.Error as error:
         advice = {
-            "database or disk is full": "free some space and run the same command again: it goes on",
-            "disk I/O error": "the disk may be full or failing; see to it and run the same command again",
+            "database or disk is full": "free some space and run it again to resume",
+            "disk I/O error": "the disk may be full or failing; repair it and run it again to resume",
             "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
             "unable to open database file": "its folder does not exist or cannot be written",
-            "database is locked": "another process is writing to it; wait for that one",
-            "file is not a database": "it is no store; name another file",
+            "database is locked": "another process writes to it; wait until that one ends",
+            "file is not a database": "it is not a store; name another file",
             "database disk image is malformed": "the file is damaged; fetch or import into a new one",
         }.get(str(error), "the file may be damaged")
         raise BuilderError(f"{path}: {error}; {advice}") from error

@@ -1,10 +1,11 @@
-"""What a store holds, lacks and refused, a Wikipedia at a time."""
+"""What is in a store, missing and rejected, for each Wikipedia."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from wikitext_builder.store.store import Store
 
@@ -14,9 +15,9 @@ class StoreStatus:
     """The counts of one Wikipedia's pages in a store."""
 
     language: str
-    wiki: str  # what it calls itself; empty where nothing was fetched from an API
+    wiki: str  # the name that it gives itself; empty if nothing was fetched from an API
     pages: int
-    revisions: int  # those besides `pages` are older ones of the same pages or titles, which no build takes
+    revisions: int  # those beyond `pages` are older ones of the same pages or titles, which no build takes
     wanted: int
     missing: int  # wanted, and neither here nor rejected
     rejected: Mapping[str, int]  # by reason
@@ -27,12 +28,25 @@ class StoreStatus:
     not_expanded: Mapping[str, int]  # by reason
 
 
-def status(store: Store, language: str) -> StoreStatus:
-    """Count what a store has of one Wikipedia."""
+def status(store: str | Path) -> list[StoreStatus]:
+    """Count what is in a store, once per Wikipedia, in the order of language codes.
+
+    Args:
+        store: Path of the store.
+
+    Raises:
+        BuilderError: There is no such store.
+    """
+    with Store.open(Path(store)) as opened:
+        return [status_of(opened, language) for language in opened.languages()]
+
+
+def status_of(store: Store, language: str) -> StoreStatus:
+    """Count what an open store has of one Wikipedia."""
     expansions, rendered = store.expansion_counts(language), store.rendered_counts(language)
     return StoreStatus(
         language=language,
-        wiki=store.progress(f"{language} wiki") or "",
+        wiki=store.wiki(language),
         pages=len(store.revisions(language)),
         revisions=len(store.all_revisions(language)),
         wanted=store.wanted_count(language),

@@ -1,4 +1,4 @@
-"""Fetched pages in one SQLite file: a row a revision, resumable, safe against a kill at any moment."""
+"""Fetched pages in one SQLite file: one row per revision, resumable, safe if it is killed at any moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import zstandard
@@ -17,7 +16,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.schema import as_builder_error, connect_for_reading, connect_for_writing
 
-Row = tuple[Any, ...]  # what SQLite gives is as typed as its columns
+Row = tuple[Any, ...]  # SQLite knows the types, mypy does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +32,11 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Wanted:
-    """What a selection asked for: a title's newest revision, its revision as of a date, or one revision."""
+    """What a selection asked for: a title's newest revision, its newest up to a date, or one revision."""
 
     title: str
     as_of: str = ""  # ISO 8601 in UTC; empty: the newest
-    revision_id: int = 0  # 0: not a certain one
+    revision_id: int = 0  # 0: any revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +46,28 @@ class Rejected:
     title: str
     page_id: int = 0  # 0: not known
     revision_id: int = 0
-    reason: str
-    detail: str
+    reason: str  # a short stable word
+    detail: str  # a sentence
+
+    @classmethod
+    def of(cls, page: Page, reason: str, detail: str) -> Self:
+        """Reject a page."""
+        return cls(
+            title=page.title,
+            page_id=page.page_id,
+            revision_id=page.revision_id,
+            reason=reason,
+            detail=detail,
+        )
 
 
 def sha1_of(wikitext: str) -> str:
-    """SHA-1 of the text in UTF-8, hexadecimal, as MediaWiki's API gives it."""
+    """Return the SHA-1 of a text in UTF-8, hexadecimal, as in MediaWiki's API."""
     return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
 
 
 class Store:
-    """An open store. Each writing method is one transaction: done wholly or not at all."""
+    """An open store. Each writing method is one transaction: it is done completely or not at all."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -67,7 +77,7 @@ class Store:
 
     @classmethod
     def create(cls, path: Path) -> Store:
-        """Open a store for writing; an absent or empty file becomes one.
+        """Open a store for writing, and make one of an absent or empty file.
 
         Raises:
             BuilderError: The file is something else, of another version, or cannot be written.
@@ -76,69 +86,67 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Store:
-        """Open a store for reading only; works in a folder that cannot be written too.
+        """Open a store for reading only; its folder may be read-only.
 
         Raises:
-            BuilderError: There is no such file, or it is no store of this version.
+            BuilderError: There is no such file, or it is not a store of this version.
         """
         return cls(path, connect_for_reading(path))
 
     def close(self) -> None:
-        """Close the file; the store is not used after."""
+        """Close the file; do not use the store after that."""
         self._connection.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     # --- what was asked for
 
     def want(self, language: str, wanted: Iterable[Wanted]) -> int:
-        """Note what a selection asks for, and return how much of it is new."""
+        """Note what a selection asks for, and return how many of these are new."""
         rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
         return self._write(
             "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
         )
 
     def wanted_count(self, language: str) -> int:
-        """How much was asked for, settled or not."""
+        """Return how many revisions were asked for, settled or not."""
         query = "SELECT count(*) FROM wanted WHERE language = ?"
         return int(self._read(query, (language,))[0][0])
 
     def missing(self, language: str) -> list[Wanted]:
-        """What was asked for and is neither here nor rejected, in the order of titles."""
+        """Return what was asked for and is neither here nor rejected, in the order of titles."""
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
         rows = self._read(query, (language,))
         return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
 
-    # --- what came
+    # --- pages
 
     def add(
         self,
         language: str,
         pages: Iterable[Page],
         *,
-        source: str,
+        origin: str,
         settled: Iterable[Wanted] = (),
         rejected: Iterable[Rejected] = (),
         redirects: Mapping[str, str] | None = None,
     ) -> int:
-        """Keep pages and rejections and tick off what they answer, all in one transaction.
+        """Keep pages and rejections, and mark what they answer as settled, all in one transaction.
 
         Args:
             language: Code of the Wikipedia.
-            pages: Revisions; one that is here already is left as it is.
-            source: Where they came from: the API's address or the dump's file name.
-            settled: What was asked for and is answered by these pages or rejections.
+            pages: Revisions; one that is already here stays as it is.
+            origin: Where they come from: the API's address or the dump's file name.
+            settled: What was asked for, and these pages or rejections answer.
             rejected: Pages that are not used.
-            redirects: Titles that lead to others.
+            redirects: Titles that lead to other titles.
 
         Returns:
-            How many revisions are new.
+            The number of revisions that are new.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
         with self._transaction():
@@ -147,11 +155,11 @@ class Store:
                 "INSERT OR IGNORE INTO revisions"
                 " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._row(language, page, source) for page in pages),
+                (self._row(language, page, origin) for page in pages),
             )
             added = self._connection.total_changes - before
             answered = [(language, one.title, one.revision_id) for one in settled]
-            self._connection.executemany(  # of an earlier attempt at the same; what counts is the answer now
+            self._connection.executemany(  # by an earlier attempt; only the new answer counts
                 "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
                 answered + [(language, page.title, page.revision_id) for page in pages],
             )
@@ -171,25 +179,25 @@ class Store:
             )
         return added
 
-    def _row(self, language: str, page: Page, source: str) -> tuple[object, ...]:
+    def _row(self, language: str, page: Page, origin: str) -> tuple[object, ...]:
         body = page.wikitext.encode()
         sha1 = sha1_of(page.wikitext)
         packed = self._compress.compress(body)
-        return (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, source, packed)
+        return (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, origin, packed)
 
     def rejected(self, language: str) -> list[Rejected]:
-        """Every rejected page with its reason, in the order of titles."""
+        """Return every rejected page with its reason, in the order of titles."""
         query = "SELECT title, page_id, revision_id, reason, detail FROM rejected WHERE language = ?"
         rows = self._read(f"{query} ORDER BY title, revision_id", (language,))
         return [Rejected(title=t, page_id=p, revision_id=r, reason=why, detail=d) for t, p, r, why, d in rows]
 
     def redirects(self, language: str) -> dict[str, str]:
-        """Titles that were asked for and lead to another, with that one."""
+        """Return the titles that were asked for and are redirects, with their targets."""
         query = "SELECT title, target FROM redirects WHERE language = ? ORDER BY title"
         return dict(self._read(query, (language,)))
 
     def languages(self) -> list[str]:
-        """Codes of the Wikipedias of which something is here or was asked for."""
+        """Return the codes of the Wikipedias that have something here or were asked."""
         query = (
             "SELECT language FROM revisions UNION SELECT language FROM wanted"
             " UNION SELECT language FROM rejected"
@@ -197,10 +205,10 @@ class Store:
         return sorted(code for (code,) in self._read(query, ()))
 
     def revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
-        """One revision a page, in the order of page ids: the newest, or the newest that is not after a date.
+        """Return one revision per page, the newest or the newest up to a date, in the order of page ids.
 
-        Two pages that bear one title (a page was moved or made anew between two fetches) count as one: the
-        newer revision is taken.
+        Two pages with the same title (a page was moved, or made again, between two fetches) count as one, and
+        the newer revision is taken.
         """
         rows = sorted(self.all_revisions(language, as_of=as_of), key=lambda r: (r.timestamp, r.revision_id))
         newest = {row.page_id: row for row in rows}
@@ -208,7 +216,7 @@ class Store:
         return sorted(by_title.values(), key=lambda row: row.page_id)
 
     def all_revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
-        """Every revision that is here (and not after a date), in the order of page and revision ids."""
+        """Return every revision, or every one up to a date, in the order of page and revision ids."""
         query = (
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
             " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
@@ -216,10 +224,10 @@ class Store:
         return [_revision(row) for row in self._read(query, (language, as_of or "9"))]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
-        """The pages of these revisions, in the order asked for, read one by one.
+        """Read pages one by one, in the order of `revision_ids`.
 
         Raises:
-            BuilderError: A revision is not here, or its body is not what was put in.
+            BuilderError: A revision is not here, or its text is damaged.
         """
         query = (
             "SELECT title, page_id, revision_id, timestamp, sha1, body FROM revisions"
@@ -240,24 +248,24 @@ class Store:
     # --- pages as MediaWiki renders them
 
     def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
-        """Keep the HTML of a revision, or why there is none."""
+        """Keep the HTML of a revision, or the reason why there is none."""
         body = self._compress.compress(html.encode())
         row = (language, revision_id, failure, sha1_of(html), body)
         self._write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
 
     def rendered(self, language: str, revision_id: int) -> str | None:
-        """The HTML of a revision; None where there is none."""
+        """Return the HTML of a revision; None if there is none."""
         query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
         rows = self._read(query, (language, revision_id)) if self._has_rendered() else []
         return self._unpack(revision_id, *rows[0]) if rows else None
 
     def rendered_counts(self, language: str) -> dict[str, int]:
-        """How many revisions have HTML (under the empty reason) and how many have none, by reason."""
+        """Count the revisions with HTML (under the empty reason) and those without, by reason."""
         query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
         return dict(self._read(query, (language,))) if self._has_rendered() else {}
 
     def rendered_sha1s(self, language: str) -> dict[int, str]:
-        """Revision ids and the SHA-1 of their HTML, empty where the wiki gave none."""
+        """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
         query = (
             "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END FROM rendered WHERE language = ?"
         )
@@ -265,7 +273,7 @@ class Store:
         return dict(rows)
 
     def _has_rendered(self) -> bool:
-        """Whether the table is there: a store of an earlier version gets it when it is opened for writing."""
+        """Whether the table is there: an earlier version's store gets it when it is opened for writing."""
         return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'rendered'", ()))
 
     def _unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
@@ -278,8 +286,8 @@ class Store:
             if found == sha1:
                 return wikitext
         raise BuilderError(
-            f"{self.path}: the text of revision {revision_id} is damaged ({found} instead of sha1 {sha1});"
-            " make the store anew, the lock file of this one names its revisions"
+            f"{self.path}: the text of revision {revision_id} is damaged, sha1 {found}, not {sha1};"
+            " make a new store, the lock file of this one names its revisions"
         )
 
     # --- template calls expanded by MediaWiki
@@ -291,32 +299,32 @@ class Store:
         expansions: Mapping[str, str],
         failures: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep what `expandtemplates` gave for calls in a revision, and why it gave nothing for others."""
+        """Keep the texts that `expandtemplates` gave for calls in a revision, and why other calls failed."""
         rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
         rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
         self._write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
 
     def expansions(self, language: str, revision_id: int) -> dict[str, str]:
-        """The calls of a revision that were expanded, with their texts."""
+        """Return the calls of a revision that were expanded, with their texts."""
         query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
         return dict(self._read(f"{query} ORDER BY call", (language, revision_id)))
 
     def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
-        """The calls of a revision that could not be expanded, with the reasons."""
+        """Return the calls of a revision that could not be expanded, with the reasons."""
         query = (
             "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
         )
         return dict(self._read(f"{query} ORDER BY call", (language, revision_id)))
 
     def expansion_counts(self, language: str) -> dict[str, int]:
-        """How many calls were expanded (under the empty reason) and how many failed, by reason."""
+        """Count the calls that were expanded (under the empty reason) and those that failed, by reason."""
         query = (
             "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
         )
         return dict(self._read(query, (language,)))
 
     def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
-        """sha256 over the expansions in some revisions: they are part of what a dataset is made of."""
+        """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
         digest = hashlib.sha256()
         query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
         with as_builder_error(self.path):
@@ -325,26 +333,27 @@ class Store:
                     digest.update(repr(row).encode())
         return digest.hexdigest()
 
-    # --- where a long listing stands
+    # --- notes: which wiki, how far a listing is, which imports have ended
 
-    def progress(self, key: str) -> str | None:
-        """What was noted under a key, None when nothing was."""
+    def note(self, key: str) -> str | None:
+        """Return the note of a key; None if there is none."""
         rows = self._read("SELECT value FROM progress WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 
-    def note_progress(
-        self, key: str, value: str, *, language: str = "", wanted: Iterable[Wanted] = ()
-    ) -> None:
-        """Note where a listing stands, together with what it has given so far."""
-        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
-        with self._transaction():
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
-            )
-            self._connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, value))
+    def set_note(self, key: str, value: str) -> None:
+        """Write the note of a key."""
+        self._write("INSERT OR REPLACE INTO progress VALUES (?, ?)", [(key, value)])
+
+    def wiki(self, language: str) -> str:
+        """Return the name that the wiki of a language gives itself; empty if no API was asked."""
+        return self.note(f"{language} wiki") or ""
+
+    def set_wiki(self, language: str, name: str) -> None:
+        """Note the name that the wiki of a language gives itself."""
+        self.set_note(f"{language} wiki", name)
 
     def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
-        """Note the titles that a part of a listing gave, and where it goes on."""
+        """Note the titles that a piece of a listing gave, and where the listing continues."""
         with self._transaction():
             self._connection.executemany(
                 "INSERT OR IGNORE INTO listed (listing, title) VALUES (?, ?)", [(listing, t) for t in titles]
@@ -352,7 +361,7 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (listing, position))
 
     def listed(self, listing: str) -> list[str]:
-        """The titles that a listing has given so far, in their order."""
+        """Return the titles that a listing has given so far, in their order."""
         return sorted(
             title for (title,) in self._read("SELECT title FROM listed WHERE listing = ?", (listing,))
         )
@@ -376,7 +385,7 @@ class Store:
             try:
                 yield
             except BaseException:
-                if self._connection.in_transaction:  # a full disk has rolled it back already
+                if self._connection.in_transaction:  # a full disk has already rolled it back
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")

@@ -1,1 +1,1 @@
-"""A wiki: its API over HTTP, its titles, its language."""
+"""A wiki: its API over HTTP, its language, its titles and dates, and what its pages are."""

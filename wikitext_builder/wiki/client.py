@@ -1,4 +1,4 @@
-"""One wiki, asked politely: few requests at once, waiting when told to, answers in parts put together."""
+"""A client of one wiki: few requests at once, waits when the server asks, answers put together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,7 +20,7 @@ from wikitext_builder.wiki.responses import (
     Json,
     Site,
     continuation,
-    expected_parts,
+    expected_fields,
     gather,
     page_of_answer,
     read_answer,
@@ -31,9 +30,11 @@ from wikitext_builder.wiki.responses import (
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MAX_PARALLEL = 3  # https://www.mediawiki.org/wiki/API:Etiquette asks for one; three is what it bears with
-QUIET_WARNINGS = frozenset({"truncatedresult"})  # the rest comes by `continue`
-UNREACHABLE_ATTEMPTS = 3  # before anything was answered: the address is likelier wrong than the server busy
+MAX_PARALLEL = (
+    3  # https://www.mediawiki.org/wiki/API:Etiquette asks for one request at once, and accepts three
+)
+QUIET_WARNINGS = frozenset({"truncatedresult"})  # `continue` brings the rest
+UNREACHABLE_ATTEMPTS = 3  # before the first answer: a wrong address is more likely than a busy server
 
 PAGE_PARAMETERS = {
     "prop": "revisions|pageprops",
@@ -44,24 +45,24 @@ PAGE_PARAMETERS = {
 
 
 def api_of(language: Language) -> str:
-    """Where the Wikipedia of a language answers."""
+    """Return the address of the API of a language's Wikipedia."""
     return f"https://{language.code}.wikipedia.org/w/api.php"
 
 
 class Wikipedia:
-    """One wiki, asked politely.
+    """One wiki.
 
     Args:
         api: Address of its api.php.
         language: Which Wikipedia it is; a wiki of another language is refused.
-        contact: Mail address or URL of the operator; Wikimedia's wikis are not asked without.
-        maxlag: Do not answer when the databases lag by more seconds than this; None leaves it out.
-        parallel: How many requests run at once, 1 to 3.
-        patience: How long it is waited for.
-        sleep: Waits for a number of seconds.
-        clock: What waits are measured with.
-        now: The time of day, for a `Retry-After` that names a date.
-        randomness: Spreads the waits.
+        contact: Mail address or URL of the operator; Wikimedia's wikis require it.
+        maxlag: Ask the wiki not to answer if its databases lag by more seconds than this; None: do not ask.
+        parallel: The number of requests at once, 1 to 3.
+        patience: How long we wait for the server.
+        on_wait: Called before each wait with a few words that say why, from the thread that waits.
+
+    Raises:
+        BuilderError: An argument is wrong, or we may not ask this wiki.
     """
 
     def __init__(
@@ -73,32 +74,24 @@ class Wikipedia:
         maxlag: float | None = None,
         parallel: int = 1,
         patience: Patience | None = None,
-        sleep: Callable[[float], object] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], float] = time.time,
-        randomness: random.Random | None = None,
+        on_wait: Callable[[str], None] | None = None,
     ) -> None:
         if not 1 <= parallel <= MAX_PARALLEL:
-            raise BuilderError(f"--parallel {parallel}: Wikipedia's etiquette allows 1 to {MAX_PARALLEL}")
+            raise BuilderError(f"`parallel={parallel}`: Wikipedia's etiquette allows 1 to {MAX_PARALLEL}")
         if maxlag is not None and not 0 <= maxlag < float("inf"):
-            raise BuilderError(f"--maxlag {maxlag:g}: give seconds, 0 or more; 5 is usual")
+            raise BuilderError(f"`maxlag={maxlag:g}`: give seconds, 0 or more; 5 is usual")
         self.api = api
         self.language = language
         self.parallel = parallel
         self.requests = 0
-        self.on_wait: Callable[[str], None] = lambda _: None  # told before each long wait, and why
         self.warnings: set[str] = set()
         self._patience = patience or Patience()
-        self._transport = Transport(
-            api, contact=contact, connections=parallel, patience=self._patience, clock=clock
-        )
+        self._on_wait = on_wait
+        self._transport = Transport(api, contact=contact, connections=parallel, patience=self._patience)
         self._common = {"format": "json", "formatversion": "2", "errorformat": "plaintext"}
         if maxlag is not None:
             self._common["maxlag"] = f"{maxlag:g}"
         self._stopped = threading.Event()
-        self._sleep = self._stopped.wait if sleep is None else sleep  # so that closing ends a long wait
-        self._clock, self._now = clock, now
-        self._random = randomness or random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(parallel)
         self._not_before = 0.0
@@ -113,19 +106,25 @@ class Wikipedia:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, but not longer than until this client is closed."""
+        self._stopped.wait(seconds)
+
+    def clock(self) -> float:
+        """Return the seconds that waits are measured with."""
+        return time.monotonic()
 
     # --- one request
 
     def request(self, parameters: Mapping[str, str]) -> Json:
-        """The answer to one request, asked again with growing waits while the server is busy.
+        """Send one request, again and with growing waits while the server is busy, and return the answer.
 
         Raises:
             ApiError: MediaWiki refused it.
-            BuilderError: The server is gone, is no MediaWiki, or stays busy.
+            BuilderError: The server is gone or stays busy, or it is not a MediaWiki.
         """
         attempt = 0
         while True:
@@ -138,15 +137,15 @@ class Wikipedia:
     def _once(self, parameters: Mapping[str, str]) -> Json:
         with self._slots:
             with self._lock:
-                wait = self._not_before - self._clock()
+                wait = self._not_before - self.clock()
                 self.requests += 1
             if wait > 0:
-                self._sleep(wait)
+                self.sleep(wait)
             if self._stopped.is_set():
-                raise BuilderError(f"{self.api}: not asked any more, the run was ended")
+                raise BuilderError(f"{self.api}: no more requests, the client was closed")
             reply = self._transport.send({**self._common, **parameters})
         self._answered = True
-        answer = read_answer(self.api, reply, self._now())
+        answer = read_answer(self.api, reply, time.time())
         with self._lock:
             self.warnings.update(
                 f"{warning.get('module', '')}: {warning.get('text', '')}"
@@ -159,25 +158,27 @@ class Wikipedia:
         patience = self._patience
         unknown = error.unreachable and not self._answered
         if attempt >= (min(UNREACHABLE_ATTEMPTS, patience.attempts) if unknown else patience.attempts):
-            advice = "check the address" if unknown else "run the same command later: it goes on"
+            advice = "check the address" if unknown else "run it again later to resume"
             raise BuilderError(
                 f"{self.api}: no answer after {attempt} attempts ({error}); {advice}"
             ) from error
         if error.wait is not None and error.wait > patience.longest_asked_wait:
             raise BuilderError(
-                f"{self.api}: the server asks to come back in {error.wait:,.0f} seconds ({error});"
-                " run the same command then: it goes on"
+                f"{self.api}: the server asks us to come back in {error.wait:,.0f} seconds ({error});"
+                " run it again then to resume"
             ) from error
         own = min(patience.longest_wait, patience.first_wait * 2 ** (attempt - 1))
-        wait = max(own * self._random.uniform(0.5, 1.0), error.wait or 0.0)
-        with self._lock:  # who is told to wait waits with all that it does
-            self._not_before = max(self._not_before, self._clock() + wait)
-        self.on_wait(f"waiting {wait:.0f} s ({str(error)[:40]})")
+        spread = random.uniform(0.5, 1.0)  # noqa: S311 - it hides nothing
+        wait = max(own * spread, error.wait or 0.0)
+        with self._lock:  # all requests wait, not only this one
+            self._not_before = max(self._not_before, self.clock() + wait)
+        if self._on_wait:
+            self._on_wait(f"waiting {wait:.0f} s ({str(error)[:40]})")
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """What a function that asks this wiki gives for each item, in order; as many at once as allowed.
+        """Call a function that asks this wiki for each item, `parallel` at once; yield results in order.
 
-        When one fails, or the caller stops, this closes the wiki: the others end soon.
+        If a call fails, or the caller stops, the client is closed, so that the other calls end soon.
         """
         if self.parallel == 1:
             yield from map(function, items)
@@ -199,10 +200,10 @@ class Wikipedia:
     # --- queries
 
     def site(self) -> Site:
-        """What the wiki says of itself, asked once.
+        """Return what the wiki says about itself; it is asked once.
 
         Raises:
-            BuilderError: It is no MediaWiki, or of another language.
+            BuilderError: It is not a MediaWiki, or has another language.
         """
         if self._site is None:
             parameters = {
@@ -211,23 +212,23 @@ class Wikipedia:
                 "siprop": "general|namespaces|namespacealiases",
             }
             answer = self.request(parameters)
-            with expected_parts(self.api):
+            with expected_fields(self.api):
                 self._site = site_of(answer["query"])
             self._check_language(self._site, str(answer["query"]["general"].get("server", "")))
         return self._site
 
     def _check_language(self, site: Site, server: str) -> None:
         host = urlsplit(server, scheme="https").hostname or ""
-        # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the host's name tells
+        # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the name of the host decides
         name = host.partition(".")[0] if host.endswith(".wikipedia.org") else site.language
         if self.language.code not in (name, site.language):
             raise BuilderError(
-                f"{self.api}: this wiki's language is {site.language!r}, but {self.language.code!r} was"
-                f" asked for; say --language {site.language} or name another --api"
+                f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
+                f" {site.language!r}; take `language={site.language}` or another `api`"
             )
 
     def query(self, parameters: Mapping[str, str], start: Mapping[str, str] | None = None) -> Iterator[Json]:
-        """The answers of a query as `continue` leads through them; `start` goes on from a former one."""
+        """Yield the answers of a query, following `continue`; `start` resumes at such a continuation."""
         seen: set[str] = set()
         token: Mapping[str, str] | None = start or {}
         while token is not None:
@@ -236,24 +237,24 @@ class Wikipedia:
             key = json.dumps(token, sort_keys=True)
             if key in seen:
                 raise BuilderError(
-                    f"{self.api}: the listing does not advance, `continue` was {key} before;"
-                    " this is an error of the wiki: run the same command later"
+                    f"{self.api}: the listing does not advance, its continuation {key} comes twice; this is"
+                    " an error of the wiki: run it again later"
                 )
             seen.add(key)
             yield answer
 
     def find(self, parameters: Mapping[str, str]) -> Found:
-        """The pages of one batch with their revisions, all the parts of the answer put together.
+        """Return the pages of one batch with their revisions.
 
-        With `rvlimit` the first revisions of a page are all that is asked for; `continue` offers the others.
+        With `rvlimit` only the first revisions of a page are wanted, although `continue` offers the others.
         """
         found = Found()
-        parts: dict[str, Json] = {}
+        pieces: dict[str, Json] = {}
         for answer in self.query({**PAGE_PARAMETERS, **parameters}):
-            with expected_parts(self.api):
-                gather(found, parts, answer.get("query", {}))
-                if "rvlimit" in parameters and all(page["revisions"] for page in parts.values()):
+            with expected_fields(self.api):
+                gather(found, pieces, answer.get("query", {}))
+                if "rvlimit" in parameters and all(page["revisions"] for page in pieces.values()):
                     break
-        with expected_parts(self.api):
-            found.pages = {title: page_of_answer(page) for title, page in parts.items()}
+        with expected_fields(self.api):
+            found.pages = {title: page_of_answer(page) for title, page in pieces.items()}
         return found

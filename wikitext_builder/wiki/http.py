@@ -1,4 +1,4 @@
-"""HTTP as Wikimedia asks for it: a named operator, no redirects elsewhere, no reading without end."""
+"""HTTP as Wikimedia asks for it: a named operator, no redirects, and a limit on what is read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -23,10 +24,8 @@ from urllib3.response import HTTPResponse
 from wikitext_builder import __version__
 from wikitext_builder.errors import BuilderError
 
-URL_LENGTH = (
-    2_000  # a longer query goes by POST: servers and caches refuse long addresses from about 8,000 on
-)
-PIECE = 1 << 16
+URL_LENGTH = 2_000  # longer queries use POST: servers and caches refuse addresses longer than about 8,000
+PIECE = 1 << 16  # bytes that are read at a time
 WIKIMEDIA = (  # https://meta.wikimedia.org/wiki/Wikimedia_projects, and the Foundation's cloud
     "wikipedia.org", "wikimedia.org", "wiktionary.org", "wikibooks.org", "wikidata.org", "wikifunctions.org",
     "wikinews.org", "wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "mediawiki.org",
@@ -38,21 +37,21 @@ WEB = re.compile(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/[\w.~:/?#@!$&'*+,;=%-]*)?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a server is waited for and how much is read from it; none of it is a server's rate limit."""
+    """How long we wait for a server, in seconds, and how much we read; no number is a server's rate limit."""
 
-    attempts: int = 8  # at one request
-    first_wait: float = 1.0  # seconds after the first failure; each further one doubles it
-    longest_wait: float = 60.0  # of our own choice
-    longest_asked_wait: float = 900.0  # a Retry-After beyond it ends the run: it goes on another time
+    attempts: int = 8  # per request
+    first_wait: float = 1.0  # after the first failure; each further failure doubles it
+    longest_wait: float = 60.0  # that we choose ourselves
+    longest_asked_wait: float = 900.0  # a longer Retry-After ends the run, and the user resumes it later
     connect: float = 20.0
-    silence: float = 60.0  # seconds without a byte
-    request: float = 300.0  # seconds for one request, from its first byte to its last
-    answer_bytes: int = 64 << 20  # MediaWiki's own limit is 8 MiB of text, JSON's escapes make it longer
+    silence: float = 60.0  # without a byte
+    request: float = 300.0  # for one request, from its first byte to its last
+    answer_bytes: int = 64 << 20  # MediaWiki's own limit is 8 MiB of text, which JSON's escapes make longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a server said."""
+    """The answer of a server to one request."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,8 +62,8 @@ class TryAgainError(Exception):
     """A failure that may pass.
 
     Attributes:
-        wait: Seconds that the server asks for, None where it asks for nothing.
-        unreachable: No connection was made at all.
+        wait: The seconds that the server asks us to wait; None if it does not.
+        unreachable: There was no connection at all.
     """
 
     def __init__(self, what: str, *, wait: float | None = None, unreachable: bool = False) -> None:
@@ -74,7 +73,10 @@ class TryAgainError(Exception):
 
 
 def checked_contact(contact: str) -> str:
-    """The contact, if it is a mail address or a URL.
+    """Return the contact if it is a mail address or a URL.
+
+    Raises:
+        BuilderError: It is neither.
 
     >>> checked_contact("jane@example.org")
     'jane@example.org'
@@ -82,13 +84,16 @@ def checked_contact(contact: str) -> str:
     if MAIL.fullmatch(contact) or WEB.fullmatch(contact):
         return contact
     raise BuilderError(
-        f"the contact {contact!r} is neither a mail address nor a URL; give one under which you can be"
-        " reached, such as --contact jane@example.org"
+        f"the contact {contact!r} is neither a mail address nor a URL; give one where you can be reached,"
+        " such as `contact=jane@example.org`"
     )
 
 
 def checked_api(api: str, contact: str) -> str:
-    """The address of an API, if it may be asked: https or this machine, and Wikimedia only with a contact.
+    """Return the address of an API if we may ask it: https or this machine; Wikimedia only with a contact.
+
+    Raises:
+        BuilderError: We may not ask it, or it is not an address.
 
     >>> checked_api("https://en.wikipedia.org/w/api.php", "jane@example.org")
     'https://en.wikipedia.org/w/api.php'
@@ -102,18 +107,19 @@ def checked_api(api: str, contact: str) -> str:
         raise BuilderError(f"the API's address {api!r} is not like https://en.wikipedia.org/w/api.php")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise BuilderError(
-            f"the API's address {api!r} is not https://, which only a wiki on this machine may do"
+            f"the API's address {api!r} does not begin with https://; only a wiki on this machine may use"
+            " http://"
         )
     if is_wikimedia(host) and not contact:
         raise BuilderError(
-            f"{host} belongs to Wikimedia, which asks that tools name their operator; say under which mail"
-            " address or URL you can be reached: --contact jane@example.org"
+            f"{host} belongs to Wikimedia, which asks tools to name their operator; give a mail address or"
+            " URL where you can be reached: `contact=jane@example.org`"
         )
     return api
 
 
 def is_wikimedia(host: str) -> bool:
-    """Whether a host is one of the Wikimedia Foundation's.
+    """Whether a host belongs to the Wikimedia Foundation.
 
     >>> is_wikimedia("en.wikipedia.org"), is_wikimedia("wikipedia.org.example.com")
     (True, False)
@@ -123,7 +129,7 @@ def is_wikimedia(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself."""
+    """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -131,13 +137,13 @@ def is_loopback(host: str) -> bool:
 
 
 def user_agent(contact: str) -> str:
-    """How we name ourselves: https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy ."""
+    """Return our name, see https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy ."""
     named = f" ({contact})" if contact else ""
     return f"WikiTextBuilder/{__version__}{named} requests/{requests.__version__}"
 
 
 def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that Retry-After asks for, None where it is absent or unreadable.
+    """Return the seconds that Retry-After asks for, counted from `now`; None if it is absent or unreadable.
 
     >>> asked_wait({"Retry-After": "5"}, 0.0)
     5.0
@@ -154,15 +160,12 @@ def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
 
 
 class Transport:
-    """One server, asked over few connections that are kept open."""
+    """One server, over a few connections that stay open."""
 
-    def __init__(
-        self, api: str, *, contact: str, connections: int, patience: Patience, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, api: str, *, contact: str, connections: int, patience: Patience) -> None:
         self.contact = checked_contact(contact) if contact else ""
         self.api = checked_api(api, self.contact)
         self._patience = patience
-        self._clock = clock
         self._session = requests.Session()
         self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
         adapter = HTTPAdapter(pool_maxsize=connections)
@@ -175,20 +178,20 @@ class Transport:
         self._session.close()
 
     def send(self, parameters: Mapping[str, str]) -> Reply:
-        """Ask once.
+        """Send one request.
 
         Raises:
-            TryAgainError: There was no whole answer.
-            BuilderError: The server is not the one it should be, or sends without end.
+            TryAgainError: There was no complete answer.
+            BuilderError: The server's certificate is wrong, or its answer has no end.
         """
-        deadline = self._clock() + self._patience.request
+        deadline = time.monotonic() + self._patience.request
         try:
             with self._open(urlencode(parameters)) as response:
                 body = self._body(response, deadline)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             causes = _causes(error)
             if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-                raise BuilderError(f"{self.api}: its certificate does not hold: {causes[-1]}") from error
+                raise BuilderError(f"{self.api}: its certificate is not valid: {causes[-1]}") from error
             unreachable = any(isinstance(c, (ConnectionRefusedError, socket.gaierror)) for c in causes)
             what = f"{type(causes[-1]).__name__}: {causes[-1]}"
             raise TryAgainError(what, unreachable=unreachable) from error
@@ -212,16 +215,16 @@ class Transport:
             size += len(piece)
             if size > self._patience.answer_bytes:
                 raise BuilderError(
-                    f"{self.api}: an answer of more than {self._patience.answer_bytes:,} bytes, which no"
-                    " MediaWiki gives; check the address"
+                    f"{self.api}: the answer has more than {self._patience.answer_bytes:,} bytes, and none of"
+                    " MediaWiki has; check the address"
                 )
-            if self._clock() > deadline:
-                raise TryAgainError(f"the answer was not whole after {self._patience.request:g} seconds")
+            if time.monotonic() > deadline:
+                raise TryAgainError(f"the answer was not complete after {self._patience.request:g} seconds")
         return b"".join(pieces)
 
 
 def _bounded_pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
-    """Connections that wait for the head of an answer no longer than that, even if it comes byte by byte."""
+    """Return connections that limit the wait for the head of an answer, even if it comes byte by byte."""
 
     class Connection(HTTPConnection):
         def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
@@ -248,7 +251,7 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
 
     def cut() -> None:
         late.set()
-        with suppress(OSError):  # it is closed already
+        with suppress(OSError):  # it is already closed
             connection.shutdown(socket.SHUT_RDWR)
 
     timer = Timer(seconds, cut)
@@ -258,12 +261,12 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-    if late.is_set():  # a head that was cut can look like a whole one
-        raise TimeoutError(f"the head of the answer was not whole after {seconds:g} seconds")
+    if late.is_set():  # a head that was cut off can look complete
+        raise TimeoutError(f"the head of the answer was not complete after {seconds:g} seconds")
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An error and what led to it, the innermost last: what urllib3 and requests say around it is little."""
+    """Return an error and its causes, the innermost last: it says more than those of urllib3 and requests."""
     causes = [error]
     while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(inner)

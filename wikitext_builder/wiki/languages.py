@@ -5,25 +5,27 @@ Sources, all read on 2026-11-20:
 - Namespaces and redirect words: `languages/messages/Messages*.php` of MediaWiki 1.39.17 with fallbacks.
 - Featured and Good: pywikibot's `featured.py` in its versions from 2007 to 2014 (categories of both, the
   template of Featured for every language here), and the table in Wikimedia's research tool for exemplary
-  articles (categories after later moves). Where neither has the template of Good, the row names what else
-  shows it, or says "not verified".
+  articles (categories after later moves). If neither has the template of Good, the row names another
+  proof, or says "not verified".
 - Disambiguation: `disambig_templates.js` of wtf_wikipedia, `languageConstants.properties` of WikiTailor.
 - Removed sections: pywikibot's `noreferences.py` of 2019, WikiTailor as above. Names of sections differ
-  from article to article; these are the usual ones, not all.
-- Titles of lists: the habit of each Wikipedia; no table of it was found, so none is verified.
+  between articles; these are the usual ones, not all.
+- Titles of lists: the usual form on each Wikipedia; we found no table of them, so none is verified.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wikitext_builder.errors import BuilderError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     """The local names of one Wikipedia.
 
-    Names of templates, categories and namespaces have a capital first letter and spaces, no underscores;
-    look them up through that form.
+    Names of templates, categories and namespaces have a capital first letter, and spaces in place of
+    underscores. Bring a name into this form before you look it up.
     """
 
     code: str  # of the Wikipedia: en of en.wikipedia.org
@@ -32,13 +34,13 @@ class Language:
     good_marks: tuple[str, ...]  # templates in an article's own wikitext that mark it as Good
     featured_marks: tuple[str, ...]
     disambiguation_marks: tuple[str, ...]
-    list_title_prefixes: tuple[str, ...]  # a title that begins so is of a list: "List of "
-    list_title_suffixes: tuple[str, ...] = ()  # where the word for a list comes last
-    file_namespaces: tuple[str, ...]  # all names that lead to a picture: File, Image and the local ones
+    list_title_prefixes: tuple[str, ...]  # a title that begins like this is a list: "List of "
+    list_title_suffixes: tuple[str, ...] = ()  # in languages where the word for a list comes last
+    file_namespaces: tuple[str, ...]  # all names of the namespace of pictures: File, Image and the local ones
     category_namespaces: tuple[str, ...]
     template_namespaces: tuple[str, ...]
     redirect_words: tuple[str, ...]  # after the #: REDIRECT and the local ones
-    removed_sections: tuple[str, ...]  # exact headings whose sections primarily featured lists
+    removed_sections: tuple[str, ...]  # exact headings of the sections that are mostly lists
 
 
 LANGUAGES: dict[str, Language] = {
@@ -89,7 +91,7 @@ LANGUAGES: dict[str, Language] = {
         category_namespaces=("Category",),
         template_namespaces=("Template",),
         redirect_words=("REDIRECT",),
-        removed_sections=(  # the official files have none of these: wikitext-format.md
+        removed_sections=(  # the official files have none of these
             "See also",
             "References",
             "External links",
@@ -105,7 +107,9 @@ LANGUAGES: dict[str, Language] = {
         code="de",
         good_category="Wikipedia:Lesenswert",
         featured_category="Wikipedia:Exzellent",
-        good_marks=("Lesenswert",),  # called with date and revision: {{Lesenswert|1. August 2018|179607316}}
+        good_marks=(
+            "Lesenswert",
+        ),  # its call has a date and a revision: {{Lesenswert|1. August 2018|179607316}}
         featured_marks=("Exzellent",),
         disambiguation_marks=("Begriffsklärung",),
         list_title_prefixes=("Liste der ", "Liste des ", "Liste von ", "Liste aller "),
@@ -134,7 +138,7 @@ LANGUAGES: dict[str, Language] = {
         featured_category="Article de qualité",
         good_marks=("Bon article",),  # named so in the README of wikiquality, a project on article classes
         featured_marks=("Article de qualité",),
-        disambiguation_marks=("Homonymie",),  # Homonyme is left out: it may stand at the head of an article
+        disambiguation_marks=("Homonymie",),  # without Homonyme, which can be at the head of an article
         list_title_prefixes=("Liste de ", "Liste des ", "Liste du ", "Liste d'", "Liste d’"),
         file_namespaces=("Fichier", "File", "Image"),
         category_namespaces=("Catégorie", "Category"),
@@ -160,7 +164,7 @@ LANGUAGES: dict[str, Language] = {
         code="es",
         good_category="Wikipedia:Artículos buenos",
         featured_category="Wikipedia:Artículos destacados",
-        good_marks=("Artículo bueno",),  # searched for under this name by several quality scripts on GitHub
+        good_marks=("Artículo bueno",),  # several quality scripts on GitHub search for this name
         featured_marks=("Artículo destacado",),
         disambiguation_marks=("Desambiguación", "Desambiguacion", "Desambig", "Disambig"),
         list_title_prefixes=("Lista de ", "Listas de ", "Anexo:"),  # Anexo is a namespace of its own today
@@ -183,7 +187,7 @@ LANGUAGES: dict[str, Language] = {
         code="it",
         good_category="Voci di qualità su it.wiki",
         featured_category="Voci in vetrina su it.wiki",
-        good_marks=("Voce di qualità",),  # searched for under this name by a quality script on GitHub
+        good_marks=("Voce di qualità",),  # a quality script on GitHub searches for this name
         featured_marks=("Vetrina",),
         disambiguation_marks=("Disambigua",),  # Nota disambigua is a note at the head of an article
         list_title_prefixes=("Lista di ", "Lista dei ", "Lista degli ", "Lista delle ", "Lista d'"),
@@ -282,16 +286,14 @@ LANGUAGES: dict[str, Language] = {
         code="ru",
         good_category="Википедия:Хорошие статьи по алфавиту",
         featured_category="Википедия:Избранные статьи по алфавиту",
-        good_marks=(
-            "Хорошая статья",
-        ),  # searched for in a dump of 2015 under this name by a script on GitHub
+        good_marks=("Хорошая статья",),  # a script on GitHub searches a dump of 2015 for this name
         featured_marks=("Избранная статья",),
         disambiguation_marks=("Неоднозначность",),
         list_title_prefixes=(),  # "Список …" with no preposition: Список Шиндлера, the film, has it too
         file_namespaces=("Файл", "Изображение", "File", "Image"),
         category_namespaces=("Категория", "Category"),
         template_namespaces=("Шаблон", "Template"),
-        redirect_words=("Перенаправление", "Перенапр", "REDIRECT"),  # their case makes no difference
+        redirect_words=("Перенаправление", "Перенапр", "REDIRECT"),  # in any case of letters
         removed_sections=(
             "Примечания",
             "Сноски",
@@ -333,7 +335,7 @@ LANGUAGES: dict[str, Language] = {
         code="zh",
         good_category="優良條目",
         featured_category="典范条目",
-        # English names as cewbot, a bot of this Wikipedia, looks for; the Chinese ones are not verified.
+        # cewbot, a bot of this Wikipedia, looks for the English names; the Chinese ones are not verified.
         good_marks=("Good article", "優良條目", "优良条目"),
         featured_marks=("Featured article", "典範條目", "典范条目", "特色條目", "特色条目"),
         disambiguation_marks=("消歧义", "消歧義", "Disambig"),  # the last two not verified
@@ -367,10 +369,14 @@ LANGUAGES: dict[str, Language] = {
 }
 
 
-def is_list_title(language: Language, title: str) -> bool:
-    """Whether the title says that the page is a list.
+def language_of(code: str) -> Language:
+    """Return the local names of one Wikipedia.
 
-    >>> is_list_title(LANGUAGES["en"], "List of anthropologists"), is_list_title(LANGUAGES["en"], "Listeria")
-    (True, False)
+    Raises:
+        BuilderError: The code is unknown; the error lists those that are known.
     """
-    return title.startswith(language.list_title_prefixes) or title.endswith(language.list_title_suffixes)
+    if code not in LANGUAGES:
+        raise BuilderError(
+            f"`language={code}` is unknown; add it to languages.py or use one of {', '.join(LANGUAGES)}"
+        )
+    return LANGUAGES[code]

@@ -1,4 +1,4 @@
-"""What an answer of the MediaWiki API says: errors in a body of status 200, pages in parts, hidden texts."""
+"""Answers of the MediaWiki API: errors in a body of status 200, pages in several pieces, hidden texts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from urllib.parse import unquote
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
 
-Json = dict[str, Any]  # what an API says is as typed as its documentation
+Json = dict[str, Any]  # an API has no types but its documentation
 BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error"})
-BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; it may be better in a moment
+BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
 
 
 class ApiError(BuilderError):
@@ -32,58 +32,57 @@ class ApiError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What a wiki says of itself."""
+    """What a wiki says about itself."""
 
     wiki: str  # enwiki
     language: str
     namespaces: Mapping[str, int]  # names and aliases in lower case
-    capital_first: bool  # of every title's first letter
-    max_article_bytes: int
+    capital_first: bool  # every title begins with a capital letter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRevision:
-    """A revision as the API gave it."""
+    """A revision in an answer of the API."""
 
     revision_id: int
     timestamp: str
-    sha1: str  # empty where it is hidden
+    sha1: str  # empty if it is hidden
     model: str
-    text: str | None  # None where it is hidden or lost
+    text: str | None  # None if it is hidden or lost
     hidden: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPage:
-    """A page as the API gave it, with those of its revisions that were asked for."""
+    """A page in an answer of the API, with the revisions that we asked for."""
 
     title: str
-    page_id: int  # 0: there is none
+    page_id: int  # 0: there is no such page
     namespace: int
     missing: bool
-    invalid: str  # why the title is none; empty for others
+    invalid: str  # why no page can have the title; empty for other titles
     disambiguation: bool
     revisions: tuple[FoundRevision, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """All that one batch of titles or revision ids brought, its parts put together."""
+    """All pages of one batch of titles or revision ids."""
 
     pages: dict[str, FoundPage] = field(default_factory=dict)  # by title
-    renamed: dict[str, str] = field(default_factory=dict)  # as asked → as MediaWiki writes it
+    renamed: dict[str, str] = field(default_factory=dict)  # our spelling → that of MediaWiki
     redirects: dict[str, str] = field(default_factory=dict)
     other_wikis: set[str] = field(default_factory=set)
     bad_revisions: set[int] = field(default_factory=set)
 
 
 def read_answer(api: str, reply: Reply, now: float) -> Json:
-    """The JSON of an answer without errors.
+    """Return the JSON of an answer that has no errors.
 
     Raises:
-        TryAgainError: The server is busy, or the answer is broken off.
+        TryAgainError: The server is busy, or the answer is incomplete.
         ApiError: MediaWiki refused the request.
-        BuilderError: This is not an answer of MediaWiki.
+        BuilderError: The answer is not from MediaWiki.
     """
     answer, rest = _json(reply.body)
     wait = asked_wait(reply.headers, now)
@@ -94,12 +93,12 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
     if 300 <= reply.status < 400:
         target = next((v for name, v in reply.headers.items() if name.lower() == "location"), "elsewhere")
         raise BuilderError(
-            f"{api}: redirects to {target}; redirects are not followed, name that address with --api if you"
-            " trust it"
+            f"{api}: redirects to {target}; redirects are not followed: if you trust that address, give it as"
+            " `api`"
         )
     if reply.status != 200:
         raise BuilderError(
-            f"{api}: status {reply.status} where 200 was expected: {_glimpse(reply.body)};"
+            f"{api}: expected status 200, found status {reply.status}: {_glimpse(reply.body)};"
             " check the address and the contact"
         )
     if not reply.body.strip():
@@ -109,23 +108,23 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
         raise TryAgainError(f"the JSON {what}", wait=wait)
     if not isinstance(answer, dict):
         raise BuilderError(
-            f"{api}: no JSON of a MediaWiki but {_glimpse(reply.body)}; the address should end in api.php,"
-            " such as https://en.wikipedia.org/w/api.php"
+            f"{api}: expected JSON of MediaWiki, found {_glimpse(reply.body)}; the address should end in"
+            " api.php, such as https://en.wikipedia.org/w/api.php"
         )
     return answer
 
 
 def continuation(api: str, answer: Json) -> dict[str, str] | None:
-    """Where a query goes on, None where it has ended."""
+    """Return the parameters that continue a query; None at its end."""
     token = answer.get("continue")
     if token is None:
         return None
-    with expected_parts(api):
+    with expected_fields(api):
         return {str(name): str(value) for name, value in token.items()}
 
 
 def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: int) -> None:
-    with expected_parts(api):
+    with expected_fields(api):
         code, text = str(errors[0]["code"]), str(errors[0].get("text", ""))
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
         raise TryAgainError(f"{code}: {text}", wait=wait)
@@ -133,7 +132,7 @@ def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: 
 
 
 def _json(body: bytes) -> tuple[object, str]:
-    """The JSON (None where there is none) and what follows it: MediaWiki adds HTML when it fails late."""
+    """Return the JSON, None if there is none, and what follows it: MediaWiki adds HTML if it fails late."""
     try:
         text = body.decode("utf-8").strip()
         value, end = json.JSONDecoder().raw_decode(text)
@@ -148,19 +147,19 @@ def _glimpse(body: bytes) -> str:
 
 
 @contextmanager
-def expected_parts(api: str) -> Iterator[None]:
-    """Say plainly that an answer lacks its parts, whatever Python says of it."""
+def expected_fields(api: str) -> Iterator[None]:
+    """Turn Python's errors about missing fields of an answer into one that the user understands."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         raise BuilderError(
-            f"{api}: answers JSON, but not as MediaWiki does ({type(error).__name__}: {error});"
+            f"{api}: answers with JSON, but not as MediaWiki does ({type(error).__name__}: {error});"
             " check the address"
         ) from error
 
 
 def site_of(query: Json) -> Site:
-    """What `meta=siteinfo` says."""
+    """Read the answer to `meta=siteinfo`."""
     general = query["general"]
     if not str(general["generator"]).startswith("MediaWiki"):
         raise ValueError(f"generator {general['generator']!r}")
@@ -174,12 +173,11 @@ def site_of(query: Json) -> Site:
         language=str(general["lang"]),
         namespaces={name: number for name, number in names.items() if name},
         capital_first=general.get("case", "first-letter") == "first-letter",
-        max_article_bytes=int(general.get("maxarticlesize", 2 << 20)),
     )
 
 
 def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
-    """Add one part of an answer: texts come in any part, and pages can come in several."""
+    """Add one piece of an answer: texts come in any piece, and a page can come in several."""
     for change in (*query.get("normalized", ()), *query.get("converted", ())):
         asked = unquote(change["from"]) if change.get("fromencoded") else change["from"]
         found.renamed[asked] = change["to"]
@@ -195,8 +193,8 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
 
 
 def page_of_answer(raw: Json) -> FoundPage:
-    """The page that all parts of an answer together describe."""
-    str(raw["title"]).encode()  # a lone surrogate in a title is a ValueError: no wiki has such a page
+    """Read a page after all pieces of an answer were put together."""
+    str(raw["title"]).encode()  # a lone surrogate is a ValueError: no wiki has such a title
     reason = raw.get("invalidreason", "")
     return FoundPage(
         title=str(raw["title"]),

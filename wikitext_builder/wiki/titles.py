@@ -1,12 +1,9 @@
-"""Titles as MediaWiki takes them, and those that it does not take."""
+"""Titles: how MediaWiki writes them, and which ones it refuses."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
-
-from wikitext_builder.wiki.languages import Language
 
 MAX_TITLE_BYTES = 255  # https://www.mediawiki.org/wiki/Manual:Page_title
 ILLEGAL = re.compile(r"[\x00-\x1f\x7f#<>\[\]|{}\ufffd\ud800-\udfff]|~~~|%[0-9A-Fa-f]{2}")
@@ -16,17 +13,17 @@ BIDI_MARKS = re.compile(r"[\u200e\u200f\u202a-\u202e]")
 
 
 def tidy_title(text: str) -> str:
-    """The title as MediaWiki writes it, save for the case of its first letter.
+    """Return a title as MediaWiki writes it, except for the case of its first letter.
 
     >>> tidy_title(" Łódź_(city) ")
     'Łódź (city)'
     """
-    start = text[: 4 * MAX_TITLE_BYTES]  # NFC is quadratic on disordered marks
+    start = text[: 4 * MAX_TITLE_BYTES]  # NFC takes quadratic time on unordered combining marks
     return SPACES.sub(" ", BIDI_MARKS.sub("", unicodedata.normalize("NFC", start))).strip(" ")
 
 
 def title_fault(title: str) -> str:
-    """Why no page can bear a title; empty where one can.
+    """Say why no page can have a title; empty if one can.
 
     >>> title_fault("../x"), title_fault("A|B"), title_fault("AT&T"), title_fault("100 %")
     ('it is a relative path', "it contains '|'", '', '')
@@ -38,19 +35,3 @@ def title_fault(title: str) -> str:
     if len(title.encode()) > MAX_TITLE_BYTES:
         return f"it is longer than {MAX_TITLE_BYTES} bytes"
     return "it is a relative path" if RELATIVE.fullmatch(title) else ""
-
-
-def is_redirect(wikitext: str, language: Language) -> bool:
-    """Whether a text only leads to another page.
-
-    >>> from wikitext_builder.wiki.languages import LANGUAGES
-    >>> is_redirect("#redirect [[AT&T]]", LANGUAGES["en"]), is_redirect("A # REDIRECT.", LANGUAGES["en"])
-    (True, False)
-    """
-    return _redirect(language).match(wikitext) is not None
-
-
-@cache
-def _redirect(language: Language) -> re.Pattern[str]:
-    words = "|".join(map(re.escape, language.redirect_words))
-    return re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)

@@ -66,7 +66,7 @@ PAGES = [page(number) for number in range(1, 101)]
 
 def store_of(path: Path, pages: list[Page]) -> Path:
     with Store.create(path) as store:
-        store.add("en", pages, source="test")
+        store.add("en", pages, origin="test")
     return path
 
 
@@ -127,7 +127,7 @@ def test_what_a_store_holds_besides_does_not_matter(tmp_path: Path) -> None:
     plan = plan_of(store, tmp_path / "a")
     for path in (store, other):
         with Store.create(path) as opened:
-            opened.add("en", pages, source="test")
+            opened.add("en", pages, origin="test")
             opened.add_expansions("en", pages[0].revision_id, {call: "Here"})
     with Store.create(other) as opened:
         opened.add_expansions("en", PAGES[60].revision_id, {call: "There"}, {"{{other}}": "error"})

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from tests.dumps import COMPRESSIONS
 from wikitext_builder.dumps import decompress
 from wikitext_builder.dumps.decompress import (
+    CHUNK_LIMIT,
     EXPANSION_LIMIT,
-    PART_LIMIT,
     PIECE,
     READ,
     UNPACKED_LIMIT,
-    Source,
+    DumpFile,
     decompressed,
 )
 from wikitext_builder.errors import BuilderError
@@ -32,7 +32,7 @@ from wikitext_builder.hashing import file_sha256
 
 
 def unpacked(data: bytes) -> bytes:
-    return b"".join(decompressed(Source(io.BytesIO(data))))
+    return b"".join(decompressed(DumpFile(io.BytesIO(data))))
 
 
 SEVERAL = {
@@ -54,7 +54,7 @@ def test_streams_after_each_other_are_one_content(several, parts: list[bytes]) -
 def test_pieces_are_bounded_and_the_file_is_counted(compression: str) -> None:
     content = random.Random(1).randbytes(500_000) + b"<" * 5_000_000
     data = COMPRESSIONS[compression](content)
-    source = Source(io.BytesIO(data))
+    source = DumpFile(io.BytesIO(data))
     pieces = list(decompressed(source))
     assert b"".join(pieces) == content
     assert max(map(len, pieces)) <= PIECE
@@ -114,13 +114,13 @@ def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
 def check_against_the_plain_way(data: bytes) -> None:
     """Equal, but for this: libbz2 gives the more of a damaged stream the smaller the steps it is fed in."""
     least, error = outcome(simply(io.BytesIO(data), decompress.READ))
-    content, found = outcome(decompressed(Source(io.BytesIO(data)), threads=0))
+    content, found = outcome(decompressed(DumpFile(io.BytesIO(data)), threads=0))
     assert (error in found, bool(error)) == (True, bool(found))
     if content != least:
         most, _ = outcome(simply(io.BytesIO(data), 1))
         assert (bool(error), content.startswith(least), most.startswith(content)) == (True, True, True)
     for threads in (1, 3):
-        assert outcome(decompressed(Source(io.BytesIO(data)), threads=threads)) == (content, found)
+        assert outcome(decompressed(DumpFile(io.BytesIO(data)), threads=threads)) == (content, found)
 
 
 START = b"BZh91AY&SY"
@@ -145,11 +145,11 @@ def files(draw: st.DrawFn) -> bytes:
 
 @contextmanager
 def small_steps() -> Iterator[None]:
-    """All limits a 256th, so that short files have many parts."""
+    """All limits a 256th, so that short files have many chunks."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("READ", "PIECE", "PART_LIMIT", "UNPACKED_LIMIT"):
+        for name in ("READ", "PIECE", "CHUNK_LIMIT", "UNPACKED_LIMIT"):
             patch.setattr(decompress, name, getattr(decompress, name) // 256)
-        patch.setattr(decompress, "PART_LIMIT", 2 * decompress.READ)  # the least that works
+        patch.setattr(decompress, "CHUNK_LIMIT", 2 * decompress.READ)  # the least that works
         yield
 
 
@@ -173,48 +173,48 @@ def test_what_looks_like_a_stream_inside_another_is_none(length: int) -> None:
         check_against_the_plain_way(whole[:-at])
 
 
-def test_streams_longer_than_a_part_are_read_whole() -> None:
-    content = random.Random(1).randbytes(PART_LIMIT + 200_000)
+def test_streams_longer_than_a_chunk_are_read_whole() -> None:
+    content = random.Random(1).randbytes(CHUNK_LIMIT + 200_000)
     long, short = bz2.compress(content), bz2.compress(b"short")
-    assert len(long) > PART_LIMIT + 2 * READ
+    assert len(long) > CHUNK_LIMIT + 2 * READ
     assert unpacked(short + long + short * 2) == b"short" + content + b"shortshort"
 
 
 @small_steps()
-def test_parts_begin_with_streams_wherever_they_stand_in_what_is_read() -> None:
+def test_chunks_begin_with_streams_wherever_they_stand_in_what_is_read() -> None:
     tail = bz2.compress(b"tail")
     for length in range(100, 300):
         head = bz2.compress(random.Random(length).randbytes(length))
         data = head + tail * 9
-        parts = list(decompress._parts(data[: decompress.READ], after(data, decompress.READ)))
-        assert b"".join(part.data for part in parts) == data
+        chunks = list(decompress._chunks(data[: decompress.READ], after(data, decompress.READ)))
+        assert b"".join(chunk.data for chunk in chunks) == data
         if len(head) <= decompress.READ:
-            assert [part.offset for part in parts] == [0, *range(len(head), len(data), len(tail))]
-            assert all(part.whole for part in parts)
+            assert [chunk.offset for chunk in chunks] == [0, *range(len(head), len(data), len(tail))]
+            assert all(chunk.whole for chunk in chunks)
 
 
 @small_steps()
 def test_only_what_looks_like_whole_streams_is_unpacked_ahead() -> None:
     long, short = bz2.compress(random.Random(1).randbytes(1500)), bz2.compress(b"short")
     data = short + long + short
-    parts = list(decompress._parts(data[: decompress.READ], after(data, decompress.READ)))
-    assert [part.data for part in parts if part.whole] == [short, short]
-    assert len(parts) > 4
+    chunks = list(decompress._chunks(data[: decompress.READ], after(data, decompress.READ)))
+    assert [chunk.data for chunk in chunks if chunk.whole] == [short, short]
+    assert len(chunks) > 4
 
 
-def after(data: bytes, position: int) -> Source:
+def after(data: bytes, position: int) -> DumpFile:
     file = io.BytesIO(data)
     file.seek(position)
-    return Source(file)
+    return DumpFile(file)
 
 
 def test_streams_that_unpack_to_much_are_held_by_nobody() -> None:
     large = bz2.compress(b"a" * (UNPACKED_LIMIT + 1))
-    content, error = outcome(decompressed(Source(io.BytesIO(large * 3 + bz2.compress(b"end"))), threads=2))
-    assert decompress._unpacked_whole(decompress._Part(offset=0, data=large)) is None
+    content, error = outcome(decompressed(DumpFile(io.BytesIO(large * 3 + bz2.compress(b"end"))), threads=2))
+    assert decompress._unpacked_whole(decompress._Chunk(offset=0, data=large)) is None
     assert (len(content), content[-3:], error) == (3 * (UNPACKED_LIMIT + 1) + 3, b"end", "")
     for threads in (0, 2):
-        content, error = outcome(decompressed(Source(io.BytesIO(large * 5)), threads=threads))
+        content, error = outcome(decompressed(DumpFile(io.BytesIO(large * 5)), threads=threads))
         assert "unpack to more than" in error
         assert EXPANSION_LIMIT - PIECE < len(content) <= EXPANSION_LIMIT
 
@@ -244,12 +244,12 @@ def test_what_stands_before_a_bad_spot_of_the_disk_comes_before_its_error() -> N
     expected = before_the_bad_spot(simply(Breaking(data), READ))
     assert len(expected) > 500_000
     for threads in (0, 1, 4):
-        assert before_the_bad_spot(decompressed(Source(Breaking(data)), threads=threads)) == expected
+        assert before_the_bad_spot(decompressed(DumpFile(Breaking(data)), threads=threads)) == expected
 
 
 def test_who_stops_in_the_middle_leaves_no_thread() -> None:
     data = b"".join(bz2.compress(random.Random(n).randbytes(100_000)) for n in range(40))
-    source = Source(io.BytesIO(data))
+    source = DumpFile(io.BytesIO(data))
     pieces = decompressed(source, threads=3)
     next(pieces)
     assert any(thread.name.startswith("bzip2") for thread in threading.enumerate())

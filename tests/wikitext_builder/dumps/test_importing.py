@@ -9,16 +9,19 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.conftest import DATA, ROOT
 from tests.dumps import COMPRESSIONS, END, export_xml, numbered_page, page_xml, revision_xml
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.importing import ArticleTest, ImportReport, Keep, import_dump
+from wikitext_builder.dumps import importing
+from wikitext_builder.dumps.importing import ImportReport, Keep, import_into, why_skipped
 from wikitext_builder.dumps.reader import DumpedPage
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Rejected, Revision, Store
+from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES
 
 SHARED_PAGES = DATA / "pages"
@@ -38,7 +41,7 @@ def written(folder: Path, *pages: str, name: str = "dump.xml") -> Path:
 
 def imported(store: Path, path: Path, *, keep: Keep = "marked", as_of: str = "") -> ImportReport:
     with Store.create(store) as opened:
-        return import_dump(opened, path, language=ENGLISH, keep=keep, as_of=as_of)
+        return import_into(opened, path, language=ENGLISH, keep=keep, as_of=as_of)
 
 
 def content(store: Path) -> tuple[list[Revision], list[Rejected]]:
@@ -54,13 +57,13 @@ def test_kinds(case: dict[str, str]) -> None:
     dumped = DumpedPage(
         namespace=0, redirect=False, content=page(1, case["wikitext"], case.get("title", "A"))
     )
-    assert ArticleTest(LANGUAGES[case["language"]]).kind(dumped, keep="marked") == case["kind"]
+    assert why_skipped(dumped, classifier(LANGUAGES[case["language"]]), keep="marked") == case["kind"]
 
 
 @pytest.mark.parametrize("opener", ["<!--", "<nowiki>", "<nowiki ", "{{", "{{good ", "{{<!--", "<pre>", "[["])
 def test_openers_by_the_hundred_thousand_take_no_time(opener: str) -> None:
     started = time.process_time()
-    ArticleTest(ENGLISH).is_marked(opener * 100_000 + "{{good article}}")
+    classifier(ENGLISH).is_marked(opener * 100_000 + "{{good article}}")
     assert time.process_time() - started < 2
 
 
@@ -121,7 +124,7 @@ def test_of_a_date_before_a_page_was_made_nothing_is_noted(tmp_path: Path) -> No
 def test_a_dump_of_another_wikipedia_is_refused(tmp_path: Path, compression: str) -> None:
     path = tmp_path / "dump"
     path.write_bytes(COMPRESSIONS[compression](export_xml([page_xml(page(1))], language="de")))
-    with pytest.raises(BuilderError, match="--language de"):
+    with pytest.raises(BuilderError, match="`language=de`"):
         imported(tmp_path / "a", path)
     assert content(tmp_path / "a") == ([], [])
 
@@ -175,17 +178,17 @@ def test_what_a_bad_download_damaged_a_good_one_mends(tmp_path: Path) -> None:
     assert rejected == []
 
 
-def test_progress_and_time_are_told(tmp_path: Path) -> None:
+def test_progress_and_time_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 1201)))
     heard: list[tuple[int, int | None]] = []
     ticks = iter([10.0, 12.0])
+    monkeypatch.setattr(importing, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     with Store.create(tmp_path / "a") as store:
-        report = import_dump(
+        report = import_into(
             store,
             path,
             language=ENGLISH,
             progress=lambda _stage, done, total, _note="": heard.append((done, total)),
-            clock=lambda: next(ticks),
         )
     size = path.stat().st_size
     assert len(heard) == 3
@@ -200,7 +203,7 @@ def test_progress_and_time_are_told(tmp_path: Path) -> None:
 IMPORT_AND_DIE = """
 import os, signal, sys, threading
 from pathlib import Path
-from wikitext_builder.dumps.importing import import_dump
+from wikitext_builder.dumps.importing import import_into
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.store.store import Store
 store, path, batches, seconds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
@@ -214,7 +217,7 @@ def progress(*_):
     if len(heard) == batches:
         die()
 with Store.create(store) as opened:
-    import_dump(opened, path, language=LANGUAGES["en"], keep="all", progress=progress)
+    import_into(opened, path, language=LANGUAGES["en"], keep="all", progress=progress)
 """
 
 

@@ -73,12 +73,12 @@ def written(folder: Path, data: bytes) -> Path:
     return path
 
 
-def read(folder: Path, data: bytes, **options: str) -> list[DumpedPage]:
-    return list(read_pages(written(folder, data), **options))
+def read(folder: Path, data: bytes, *, as_of: str = "") -> list[DumpedPage]:
+    return list(Dump(written(folder, data), as_of=as_of).pages())
 
 
-def only(folder: Path, *xml: str, **options: str) -> Page | Rejected:
-    (dumped,) = read(folder, export_xml(xml), **options)
+def only(folder: Path, *xml: str, as_of: str = "") -> Page | Rejected:
+    (dumped,) = read(folder, export_xml(xml), as_of=as_of)
     return dumped.content
 
 
@@ -276,7 +276,7 @@ def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
         ("unpacks to nothing", bz2.compress(b"")),
         ("HTML page", b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"),
         ("HTML page", b"<html><body>404 Not Found</body></html>"),
-        ("instead of <mediawiki>", b"<feed><doc><title>A</title></doc></feed>"),
+        ("expected XML with <mediawiki>", b"<feed><doc><title>A</title></doc></feed>"),
         ("not the XML", b"Not found\n"),
         ("not the XML", b"\x00\x01\x02\x03"),
         ("not the XML", b"BZ"),
@@ -295,7 +295,7 @@ def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
         ),
         ("7-Zip", b"7z\xbc\xaf\x27\x1c\x00\x04"),
         ("xz", b"\xfd7zXZ\x00\x00\x04"),
-        ("elements within each other", b"<mediawiki>" + b"<a>" * 100),
+        ("nested elements", b"<mediawiki>" + b"<a>" * 100),
         ("tag or comment", b"<mediawiki><!--" + b"a" * 2**22),
         ("tag or comment", b"<mediawiki><a b='" + b"a" * 2**22),
         (

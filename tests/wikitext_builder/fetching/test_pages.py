@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.fetching.pages import current_revisions
-from wikitext_builder.fetching.selection import Category, LockFile
+from wikitext_builder.fetching.pages import revisions_to_build
+from wikitext_builder.fetching.selection import LockFile, Lookup
 from wikitext_builder.store.lock import write_lock
 from wikitext_builder.store.store import Revision, Store, sha1_of
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.languages import LANGUAGES
 
 
 def page(page_id: int, revision_id: int, timestamp: str) -> Page:
@@ -38,9 +40,12 @@ def test_templates_are_expanded_in_the_revisions_that_a_build_takes(tmp_path: Pa
     ]
     with lock.open("w", encoding="utf-8", newline="\n") as file:
         write_lock(locked, file, language="en")
-    good = Category(name="Good articles")
-    with Store.create(tmp_path / "a.store") as store:
-        store.add("en", PAGES, source="test")
-        assert current_revisions(store, "en", [good]) == [12, 20]
-        assert current_revisions(store, "en", [good], "2016-08-31T23:59:59Z") == [11]
-        assert current_revisions(store, "en", [LockFile(path=lock)]) == [10, 12, 20]
+    with (
+        Store.create(tmp_path / "a.store") as store,
+        Wikipedia("http://127.0.0.1:9/api.php", language=LANGUAGES["en"]) as wikipedia,
+    ):
+        store.add("en", PAGES, origin="test")
+        assert revisions_to_build(store, "en") == (12, 20)
+        assert revisions_to_build(store, "en", as_of="2016-08-31T23:59:59Z") == (11,)
+        found = LockFile(path=lock).find(Lookup(store=store, wikipedia=wikipedia))
+        assert revisions_to_build(store, "en", found.locked) == (10, 12, 20)

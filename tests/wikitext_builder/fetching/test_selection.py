@@ -73,7 +73,6 @@ def test_links_in_a_list_page() -> None:
         language="en",
         namespaces={"wikipedia": 4, "wp": 4, "category": 14, "file": 6},
         capital_first=True,
-        max_article_bytes=1,
     )
     wikitext = (
         "* [[AT&amp;T]] ''[[C++|the language]]'' [[łódź#History|x]] {{FA|[[2001: A Space Odyssey]]}}"

@@ -248,7 +248,7 @@ def store_path(tmp_path):
     path = tmp_path / "a.store"
     with Store.create(path) as store:
         pages = [page("It is {{convert|10|km}} long.\n\nMore.", "A", 1), page("Plain.", "B", 2)]
-        store.add("en", pages, source="test")
+        store.add("en", pages, origin="test")
         store.add_rendered("en", 1, "<p>It is 10 kilometres (6.2&#160;mi) wide.</p><p>More.</p>")
         store.add_rendered("en", 2, "", "nosuchrevid")
     return path

@@ -56,22 +56,22 @@ def test_what_is_written_is_read_in_one_order(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("# wikitext-builder lock 1", "# wikitext-builder lock 2", "line 1: .*lock 1.*was expected"),
+        ("# wikitext-builder lock 1", "# wikitext-builder lock 2", "line 1: expected .*lock 1"),
         ("# wikitext-builder", "title", "line 1"),
-        ("language en", "language de", "Wikipedia 'de', not 'en'; say --language de"),
-        ("page_id\trevision_id", "revision_id\tpage_id", "line 2: the columns"),
-        ("AT&T\t17", "AT&T", "line 3: 4 columns where 5"),
-        ("AT&T\t17", "AT&T\t17\t", "line 3: 6 columns"),
-        ("AT&T", "A|T", "line 3: 'A\\|T' is no title"),
-        ("\t17\t", "\t017\t", "'017' is no page_id"),
-        ("\t17\t", "\t0\t", "'0' is no page_id"),
-        ("\t70\t", "\t-70\t", "'-70' is no revision_id"),
-        ("\t70\t", "\t٧٠\t", "is no revision_id"),
-        ("17:15:34Z", "17:15:34", "is no timestamp"),
-        (SHA1, SHA1.upper(), "is no sha1"),
-        (SHA1, SHA1[:-1], "is no sha1"),
+        ("language en", "language de", "Wikipedia 'en', found one of 'de'; take `language=de`"),
+        ("page_id\trevision_id", "revision_id\tpage_id", "line 2: expected the columns"),
+        ("AT&T\t17", "AT&T", "line 3: expected 5 columns, found 4"),
+        ("AT&T\t17", "AT&T\t17\t", "line 3: expected 5 columns, found 6"),
+        ("AT&T", "A|T", "line 3: 'A\\|T' is not a title"),
+        ("\t17\t", "\t017\t", "'017' is not a page_id"),
+        ("\t17\t", "\t0\t", "'0' is not a page_id"),
+        ("\t70\t", "\t-70\t", "'-70' is not a revision_id"),
+        ("\t70\t", "\t٧٠\t", "is not a revision_id"),
+        ("17:15:34Z", "17:15:34", "is not a timestamp"),
+        (SHA1, SHA1.upper(), "is not a sha1"),
+        (SHA1, SHA1[:-1], "is not a sha1"),
         (f"{SHA1}\n", SHA1, "line 3: the file breaks off"),
-        ("\nAT&T", "\n\nAT&T", "line 3: 1 columns"),
+        ("\nAT&T", "\n\nAT&T", "line 3: expected 5 columns, found 1"),
     ],
 )
 def test_a_line_that_is_not_as_it_should_be_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -84,10 +84,10 @@ def test_a_line_that_is_not_as_it_should_be_is_named(tmp_path: Path, old: str, n
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "titles.lock"
-    with pytest.raises(BuilderError, match="a lock file was expected"):
+    with pytest.raises(BuilderError, match="expected a lock file"):
         read_lock(path, language="en")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BuilderError, match="a lock file was expected"):
+    with pytest.raises(BuilderError, match="expected a lock file"):
         read_lock(path, language="en")
     path.write_text(GOOD + GOOD.splitlines(keepends=True)[-1], encoding="utf-8")
     with pytest.raises(BuilderError, match="twice"):

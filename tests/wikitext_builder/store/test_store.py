@@ -32,21 +32,21 @@ def page(
 @given(wikitext=st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_page_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, wikitext: str) -> None:
     with Store.create(tmp_path_factory.mktemp("store") / "a.store") as store:
-        store.add("en", [page(1, wikitext=wikitext)], source="test")
+        store.add("en", [page(1, wikitext=wikitext)], origin="test")
         assert list(store.pages("en", [1])) == [page(1, wikitext=wikitext)]
         assert store.revisions("en")[0].sha1 == sha1_of(wikitext)
 
 
 def test_nothing_is_kept_twice(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
-        assert store.add("en", [page(1), page(2)], source="test") == 2
-        assert store.add("en", [page(2), page(3)], source="test") == 1
+        assert store.add("en", [page(1), page(2)], origin="test") == 2
+        assert store.add("en", [page(2), page(3)], origin="test") == 1
         assert [r.revision_id for r in store.revisions("en")] == [1, 2, 3]
 
 
 def test_the_newest_revision_of_a_page_is_taken_or_the_newest_as_of_a_date(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1, page_id=7), page(3, page_id=7), page(2, page_id=7)], source="test")
+        store.add("en", [page(1, page_id=7), page(3, page_id=7), page(2, page_id=7)], origin="test")
         assert [r.revision_id for r in store.revisions("en")] == [3]
         assert [r.revision_id for r in store.revisions("en", as_of="2016-01-01T00:00:02Z")] == [2]
         assert store.revisions("en", as_of="2015-01-01T00:00:00Z") == []
@@ -55,7 +55,7 @@ def test_the_newest_revision_of_a_page_is_taken_or_the_newest_as_of_a_date(tmp_p
 
 def test_two_pages_of_one_title_count_as_the_newer(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1, title="A"), page(2, title="A")], source="test")
+        store.add("en", [page(1, title="A"), page(2, title="A")], origin="test")
         assert [r.page_id for r in store.revisions("en")] == [2]
 
 
@@ -63,28 +63,29 @@ def test_what_is_wanted_is_missing_until_it_is_settled(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         assert store.want("en", [Wanted(title="B"), Wanted(title="A"), Wanted(title="C")]) == 3
         assert store.want("en", [Wanted(title="B")]) == 0
-        store.add("en", [page(1, title="A")], source="test", settled=[Wanted(title="A")])
+        store.add("en", [page(1, title="A")], origin="test", settled=[Wanted(title="A")])
         gone = Rejected(title="C", reason="missing", detail="no such page")
-        store.add("en", [], source="test", settled=[Wanted(title="C")], rejected=[gone])
+        store.add("en", [], origin="test", settled=[Wanted(title="C")], rejected=[gone])
         assert store.missing("en") == [Wanted(title="B")]
         assert store.rejected("en") == [gone]
 
 
 def test_languages_are_apart(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1)], source="test")
-        store.add("de", [page(1, wikitext="Wort")], source="test")
+        store.add("en", [page(1)], origin="test")
+        store.add("de", [page(1, wikitext="Wort")], origin="test")
         assert store.languages() == ["de", "en"]
         assert [p.wikitext for p in store.pages("de", [1])] == ["Wort"]
 
 
-def test_expansions_and_progress_come_back(tmp_path: Path) -> None:
+def test_expansions_and_notes_come_back(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         store.add_expansions("en", 1, {"{{a}}": "x", "{{b}}": ""})
         assert store.expansions("en", 1) == {"{{a}}": "x", "{{b}}": ""}
-        assert store.progress("category") is None
-        store.note_progress("category", "page|2", language="en", wanted=[Wanted(title="A")])
-        assert store.progress("category") == "page|2"
+        assert store.note("category") is None
+        store.set_note("category", "page|2")
+        store.want("en", [Wanted(title="A")])
+        assert store.note("category") == "page|2"
         assert store.missing("en") == [Wanted(title="A")]
 
 
@@ -96,7 +97,7 @@ def test_an_absent_revision_is_an_error_that_names_it(tmp_path: Path) -> None:
 def test_a_damaged_body_is_found(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
     with Store.create(path) as store:
-        store.add("en", [page(1), page(2)], source="test")
+        store.add("en", [page(1), page(2)], origin="test")
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE revisions SET body = substr(body, 1, 5) WHERE revision_id = 1")
         connection.execute("UPDATE revisions SET sha1 = 'no' WHERE revision_id = 2")
@@ -119,7 +120,7 @@ def test_a_file_that_is_no_store_of_this_version_is_refused(tmp_path: Path) -> N
     newer = tmp_path / "newer.store"
     Store.create(newer).close()
     foreign(newer, "PRAGMA user_version = 2")
-    for path, words in ((text, "no store"), (other, "no store"), (newer, "format 2")):
+    for path, words in ((text, "not a store"), (other, "not a store"), (newer, "format 2")):
         for way in (Store.create, Store.open):
             with pytest.raises(BuilderError, match=words):
                 way(path)
@@ -132,10 +133,10 @@ def test_a_file_that_is_no_store_of_this_version_is_refused(tmp_path: Path) -> N
 def test_a_full_disk_says_so_and_keeps_what_was_committed(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
     with Store.create(path) as store:
-        store.add("en", [page(1)], source="test")
+        store.add("en", [page(1)], origin="test")
         store._connection.execute("PRAGMA max_page_count = 30")
         with pytest.raises(BuilderError, match=r"full.*free some space"):
-            store.add("en", [page(n, wikitext=os.urandom(9000).hex()) for n in range(2, 40)], source="test")
+            store.add("en", [page(n, wikitext=os.urandom(9000).hex()) for n in range(2, 40)], origin="test")
         assert [r.revision_id for r in store.revisions("en")] == [1]
 
 
@@ -146,7 +147,7 @@ from tests.wikitext_builder.store.test_store import page
 from pathlib import Path
 with Store.create(Path(sys.argv[1])) as store:
     for n in range(1, 100000):
-        store.add("en", [page(2 * n), page(2 * n + 1)], source="test")
+        store.add("en", [page(2 * n), page(2 * n + 1)], origin="test")
         print(n, flush=True)
 """
 
@@ -171,7 +172,7 @@ def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     folder.mkdir()
     path = folder / "a.store"
     with Store.create(path) as store:
-        store.add("en", [page(1)], source="test")
+        store.add("en", [page(1)], origin="test")
     path.chmod(0o444)
     folder.chmod(0o555)
     code = (
@@ -192,13 +193,13 @@ def test_a_listing_goes_on_where_it_stopped(tmp_path: Path) -> None:
         store.note_listing("en category Good articles", ["B", "C"], "done")
         store.note_listing("en category Featured articles", ["D"], "page|3")
         assert store.listed("en category Good articles") == ["A", "B", "C"]
-        assert store.progress("en category Good articles") == "done"
+        assert store.note("en category Good articles") == "done"
         assert store.missing("en") == [], "what is listed is not wanted yet"
 
 
 def test_redirects_come_back(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1, title="AT&T")], source="test", redirects={"ATT": "AT&T", "At and t": "AT&T"})
+        store.add("en", [page(1, title="AT&T")], origin="test", redirects={"ATT": "AT&T", "At and t": "AT&T"})
         assert store.redirects("en") == {"ATT": "AT&T", "At and t": "AT&T"}
         assert store.redirects("de") == {}
 
@@ -218,9 +219,9 @@ def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
         wanted = [Wanted(title="A"), Wanted(title="A", as_of="2016-01-01T00:00:00Z")]
         assert store.want("en", wanted) == store.wanted_count("en") == 2
         young = Rejected(title="A", reason="not-yet-created", detail="of 2017")
-        store.add("en", [], source="test", settled=[wanted[1]], rejected=[young])
+        store.add("en", [], origin="test", settled=[wanted[1]], rejected=[young])
         assert store.rejected("en") == [young]
-        store.add("en", [page(1, title="A")], source="test", settled=[wanted[0]])
+        store.add("en", [page(1, title="A")], origin="test", settled=[wanted[0]])
         assert store.rejected("en") == []
 
 
@@ -232,10 +233,10 @@ def test_a_revision_that_is_kept_is_not_rejected_any_more(tmp_path: Path) -> Non
         Rejected(title="B", reason="missing", detail="another page"),
     ]
     with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [], source="test", rejected=bad)
-        store.add("de", [good], source="test")
+        store.add("en", [], origin="test", rejected=bad)
+        store.add("de", [good], origin="test")
         assert store.rejected("en") == bad
-        store.add("en", [good], source="test")
+        store.add("en", [good], origin="test")
         assert store.rejected("en") == bad[1:]
 
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from wikitext_builder.wiki.languages import LANGUAGES, Language, is_list_title
+from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
 TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
@@ -70,21 +70,3 @@ def test_chinese_is_in_both_scripts() -> None:
     assert {"參考文獻", "参考文献", "外部連結", "外部链接"} <= set(chinese.removed_sections)
     assert {"分類", "分类"} <= set(chinese.category_namespaces)
     assert {"檔案", "文件"} <= set(chinese.file_namespaces)
-
-
-@pytest.mark.parametrize(
-    ("code", "title", "expected"),
-    [
-        ("en", "List of rivers", True),
-        ("en", "Lists of rivers", True),
-        ("en", "Schindler's List", False),
-        ("pl", "Lista Schindlera", False),
-        ("ru", "Список Шиндлера", False),
-        ("fr", "Liste d’attente", True),  # a prefix cannot know better
-        ("ja", "川の一覧", True),
-        ("ja", "一覧表の作り方", False),
-        ("nl", "Lijst van rivieren", True),
-    ],
-)
-def test_titles_of_lists(code: str, title: str, expected: bool) -> None:
-    assert is_list_title(LANGUAGES[code], title) is expected

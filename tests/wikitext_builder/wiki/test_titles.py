@@ -1,9 +1,8 @@
-"""Titles: what is tidied, what is none, and what a text that only leads on looks like."""
+"""Titles: how they are written, and which ones no page can have."""
 
 import pytest
 
-from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.wiki.titles import is_redirect, tidy_title, title_fault
+from wikitext_builder.wiki.titles import tidy_title, title_fault
 
 
 @pytest.mark.parametrize(
@@ -39,19 +38,3 @@ def test_titles(title: str) -> None:
 @pytest.mark.parametrize("title", BAD)
 def test_no_titles(title: str) -> None:
     assert title_fault(title)
-
-
-@pytest.mark.parametrize(
-    ("language", "wikitext", "expected"),
-    [
-        ("en", "#REDIRECT [[A]]", True),
-        ("en", " \n#redirect: [[A]]", True),
-        ("en", "#REDIRECT A", False),
-        ("en", "Text\n#REDIRECT [[A]]", False),
-        ("de", "#WEITERLEITUNG [[A]]", True),
-        ("de", "#REDIRECT [[A]]", True),
-        ("en", "#WEITERLEITUNG [[A]]", False),
-    ],
-)
-def test_redirects(language: str, wikitext: str, expected: bool) -> None:
-    assert is_redirect(wikitext, LANGUAGES[language]) is expected

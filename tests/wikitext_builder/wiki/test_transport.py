@@ -34,10 +34,10 @@ def test_anything_else_is_none(contact: str) -> None:
      "https://en.wiktionary.org/w/api.php", "https://wiki.toolforge.org/w/api.php"],
 )  # fmt: skip
 def test_wikimedia_is_not_asked_without_a_contact(api: str) -> None:
-    with pytest.raises(BuilderError, match=r"--contact jane@example\.org"):
+    with pytest.raises(BuilderError, match=r"`contact=jane@example\.org`"):
         checked_api(api, "")
     assert checked_api(api, JANE) == api
-    with pytest.raises(BuilderError, match="--contact"):
+    with pytest.raises(BuilderError, match="`contact="):
         Wikipedia(api, language=LANGUAGES["en"])
 
 
@@ -52,11 +52,11 @@ def test_this_machine_and_other_wikis_may_be_asked_without(api: str) -> None:
 @pytest.mark.parametrize(
     ("api", "words"),
     [
-        ("http://en.wikipedia.org/w/api.php", "not https"),
-        ("http://127.0.0.1.example.org/w/api.php", "not https"),
+        ("http://en.wikipedia.org/w/api.php", "not begin with https"),
+        ("http://127.0.0.1.example.org/w/api.php", "not begin with https"),
         ("http://127.0.0.1@example.org/w/api.php", "is not like"),
-        ("http://10.0.0.1/w/api.php", "not https"),
-        ("ftp://en.wikipedia.org/w/api.php", "not https"),
+        ("http://10.0.0.1/w/api.php", "not begin with https"),
+        ("ftp://en.wikipedia.org/w/api.php", "not begin with https"),
         ("file:///etc/passwd", "is not like"),
         ("en.wikipedia.org/w/api.php", "is not like"),
         ("https://en.wikipedia.org/w/api.php?action=query", "is not like"),

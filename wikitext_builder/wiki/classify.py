@@ -1,0 +1,127 @@
+"""What a page is, by its title and wikitext: a redirect, a list, a disambiguation page, Good or Featured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from wikitext_builder.wiki.languages import Language
+
+COMMENT_OR_VERBATIM = re.compile(
+    r"<!--|<(nowiki|pre|syntaxhighlight|source|math)(?:\s[^<>]*)?>", re.IGNORECASE
+)
+COMMENT_IN_NAME = re.compile(r"\{\{[^{}|]{0,200}<!--")
+DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same word in all our languages
+
+
+class Classifier:
+    """Tells articles of one Wikipedia from other pages, and Good and Featured ones from other articles.
+
+    >>> from wikitext_builder.wiki.languages import LANGUAGES
+    >>> english = classifier(LANGUAGES["en"])
+    >>> english.is_list("List of anthropologists"), english.is_list("Listeria")
+    (True, False)
+    >>> english.is_redirect("#redirect [[AT&T]]"), english.is_redirect("A # REDIRECT.")
+    (True, False)
+    >>> english.is_marked("{{Featured article}} '''Tea''' is a drink.")
+    True
+    """
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        words = "|".join(map(re.escape, language.redirect_words))
+        self._redirect = re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)
+        self._mark = template_call(
+            (*language.good_marks, *language.featured_marks), language.template_namespaces
+        )
+        self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
+
+    def is_redirect(self, wikitext: str) -> bool:
+        """Whether a text only leads to another page."""
+        return self._redirect.match(wikitext) is not None
+
+    def is_list(self, title: str) -> bool:
+        """Whether the title says that the page is a list."""
+        language = self.language
+        return title.startswith(language.list_title_prefixes) or title.endswith(language.list_title_suffixes)
+
+    def is_disambiguation(self, wikitext: str) -> bool:
+        """Whether the text says that it is a disambiguation page."""
+        switch = DISAMBIGUATION_SWITCH in wikitext
+        if switch and DISAMBIGUATION_SWITCH in without_comments_and_verbatim(wikitext):
+            return True
+        return _occurs(self._disambiguation, wikitext)
+
+    def is_marked(self, wikitext: str) -> bool:
+        """Whether the text itself calls the template of Good or Featured, outside comments and nowiki."""
+        return _occurs(self._mark, wikitext)
+
+
+@cache
+def classifier(language: Language) -> Classifier:
+    """Return the classifier of a Wikipedia, made once."""
+    return Classifier(language)
+
+
+def without_comments_and_verbatim(wikitext: str) -> str:
+    """Remove comments and the content of `<nowiki>` and similar tags, in one pass.
+
+    A comment without an end reaches to the end of the text; a tag without an end is plain text, as in
+    MediaWiki.
+
+    >>> without_comments_and_verbatim("a<!-- {{good article}} -->b<nowiki>{{x}}</nowiki>c<nowiki />d")
+    'abcd'
+    """
+    kept: list[str] = []
+    position = 0
+    unclosed: set[str] = set()
+    while opening := COMMENT_OR_VERBATIM.search(wikitext, position):
+        kept.append(wikitext[position : opening.start()])
+        name = (opening[1] or "").lower()
+        position = opening.end()
+        if opening[0].endswith("/>"):
+            continue
+        if not name:
+            end = wikitext.find("-->", position)
+            position = end + len("-->") if end >= 0 else len(wikitext)
+        elif name in unclosed or not (closing := _closing(name).search(wikitext, position)):
+            unclosed.add(name)
+            kept.append(opening[0])
+        else:
+            position = closing.end()
+    return "".join((*kept, wikitext[position:]))
+
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{name}\s*>", re.IGNORECASE)
+
+
+def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",)) -> re.Pattern[str]:
+    """Return a pattern that matches the beginning of a call of any of these templates.
+
+    The case of the first letter, underscores in place of spaces and the name of the namespace make no
+    difference.
+
+    >>> bool(template_call(["Good article"]).search("{{good_article}}"))
+    True
+    >>> bool(template_call(["Good article"]).search("{{Good articles}}"))
+    False
+    """
+    any_of = "|".join(_name_pattern(name) for name in names) or r"(?!)"
+    namespace = "|".join(re.escape(name) for name in namespaces)
+    return re.compile(rf"\{{\{{[\s_]*(?:(?i:{namespace})[\s_]*:[\s_]*)?(?:{any_of})[\s_]*(?:\||\}}\}})")
+
+
+def _name_pattern(name: str) -> str:
+    first, rest = name[0], name[1:]
+    letters = "".join(sorted({first.lower(), first.upper()})) if len(first.upper()) == 1 else first
+    return f"[{re.escape(letters)}]" + r"[ _]+".join(re.escape(word) for word in rest.split(" "))
+
+
+def _occurs(pattern: re.Pattern[str], wikitext: str) -> bool:
+    """Whether a pattern is in the clean text; most texts have it nowhere and need no cleaning."""
+    if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
+        return False
+    return bool(pattern.search(without_comments_and_verbatim(wikitext)))
