@@ -256,7 +256,7 @@ def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
             ("compare", "{results}", "KN-5", "nobody"),
             "no result of nobody on test; there are KN-5 (test; also",
         ),
-        (("compare", "{file}", "KN-5", "KN-5"), "line 1"),
+        (("compare", "{file}", "KN-5", "KN-5"), "expected a result as `lm-benchmarks run` writes it"),
         (("report", "{results}", "--out", "x.pdf"), "expected an ending of .md"),
         (("report", "{results}", "--out", "x.md", "--log", "{data}"), "expected the log of a run"),
     ],

@@ -27,7 +27,7 @@ def commands(threads: int | None) -> None:
     del threads  # `ModelCommand` sets them, after the help
 
 
-commands.functions = {"models": "list", "measure": "run"}
+commands.functions = {"models": "list", "measure": "run", "first_updates": "first-updates"}
 for _command in (*measuring.COMMANDS, *showing.COMMANDS):
     commands.add_command(_command)
 

@@ -143,7 +143,7 @@ def read_first_updates(path: Path) -> list[FirstUpdates]:
     Raises:
         HarnessError: The file cannot be read, or a line is not such a record.
     """
-    return read_lines(path, first_updates_of_json, writer="lm-benchmarks first-updates")
+    return read_lines(path, first_updates_of_json, writer="first_updates")
 
 
 def first_updates_of_json(line: str) -> FirstUpdates:

@@ -126,4 +126,4 @@ def read_results(path: Path) -> list[Result]:
     Raises:
         HarnessError: The file cannot be read, or a line is not a result.
     """
-    return read_lines(path, from_json, writer="lm-benchmarks run")
+    return read_lines(path, from_json, writer="measure")

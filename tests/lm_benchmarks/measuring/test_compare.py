@@ -1,4 +1,4 @@
-"""Differences with intervals: what chance gives is told apart, what is unlike is refused."""
+"""Differences with intervals: chance gives no clear difference; results of different things are refused."""
 
 import math
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_a_model_and_itself_do_not_differ():
 
 
 def test_draws_are_of_articles_not_of_tokens():
-    """Against a loop that draws articles one by one and sums them anew."""
+    """Compared with a loop that draws articles one by one and sums them again."""
     first, second = sample(np.random.default_rng(3), articles=12, gain=0.01)
     found = compare_results(first, second, resamples=4000)
     generator = np.random.default_rng(9)

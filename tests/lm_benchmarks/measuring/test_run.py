@@ -1,4 +1,4 @@
-"""What is counted when a model is measured: on the official files, and in groups told by hand."""
+"""What is counted when a model is measured: on the official files, and in groups counted by hand."""
 
 import math
 import time

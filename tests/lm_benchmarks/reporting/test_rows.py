@@ -88,9 +88,9 @@ def test_cells_hold_what_was_measured_and_nothing_else():
 def test_how_long_a_small_size_was_trained_stands_beside_it():
     result = measured("lstm/small", 5.0)
     (trained,) = RESULT.trained
-    for epochs, told in ((1, "1 epoch"), (4, "4 epochs")):
+    for epochs, shown in ((1, "1 epoch"), (4, "4 epochs")):
         page = rows_page([replace(result, trained=(replace(trained, epochs=epochs),))], [])
-        assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({told})"
+        assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({shown})"
 
 
 def test_the_official_files_are_those_that_are_said():
