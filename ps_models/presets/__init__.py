@@ -1,32 +1,19 @@
-"""Hyperparameters by name, each with its source; a file for each model's."""
+"""Hyperparameters by name, each with its source; one file per model, which has the name of the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 
 from ps_models.errors import ModelError
 from ps_models.models import MODELS
-from ps_models.presets.awd_lstm import AWD_LSTM_PRESETS
-from ps_models.presets.char_cnn import CHAR_CNN_PRESETS
-from ps_models.presets.lstm import LSTM_PRESETS
-from ps_models.presets.pointer_sentinel import POINTER_SENTINEL_PRESETS
 from ps_models.presets.preset import Preset
-from ps_models.presets.recurrent_highway import RECURRENT_HIGHWAY_PRESETS
-from ps_models.presets.rnn import RNN_PRESETS
-from ps_models.presets.rnn_lda import RNN_LDA_PRESETS
-from ps_models.presets.sum_product import SUM_PRODUCT_PRESETS
-from ps_models.presets.transformer import TRANSFORMER_PRESETS
 
 PRESETS: dict[str, Mapping[str, Preset]] = {
-    "awd-lstm": AWD_LSTM_PRESETS,
-    "char-cnn": CHAR_CNN_PRESETS,
-    "lstm": LSTM_PRESETS,
-    "pointer-sentinel-lstm": POINTER_SENTINEL_PRESETS,
-    "rhn": RECURRENT_HIGHWAY_PRESETS,
-    "rnn": RNN_PRESETS,
-    "rnn-lda": RNN_LDA_PRESETS,
-    "sum-product-network": SUM_PRODUCT_PRESETS,
-    "transformer": TRANSFORMER_PRESETS,
+    name: import_module(f"{__name__}.{module.name}").PRESETS
+    for module in iter_modules(__path__)
+    if (name := module.name.replace("_", "-")) in MODELS
 }
 
 

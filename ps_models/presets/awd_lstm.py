@@ -25,7 +25,7 @@ TRAINING = {
     "patience": 0,  # [A]
 }
 
-AWD_LSTM_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="E = 200, H = 400, lighter dropouts; a budget of 4 epochs",
         model={  # [O] a tenth to a half of [A]'s: four epochs do not overfit

@@ -27,7 +27,7 @@ KIM_TRAINING = {  # [K]
     "patience": 0,
 }
 
-CHAR_CNN_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="H = 200, the letters of kim-small; a budget of 4 epochs",
         model={**SMALL, **KIM_SMALL, "layer_dropout": 0.2, "output_dropout": 0.2},  # [O] as the small LSTM

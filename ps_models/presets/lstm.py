@@ -40,7 +40,7 @@ GAL_TRAINING = {  # [G]
 GAL = {"zoneout": 0.0, "per_gate": True, "init": 0.04, "softmax_bias": True}  # [G]
 
 
-LSTM_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="H = 200, plain dropout between layers; a budget of 4 epochs",
         model={

@@ -28,7 +28,7 @@ DOTS = {
     "hidden_size": 200,  # [P]
     "embedding_size": 400,  # [P] [M] 6.3 M, and 4.2 M without
 }
-RNN_PRESETS = {
+PRESETS = {
     "elman": Preset(
         about="Elman's network at Mikolov's size, PTB test 124.7 in his paper; a budget of 4 epochs",
         model=ELMAN,

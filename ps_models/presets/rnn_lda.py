@@ -10,7 +10,7 @@ from __future__ import annotations
 from ps_models.presets.preset import SMALL, SMALL_TRAINING, Preset
 from ps_models.presets.rnn import RNNLM_TRAINING
 
-RNN_LDA_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="H = 200, 40 topics; a budget of 4 epochs",
         model={**SMALL, "dropout": 0.2},  # [O] as the other small ones'

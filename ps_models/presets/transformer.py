@@ -15,7 +15,7 @@ TRAINING = {
     "loss": "token",  # [X]
     "clip": 0.25,  # [X]
 }
-TRANSFORMER_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="H = 200, 4 layers, W = 100; a budget of 4 epochs",
         model={

@@ -21,6 +21,10 @@ def test_every_preset_is_a_model_with_a_schedule(model, preset):
             make_model(model, config)
 
 
+def test_every_model_has_presets():
+    assert PRESETS.keys() == MODELS.keys()
+
+
 def test_the_papers_model_and_schedule_are_the_defaults():
     config, training = make_configs("pointer-sentinel-lstm", "medium-k1", [], vocab_size=10_000)
     assert (config.hidden_size, config.layers, config.window) == (650, 2, 100)

@@ -23,7 +23,7 @@ TRAINING = {  # [R]
     "patience": 0,
 }
 
-RECURRENT_HIGHWAY_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="H = 200, depth 5; a budget of 4 epochs",
         model={

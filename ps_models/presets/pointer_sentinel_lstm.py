@@ -17,7 +17,7 @@ from ps_models.presets.preset import (
     Preset,
 )
 
-POINTER_SENTINEL_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="H = 200; a budget of 4 epochs",
         model={**SMALL, **LIGHT, "initial_gate": 0.9},  # [O] after 240 updates 315, not 333

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ps_models.presets.preset import SEGMENTS, SMALL_TRAINING, Preset
 
-SUM_PRODUCT_PRESETS = {
+PRESETS = {
     "small": Preset(
         about="4 words, 50 similarity nodes each; a budget of 4 epochs",
         model={"hidden_size": 50, "scaled": True, "least_bias": 0.1},  # [O]
