@@ -15,7 +15,7 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def numbered_page(number: int, wikitext: str, title: str = "") -> Page:
-    """A page whose ids, and title if none is given, come of a number."""
+    """A page whose ids, and title if none is given, come from a number."""
     return Page(
         title=title or f"Page {number}",
         page_id=number,
@@ -80,7 +80,7 @@ def export_xml(
 
 
 def multistream(data: bytes) -> bytes:
-    """As Wikimedia makes it: a stream of the head, one for some pages each, here three, one of the end."""
+    """As Wikimedia makes it: one stream for the head, one per some pages, here three, one for the end."""
     content, end = data[: -len(END)], data[-len(END) :]
     head, *pages = content.split(b"<page>")
     parts = [b"<page>" + b"<page>".join(pages[n : n + 3]) for n in range(0, len(pages), 3)]

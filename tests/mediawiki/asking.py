@@ -22,7 +22,7 @@ GOOD = Category(name="Good articles")
 FEATURED = Category(name="Featured articles")
 DATE = "2016-08-31T23:59:59Z"
 
-# A process of its own that fetches or locks, and says after each batch how far it is.
+# A separate process that fetches, and prints its progress after each batch.
 CHILD = """
 import sys
 from pathlib import Path
@@ -60,7 +60,7 @@ class Impatient(Wikipedia):
 
 
 def ask(api: str, waits: list[float] | None = None, *, really: bool = False, **options: Any) -> Wikipedia:
-    """The client for a wiki in English; `really` waits really."""
+    """The client for a wiki in English; with `really` it waits in real time."""
     options = {"language": LANGUAGES["en"], "patience": Patience(attempts=5, first_wait=0.5), **options}
     return Wikipedia(api, **options) if really else Impatient(api, [] if waits is None else waits, **options)
 
@@ -72,7 +72,7 @@ def stored(path: Path) -> Iterator[Store]:
 
 
 def fetched(api: str, store: Store, *selections: Selection, **options: Any) -> PagesReport:
-    """Fetch with a client of its own."""
+    """Fetch with a new client."""
     with ask(api) as wikipedia:
         return fetch_pages(store, wikipedia, selections, **options).report
 
@@ -94,14 +94,14 @@ def lock_text(store: Store) -> str:
 def child(
     api: str, path: Path, *, as_of: str = "", limit: int = 0, parallel: int = 1
 ) -> subprocess.Popen[str]:
-    """Start a fetch of the Good and Featured articles in a process of its own."""
+    """Start a fetch of the Good and Featured articles in a separate process."""
     command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(limit), str(parallel)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=hear_control_c)
 
 
 def wait_for(process: subprocess.Popen[str], stage: str, least: int) -> None:
-    """Read what a child says until it is that far."""
+    """Read what a child prints until it is that far."""
     assert process.stdout is not None
     for line in process.stdout:
         said, count = line.split()

@@ -1,4 +1,4 @@
-"""Fixtures: one prepared wiki a session, a running copy of it a worker."""
+"""Fixtures: one prepared wiki per session, and a running copy of it per worker."""
 
 import fcntl
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mediawiki import exports
-from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, lacking, start, unavailable
+from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, missing_programs, start, unavailable
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,8 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def prepared() -> Path:
-    """The folder of a stopped wiki with all pages; made once, and kept beside the unpacked packages."""
-    if missing := lacking():
+    """The folder of a stopped wiki with all pages; made once, and kept next to the unpacked packages."""
+    if missing := missing_programs():
         unavailable(f"no MediaWiki here: {missing} not found")
     sources = [*sorted(LAB.iterdir()), Path(exports.__file__), Path(__file__)]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
@@ -57,7 +57,7 @@ def prepare(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def running(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    """A wiki that runs, one a worker; use `wiki`, which leaves it as it was."""
+    """A running wiki, one per worker; use `wiki`, which undoes all changes."""
     wiki = start(copy(prepared, tmp_path_factory.mktemp("wiki") / "copy"))
     yield wiki
     wiki.stop()

@@ -76,7 +76,7 @@ def export(*pages: str) -> str:
 
 
 def prose(rng: random.Random, size: int) -> str:
-    """Words without sense, of at least so many characters."""
+    """Random words, at least `size` characters in all."""
     text = ""
     while len(text) < size:
         text += " ".join(rng.choices(WORDS, k=200)).capitalize() + ".\n\n"
@@ -110,7 +110,7 @@ def templates() -> list[str]:
 
 
 def core() -> list[str]:
-    """Titles of all sorts with a history, redirects, and pages that cannot be used."""
+    """Titles of all kinds with a history, redirects, and pages that cannot be used."""
     pages = []
     for title, mark in CORE.items():
         text = article(title, mark)
@@ -155,7 +155,7 @@ TEMPLATES_IN_USE = (
 
 
 def members() -> list[str]:
-    """Good articles by the hundred, and talk pages in the same category."""
+    """Hundreds of Good articles, and talk pages in the same category."""
     rng = random.Random(1)
     names = [f"{'0 early' if n < EARLY else 'Member'} {n:03}" for n in range(ARTICLES)]
     pages = [one(name, f"{{{{Good article}}}}\n'''{name}''' " + prose(rng, 400)) for name in names]
@@ -165,7 +165,7 @@ def members() -> list[str]:
 
 
 def big() -> list[str]:
-    """Featured articles, long ones."""
+    """Long Featured articles."""
     rng = random.Random(2)
     return [one(f"Big {n:02}", "{{Featured article}}\n" + prose(rng, 300_000)) for n in range(BIG)]
 

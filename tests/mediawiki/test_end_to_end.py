@@ -1,4 +1,4 @@
-"""Real pages of April 2016 in a real MediaWiki: fetched and built, they are what their dump gives."""
+"""Real pages of April 2016 in a real MediaWiki: fetched and built, they give the same as their dump."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import pytest
 
 from tests.command import done, kill, start
 from tests.conftest import data
-from tests.mediawiki.wiki import Wiki, lacking, unavailable
+from tests.mediawiki.wiki import Wiki, missing_programs, unavailable
 from tests.mediawiki.wiki import start as start_wiki
 from tests.wikitext_builder.building.test_build import digests
 from tests.wikitext_builder.test_end_to_end import articles
@@ -23,7 +23,7 @@ from wikitext_builder.store.store import Store
 pytestmark = pytest.mark.slow
 
 FOLDER = "pages"
-LATER = "2030-01-01"  # of no page another revision than the newest, but each page is a request of its own
+LATER = "2030-01-01"  # the newest revisions, but with one request per page
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def april() -> Path:
 @pytest.fixture(scope="module")
 def wiki_of_april(april: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
     """A wiki that has these pages, and the templates of their time before."""
-    if missing := lacking():
+    if missing := missing_programs():
         unavailable(f"no MediaWiki here: {missing} not found")
     try:
         dumps = [april.with_name("templates.xml.bz2"), april]
@@ -50,7 +50,7 @@ def wiki_of_april(april: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def fetched(
     wiki_of_april: Wiki, april: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[str]]:
-    """The store of a fetch without expansion, and the arguments of that fetch but for its store."""
+    """The store of a fetch without expansion, and the arguments of that fetch without its store."""
     folder = tmp_path_factory.mktemp("fetched")
     titles = "".join(f"{page.content.title}\n" for page in read_pages(april))
     (folder / "titles.txt").write_text(titles, encoding="utf-8")
@@ -83,13 +83,13 @@ def test_the_wiki_and_the_dump_give_the_same_lines(
 
 
 def pages_in(path: Path) -> int:
-    """How many pages a store has so far; none where it is not made yet."""
+    """The number of pages that a store has so far; 0 before it is made."""
     with contextlib.suppress(BuilderError), Store.open(path) as store:
         return len(store.revisions("en"))
     return 0
 
 
-def test_a_fetch_that_was_killed_goes_on_to_the_same_dataset(
+def test_a_fetch_that_was_killed_resumes_and_gives_the_same_dataset(
     wiki_of_april: Wiki, fetched: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     store, given = fetched
@@ -116,7 +116,7 @@ def test_a_lock_brings_the_same_bytes_from_the_wiki(fetched: tuple[Path, list[st
     lock = tmp_path / "titles.lock"
     lines = done("lock", "--store", store).splitlines(keepends=True)
     lock.write_text("".join(lines), encoding="utf-8")
-    backwards = tmp_path / "backwards.lock"  # as another machine may ask: in another order, after other pages
+    backwards = tmp_path / "backwards.lock"  # as on another machine: in another order, after other pages
     backwards.write_text("".join([*lines[:2], *reversed(lines[2:])]), encoding="utf-8")
     (tmp_path / "some.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines[9:20]), "utf-8")
     target = ("--no-expand", "--store", tmp_path / "other.store")
@@ -126,9 +126,7 @@ def test_a_lock_brings_the_same_bytes_from_the_wiki(fetched: tuple[Path, list[st
     assert digests(out) == whole
 
 
-def test_what_macros_do_not_know_is_expanded_by_the_wiki(
-    fetched: tuple[Path, list[str]], tmp_path: Path
-) -> None:
+def test_the_wiki_expands_what_macros_do_not_know(fetched: tuple[Path, list[str]], tmp_path: Path) -> None:
     store, given = fetched
     before = left_out(built(store, tmp_path / "without"))
     shutil.copy(store, tmp_path / "expanded.store")

@@ -33,7 +33,7 @@ FAILURES = {
     "{{#expr:1/0}}": "error",
     "{{wrapped|" + "x" * MAX_CALL_BYTES + "}}": "too-large",
 }
-EATER = "{{wrapped|<!-- }}"  # takes all marks after it, so that each call must go alone
+EATER = "{{wrapped|<!-- }}"  # swallows all marks after it, so that each call must be asked for alone
 PAGE = Page(title="東京", page_id=1, revision_id=1, timestamp="2020-01-01T00:00:00Z", wikitext="")
 
 
@@ -52,7 +52,7 @@ def test_calls_of_a_page_go_together_and_failures_again_alone(wiki: Wiki) -> Non
         assert wikipedia.requests == 3 + len(FAILURES) - 1
 
 
-def test_a_call_that_eats_the_marks_does_not_hurt_the_others(wiki: Wiki) -> None:
+def test_a_call_that_swallows_the_marks_does_not_harm_the_others(wiki: Wiki) -> None:
     with ask(wiki.api) as wikipedia:
         result = expand_calls(wikipedia, PageCalls(page=PAGE, calls=(EATER, *TEXTS, "%((1))%")))
         assert result.texts == TEXTS

@@ -78,7 +78,7 @@ LAG = """$wgHooks['ApiMaxLagInfo'][] = static function ( &$info ) {
 };"""
 
 
-def test_a_lag_that_mediawiki_tells_with_status_200_is_waited_for(wiki: Wiki) -> None:
+def test_a_lag_reported_with_status_200_causes_a_wait(wiki: Wiki) -> None:
     waits: list[float] = []
     wiki.set(LAG)
     with (
@@ -91,9 +91,7 @@ def test_a_lag_that_mediawiki_tells_with_status_200_is_waited_for(wiki: Wiki) ->
         assert wikipedia.request(SITE)
 
 
-def test_a_wiki_that_may_not_be_read_says_so_and_one_that_may_not_be_written_is_read(
-    wiki: Wiki, tmp_path: Path
-) -> None:
+def test_a_private_wiki_is_an_error_and_a_read_only_wiki_is_read(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         wiki.set("$wgReadOnly = 'the databases are moved';")
         assert fetched(wiki.api, store, FEATURED, limit=2).fetched == 2
@@ -104,7 +102,7 @@ def test_a_wiki_that_may_not_be_read_says_so_and_one_that_may_not_be_written_is_
         assert refused.value.code == "readapidenied"
 
 
-def test_maxlag_is_sent_when_it_is_wanted(wiki: Wiki) -> None:
+def test_maxlag_is_sent_if_it_is_given(wiki: Wiki) -> None:
     wiki.fail({"match": "maxlag=7&|maxlag=7$", "status": 200, "body": '{"query":{"seen":true}}'})
     for maxlag, seen in ((7.0, True), (None, False)):
         with ask(wiki.api, maxlag=maxlag) as wikipedia:
@@ -114,7 +112,7 @@ def test_maxlag_is_sent_when_it_is_wanted(wiki: Wiki) -> None:
             ask(wiki.api, maxlag=wrong)
 
 
-def test_a_date_in_retry_after_is_waited_for(wiki: Wiki) -> None:
+def test_a_date_in_retry_after_causes_a_wait(wiki: Wiki) -> None:
     waits: list[float] = []
     when = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
     wiki.fail({"status": 503, "times": 1, "headers": {"Retry-After": when}})
@@ -156,7 +154,7 @@ def test_a_wait_holds_for_all_requests(wiki: Wiki) -> None:
 
         begin = time.monotonic()
         list(wikipedia.map(timed, "ABCDEFGH"))
-    assert sum(moment - begin >= 0.99 for moment in started) >= 5  # some may have been under way
+    assert sum(moment - begin >= 0.99 for moment in started) >= 5  # some may have been sent before
 
 
 def test_an_error_that_does_not_pass_is_not_asked_again(wiki: Wiki) -> None:
@@ -172,7 +170,7 @@ def test_an_error_that_does_not_pass_is_not_asked_again(wiki: Wiki) -> None:
     assert refused.value.code == "badvalue"
 
 
-def test_a_place_in_a_listing_that_the_wiki_forgot_begins_anew(wiki: Wiki, tmp_path: Path) -> None:
+def test_a_listing_whose_position_the_wiki_forgot_starts_again(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         store.note_listing(
             "en category Featured articles", ["Gone"], '{"cmcontinue": "nonsense", "continue": "-||"}'
@@ -203,7 +201,7 @@ def proxy(to: str, *options: str) -> Iterator[str]:
     "options",
     [("--refuse-every", "2"), ("--refuse-every", "3", "--reset")],
 )
-def test_connections_that_are_closed_or_reset_are_made_again(
+def test_closed_or_reset_connections_are_opened_again(
     wiki: Wiki, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with proxy(wiki.api, *options) as api, stored(tmp_path) as store:
@@ -211,7 +209,7 @@ def test_connections_that_are_closed_or_reset_are_made_again(
 
 
 @pytest.mark.parametrize("options", [("--cut-after", "3000"), ("--cut-after", "3000", "--reset")])
-def test_bodies_that_are_always_cut_end_in_an_error_and_keep_what_came(
+def test_bodies_that_are_always_cut_are_an_error_and_earlier_pages_stay(
     wiki: Wiki, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with stored(tmp_path) as store:
@@ -245,7 +243,7 @@ def test_a_silent_server_is_given_up(wiki: Wiki) -> None:
         assert wikipedia.request(SITE)
 
 
-def test_a_server_that_is_not_there_is_soon_known(unused_port: int) -> None:
+def test_a_server_that_is_not_there_is_a_quick_error(unused_port: int) -> None:
     waits: list[float] = []
     api = f"http://127.0.0.1:{unused_port}/w/api.php"
     with ask(api, waits) as wikipedia, pytest.raises(BuilderError, match=r"3 attempts.*check the address"):
@@ -283,7 +281,7 @@ def lock_text_of(wiki: Wiki, folder: Path) -> str:
         return lock_text(store)
 
 
-def test_a_closed_client_asks_no_more(wiki: Wiki) -> None:
+def test_a_closed_client_sends_no_more_requests(wiki: Wiki) -> None:
     wikipedia: Wikipedia = ask(wiki.api)
     wikipedia.close()
     call: Callable[[], object] = wikipedia.site

@@ -59,7 +59,7 @@ def test_texts_beyond_the_cap_of_an_answer_come_with_the_next(wiki: Wiki) -> Non
         assert [sha1_of(revision.text or "") for revision in page.revisions] == [page.revisions[0].sha1]
 
 
-def test_an_empty_answer_that_goes_on_is_not_the_end(wiki: Wiki, tmp_path: Path) -> None:
+def test_an_empty_answer_with_a_continuation_is_not_the_end(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
         parts = list(wikipedia.query({"list": "categorymembers", "cmtitle": "Category:Mostly talk",
                                       "cmnamespace": "0", "cmtype": "page", "cmlimit": "max"}))  # fmt: skip
@@ -68,7 +68,7 @@ def test_an_empty_answer_that_goes_on_is_not_the_end(wiki: Wiki, tmp_path: Path)
         assert report.fetched == 5
 
 
-def test_the_first_so_many_are_those_of_the_order_of_titles(wiki: Wiki, tmp_path: Path) -> None:
+def test_a_limit_takes_the_first_titles_of_the_order(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         assert fetched(wiki.api, store, GOOD, FEATURED, limit=12).fetched == 12
         first = sorted(r.title for r in store.revisions("en"))
@@ -79,7 +79,7 @@ def test_the_first_so_many_are_those_of_the_order_of_titles(wiki: Wiki, tmp_path
     assert whole[:2] == ['"Heroes" (album)', "0 early 000"]
 
 
-TITLES = {  # → the page that it gives, or why it gives none
+TITLES = {  # → the page that it gives, or why there is none
     "Plain redirect 1": "AT&T",
     "Double redirect 2": "AT&T",
     "Section redirect 3": "Łódź",

@@ -1,4 +1,4 @@
-"""Servers that are no MediaWiki, or an odd one: each gets a clear error, none a hanging run."""
+"""Servers that are not a MediaWiki, or a strange one: each gives a clear error, and no run hangs."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def server(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             query = parse_qs(urlsplit(self.path).query)
-            with suppress(ConnectionError):  # the client has had enough, as it should
+            with suppress(ConnectionError):  # the client has closed the connection, as it should
                 answer(self, {name: values[-1] for name, values in query.items()})
 
         def log_message(self, *_: object) -> None:
@@ -88,7 +88,7 @@ def always(body: object, **options: object) -> Answer:
         ({"errors": [{"code": "readapidenied", "text": "You need read permission"}]}, "read permission"),
     ],
 )  # fmt: skip
-def test_who_is_no_mediawiki_is_found_out_at_once(body: object, words: str) -> None:
+def test_a_server_that_is_not_a_mediawiki_is_an_error_at_once(body: object, words: str) -> None:
     with server(always(body)) as api, ask(api) as wikipedia:
         with pytest.raises(BuilderError, match=words):
             wikipedia.site()
@@ -234,7 +234,7 @@ def test_a_title_of_half_a_character_is_an_error(tmp_path: Path) -> None:
         fetched(api, store, Category(name="Good articles"))
 
 
-def test_what_the_server_is_told_of_us() -> None:
+def test_what_the_server_sees_of_us() -> None:
     seen: dict[str, str] = {}
 
     def note(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
@@ -249,7 +249,7 @@ def test_what_the_server_is_told_of_us() -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not here to make a certificate")
-def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_certificate_without_authority_is_refused_at_once(tmp_path: Path) -> None:
     pem = tmp_path / "own.pem"
     command = [
         "openssl",

@@ -1,4 +1,4 @@
-"""A fetch that is killed at any moment goes on where it stopped, and two at once do not hurt each other."""
+"""A fetch that is killed at any moment resumes where it stopped, and two at once do no harm to each other."""
 
 import signal
 import time
@@ -10,7 +10,7 @@ from tests.mediawiki.asking import DATE, FEATURED, GOOD, child, fetched, lock_te
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.store.store import Store
 
-LIMITS = {"": 0, DATE: 90}  # as of a date each page is a request
+LIMITS = {"": 0, DATE: 90}  # at a date each page is one request
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def whole(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         ("fetching", 40, DATE, 3),
     ],
 )
-def test_kill_minus_nine_loses_nothing_and_repeats_at_most_what_was_under_way(
+def test_a_kill_loses_nothing_and_repeats_at_most_the_batches_of_the_moment(
     wiki: Wiki, tmp_path: Path, whole: dict[str, str], stage: str, least: int, as_of: str, parallel: int
 ) -> None:
     wiki.fail(
@@ -58,7 +58,7 @@ def test_kill_minus_nine_loses_nothing_and_repeats_at_most_what_was_under_way(
 
 
 def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, whole: dict[str, str]) -> None:
-    # The first four batches, which three threads take before the first is stored, and then no more.
+    # Only the first four batches are answered: three threads take them before the first one is stored.
     wiki.fail({"match": "rvprop=", "times": 4, "delay_ms": 1}, {"match": "rvprop=", "status": 503})
     process = child(wiki.api, tmp_path / "a.store", parallel=3)
     wait_for(process, "fetching", 50)

@@ -46,8 +46,8 @@ def lines(wiki: Wiki, status: str) -> int:
     return sum(f'" {status} ' in line for line in log)
 
 
-def test_a_real_rate_limit_is_kept_to_without_knowing_it(behind_nginx: Wiki, tmp_path: Path) -> None:
-    # One request a second is allowed who is called so: most are refused until the client waits.
+def test_a_real_rate_limit_is_kept_without_knowing_it(behind_nginx: Wiki, tmp_path: Path) -> None:
+    # A client of this name has one request per second: most are refused until it waits.
     with (
         stored(tmp_path) as store,
         ask(behind_nginx.api, contact="eager@example.org", really=True) as wikipedia,
@@ -68,7 +68,7 @@ def php_master(wiki: Wiki) -> int:
     return next(pid for pid, command in commands.items() if "php-fpm" in command)
 
 
-def test_stuck_workers_are_504_until_they_go_on_and_gone_ones_502(behind_nginx: Wiki) -> None:
+def test_stuck_workers_give_504_until_they_continue_and_killed_ones_502(behind_nginx: Wiki) -> None:
     patience = Patience(attempts=2, first_wait=0.3)
     workers = children(php_master(behind_nginx))
     with ask(behind_nginx.api, patience=patience, really=True) as wikipedia:

@@ -9,7 +9,7 @@ from wikitext_builder.fetching.html import fetch_html, render_page
 from wikitext_builder.fidelity.measure import measure_pages, read_store_pages
 
 
-def test_html_is_kept_by_revision_and_not_asked_for_again(wiki: Wiki, tmp_path):
+def test_html_is_kept_by_revision_and_fetched_once(wiki: Wiki, tmp_path):
     selection = titles(tmp_path, "AT&T", "C++", "東京")
     with stored(tmp_path) as store:
         fetched(wiki.api, store, selection)

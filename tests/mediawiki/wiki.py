@@ -22,7 +22,7 @@ NEEDED = (
     "curl",
     "flock",
     "setsid",
-)  # of the machine; the rest is unpacked by the script
+)  # on the machine; the script unpacks the rest
 NUMBERS = itertools.count()
 
 
@@ -35,7 +35,7 @@ class Wiki:
 
     @property
     def pid(self) -> int:
-        """Of the server, which leads a process group of its own."""
+        """The id of the server, which leads its own process group."""
         return int((self.folder / "server.pid").read_text())
 
     def fail(self, *rules: dict[str, object]) -> None:
@@ -52,7 +52,7 @@ class Wiki:
         part.rename(self.folder / "settings.d.php")
 
     def heal(self) -> None:
-        """Fail no more."""
+        """End all failures."""
         (self.folder / "faults.json").unlink(missing_ok=True)
         (self.folder / "settings.d.php").unlink(missing_ok=True)
 
@@ -68,7 +68,7 @@ def start(
     front: str = "php",
     environment: dict[str, str] | None = None,
 ) -> Wiki:
-    """Start the wiki of a folder, making it first where it is not there; it listens on a free port."""
+    """Start the wiki of a folder, and make it first if it is absent; it listens on a free port."""
     folder.mkdir(parents=True, exist_ok=True)
     imports = [argument for dump in dumps or () for argument in ("--dump", str(dump))]
     command = [
@@ -101,8 +101,8 @@ def copy(prepared: Path, folder: Path) -> Path:
     return folder
 
 
-def lacking() -> str:
-    """What this machine lacks for a MediaWiki; empty when nothing."""
+def missing_programs() -> str:
+    """The programs for a MediaWiki that this machine does not have; empty if it has all."""
     return ", ".join(name for name in NEEDED if shutil.which(name) is None)
 
 

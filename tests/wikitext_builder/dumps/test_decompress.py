@@ -46,7 +46,7 @@ SEVERAL = {
 
 @pytest.mark.parametrize("several", SEVERAL.values(), ids=SEVERAL)
 @given(parts=st.lists(st.binary(max_size=300), min_size=1, max_size=5))
-def test_streams_after_each_other_are_one_content(several, parts: list[bytes]) -> None:
+def test_consecutive_streams_are_one_content(several, parts: list[bytes]) -> None:
     assert unpacked(several(parts)) == b"".join(parts)
 
 
@@ -63,12 +63,12 @@ def test_pieces_are_bounded_and_the_file_is_counted(compression: str) -> None:
 
 
 @pytest.mark.parametrize("compression", ["bzip2", "gzip"])
-def test_what_follows_a_stream_must_be_one(compression: str) -> None:
+def test_only_a_stream_can_follow_a_stream(compression: str) -> None:
     with pytest.raises(BuilderError, match="damaged"):
         unpacked(COMPRESSIONS[compression](b"a") + b"junk")
 
 
-def test_a_frame_that_wants_gigabytes_of_window_is_refused() -> None:
+def test_a_frame_that_needs_gigabytes_of_window_is_refused() -> None:
     # https://datatracker.ietf.org/doc/html/rfc8878#name-window-descriptor: exponent 31, mantissa 0
     frame = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([21 << 3]) + b"\x01\x00\x00"
     with pytest.raises(BuilderError, match="Zstandard data are damaged"):
@@ -81,7 +81,7 @@ def test_the_digest_of_a_file(tmp_path: Path) -> None:
     assert file_sha256(path) == hashlib.sha256(b"abc").hexdigest()
 
 
-# --- streams of bzip2 side by side
+# --- streams of bzip2 in parallel
 
 
 def outcome(pieces: Iterator[bytes]) -> tuple[bytes, str]:
@@ -96,7 +96,7 @@ def outcome(pieces: Iterator[bytes]) -> tuple[bytes, str]:
 
 
 def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
-    """The plain way: one stream after the other, so many bytes of the file at a time; the oracle."""
+    """The reference: one stream after the other, in steps of so many bytes of the file."""
     left = source.read(step)
     while left:
         stream = bz2.BZ2Decompressor()
@@ -111,8 +111,8 @@ def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
         left = stream.unused_data or source.read(step)
 
 
-def check_against_the_plain_way(data: bytes) -> None:
-    """Equal, but for this: libbz2 gives the more of a damaged stream the smaller the steps it is fed in."""
+def check_against_the_reference(data: bytes) -> None:
+    """Equal, except that libbz2 gives more of a damaged stream if its steps are smaller."""
     least, error = outcome(simply(io.BytesIO(data), decompress.READ))
     content, found = outcome(decompressed(DumpFile(io.BytesIO(data)), threads=0))
     assert (error in found, bool(error)) == (True, bool(found))
@@ -134,7 +134,7 @@ JUNK = st.binary(max_size=3) | st.sampled_from([START, START[:7], bz2.compress(b
 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
-    """Streams, perhaps with something cut out, put in or altered anywhere, and broken off."""
+    """Streams, some with bytes removed, added or changed anywhere, or without their end."""
     contents = draw(st.lists(CONTENTS, min_size=1, max_size=6))
     data = b"".join(map(bz2.compress, contents))
     for _ in range(draw(st.integers(0, 2))):
@@ -149,28 +149,28 @@ def small_steps() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("READ", "PIECE", "CHUNK_LIMIT", "UNPACKED_LIMIT"):
             patch.setattr(decompress, name, getattr(decompress, name) // 256)
-        patch.setattr(decompress, "CHUNK_LIMIT", 2 * decompress.READ)  # the least that works
+        patch.setattr(decompress, "CHUNK_LIMIT", 2 * decompress.READ)  # the smallest that works
         yield
 
 
 @given(data=files())
-def test_threads_give_what_the_plain_way_gives(data: bytes) -> None:
+def test_threads_give_the_same_content(data: bytes) -> None:
     with small_steps():
-        check_against_the_plain_way(data)
+        check_against_the_reference(data)
 
 
 @small_steps()
 @pytest.mark.parametrize("length", [300, 503, 509, 512, 513, 1024, 5000])
-def test_what_looks_like_a_stream_inside_another_is_none(length: int) -> None:
+def test_bytes_inside_a_stream_that_look_like_another_are_not_one(length: int) -> None:
     inner = bz2.compress(b"inner")
     outer = bz2.compress(random.Random(length).randbytes(length))
     whole = inner + outer * 2 + inner
     assert unpacked(whole) == b"inner" + random.Random(length).randbytes(length) * 2 + b"inner"
     for at in (5, 100, 253, 256, len(outer) - 1):
-        check_against_the_plain_way(inner + outer[:at] + inner + outer[at:] + inner)
-        check_against_the_plain_way(inner + outer[:at] + START + outer[at:] + inner)
-        check_against_the_plain_way(inner + outer[:at] + inner * 3)
-        check_against_the_plain_way(whole[:-at])
+        check_against_the_reference(inner + outer[:at] + inner + outer[at:] + inner)
+        check_against_the_reference(inner + outer[:at] + START + outer[at:] + inner)
+        check_against_the_reference(inner + outer[:at] + inner * 3)
+        check_against_the_reference(whole[:-at])
 
 
 def test_streams_longer_than_a_chunk_are_read_whole() -> None:
@@ -181,7 +181,7 @@ def test_streams_longer_than_a_chunk_are_read_whole() -> None:
 
 
 @small_steps()
-def test_chunks_begin_with_streams_wherever_they_stand_in_what_is_read() -> None:
+def test_chunks_begin_with_streams_at_any_place_of_a_read() -> None:
     tail = bz2.compress(b"tail")
     for length in range(100, 300):
         head = bz2.compress(random.Random(length).randbytes(length))
@@ -194,7 +194,7 @@ def test_chunks_begin_with_streams_wherever_they_stand_in_what_is_read() -> None
 
 
 @small_steps()
-def test_only_what_looks_like_whole_streams_is_unpacked_ahead() -> None:
+def test_only_chunks_that_look_whole_are_unpacked_ahead() -> None:
     long, short = bz2.compress(random.Random(1).randbytes(1500)), bz2.compress(b"short")
     data = short + long + short
     chunks = list(decompress._chunks(data[: decompress.READ], after(data, decompress.READ)))
@@ -208,7 +208,7 @@ def after(data: bytes, position: int) -> DumpFile:
     return DumpFile(file)
 
 
-def test_streams_that_unpack_to_much_are_held_by_nobody() -> None:
+def test_streams_that_unpack_to_much_are_not_held_in_memory() -> None:
     large = bz2.compress(b"a" * (UNPACKED_LIMIT + 1))
     content, error = outcome(decompressed(DumpFile(io.BytesIO(large * 3 + bz2.compress(b"end"))), threads=2))
     assert decompress._unpacked_whole(decompress._Chunk(offset=0, data=large)) is None
@@ -220,7 +220,7 @@ def test_streams_that_unpack_to_much_are_held_by_nobody() -> None:
 
 
 class Breaking(io.BytesIO):
-    """A disk with a bad spot."""
+    """A disk with a bad place."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.tell() >= 10 * READ:
@@ -228,7 +228,7 @@ class Breaking(io.BytesIO):
         return super().read(size)
 
 
-def before_the_bad_spot(pieces: Iterator[bytes]) -> bytes:
+def before_the_bad_place(pieces: Iterator[bytes]) -> bytes:
     content = bytearray()
     try:
         for piece in pieces:
@@ -239,15 +239,15 @@ def before_the_bad_spot(pieces: Iterator[bytes]) -> bytes:
     raise AssertionError("the bad spot was not met")
 
 
-def test_what_stands_before_a_bad_spot_of_the_disk_comes_before_its_error() -> None:
+def test_content_before_a_bad_place_of_the_disk_comes_before_the_error() -> None:
     data = b"".join(bz2.compress(random.Random(n).randbytes(250_000), 1) for n in range(4))
-    expected = before_the_bad_spot(simply(Breaking(data), READ))
+    expected = before_the_bad_place(simply(Breaking(data), READ))
     assert len(expected) > 500_000
     for threads in (0, 1, 4):
-        assert before_the_bad_spot(decompressed(DumpFile(Breaking(data)), threads=threads)) == expected
+        assert before_the_bad_place(decompressed(DumpFile(Breaking(data)), threads=threads)) == expected
 
 
-def test_who_stops_in_the_middle_leaves_no_thread() -> None:
+def test_no_thread_is_left_if_the_caller_stops() -> None:
     data = b"".join(bz2.compress(random.Random(n).randbytes(100_000)) for n in range(40))
     source = DumpFile(io.BytesIO(data))
     pieces = decompressed(source, threads=3)

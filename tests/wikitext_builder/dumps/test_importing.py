@@ -1,4 +1,4 @@
-"""Imports: the right pages are kept, each once, whatever happens on the way."""
+"""Imports: the right pages are kept, each once, also after a kill or a damaged file."""
 
 import csv
 import json
@@ -68,7 +68,7 @@ def test_openers_by_the_hundred_thousand_take_no_time(opener: str) -> None:
 
 
 @pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
-def test_the_marked_ones_of_the_real_pages_are_kept(tmp_path: Path) -> None:
+def test_marked_real_pages_are_kept(tmp_path: Path) -> None:
     with (SHARED_PAGES / "SOURCES.tsv").open() as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     marked = Counter(row["title"] for row in rows if row["class"])
@@ -81,13 +81,13 @@ def test_the_marked_ones_of_the_real_pages_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
-def test_all_articles_of_the_real_pages_are_kept_on_demand(tmp_path: Path) -> None:
+def test_all_real_articles_are_kept_on_demand(tmp_path: Path) -> None:
     path = SHARED_PAGES / "pages-2016-04.xml.bz2"
     report = imported(tmp_path / "a", path, keep="all")
     assert (report.pages, report.kept, report.skipped) == (62, 56, {"disambiguation": 4, "list": 2})
 
 
-def test_all_pages_are_accounted_for(tmp_path: Path) -> None:
+def test_the_report_counts_every_page(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         page_xml(page(1)),
@@ -114,7 +114,7 @@ def test_all_pages_are_accounted_for(tmp_path: Path) -> None:
     ]
 
 
-def test_of_a_date_before_a_page_was_made_nothing_is_noted(tmp_path: Path) -> None:
+def test_a_page_made_after_the_date_is_only_skipped(tmp_path: Path) -> None:
     report = imported(tmp_path / "a", written(tmp_path, page_xml(page(1))), as_of="2015-01-01T00:00:00Z")
     assert report.skipped == {"no-revision": 1}
     assert content(tmp_path / "a") == ([], [])
@@ -132,7 +132,7 @@ def test_a_dump_of_another_wikipedia_is_refused(tmp_path: Path, compression: str
 # --- once
 
 
-def test_a_finished_import_is_known(tmp_path: Path) -> None:
+def test_a_finished_import_is_not_repeated(tmp_path: Path) -> None:
     path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
     first = imported(tmp_path / "a", path)
     again = imported(tmp_path / "a", path)
@@ -143,7 +143,7 @@ def test_a_finished_import_is_known(tmp_path: Path) -> None:
     assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
 
 
-def test_another_content_or_another_choice_is_another_import(tmp_path: Path) -> None:
+def test_a_different_content_or_choice_is_a_different_import(tmp_path: Path) -> None:
     path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
     imported(tmp_path / "a", path)
     everything = imported(tmp_path / "a", path, keep="all")
@@ -154,7 +154,7 @@ def test_another_content_or_another_choice_is_another_import(tmp_path: Path) -> 
     assert len(content(tmp_path / "a")[0]) == 3
 
 
-def test_what_stands_before_a_break_is_kept_and_a_good_file_completes_it(tmp_path: Path) -> None:
+def test_pages_before_a_break_are_kept_and_a_good_file_completes_them(tmp_path: Path) -> None:
     path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 11)))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) * 6 // 10])
@@ -166,7 +166,7 @@ def test_what_stands_before_a_break_is_kept_and_a_good_file_completes_it(tmp_pat
     assert (report.kept, report.already_there) == (5, 5)
 
 
-def test_what_a_bad_download_damaged_a_good_one_mends(tmp_path: Path) -> None:
+def test_a_good_download_replaces_a_damaged_one(tmp_path: Path) -> None:
     path = written(tmp_path, page_xml(page(1)), page_xml(page(2)))
     good = path.read_bytes()
     path.write_bytes(good.replace(b" text<", b" test<", 1))
@@ -222,7 +222,9 @@ with Store.create(store) as opened:
 
 
 @pytest.mark.parametrize(("batches", "seconds"), [(1, 0), (3, 0), (0, 0.003), (0, 0.02)])
-def test_killed_and_run_again_nothing_is_twice_or_lost(tmp_path: Path, batches: int, seconds: float) -> None:
+def test_after_a_kill_and_a_second_run_nothing_is_twice_or_lost(
+    tmp_path: Path, batches: int, seconds: float
+) -> None:
     pages = [page_xml(page(number, f"text {number} " * 50)) for number in range(1, 5001)]
     pages[7::50] = [
         page_xml(page(n), revision_xml(page(n), text='<text deleted="deleted" />'))
@@ -245,7 +247,7 @@ def test_killed_and_run_again_nothing_is_twice_or_lost(tmp_path: Path, batches: 
     assert content(tmp_path / "a") == content(tmp_path / "undisturbed")
 
 
-def test_a_dump_that_does_not_end_is_never_taken_for_finished(tmp_path: Path) -> None:
+def test_an_incomplete_dump_never_counts_as_finished(tmp_path: Path) -> None:
     path = written(tmp_path, page_xml(page(1)))
     path.write_bytes(path.read_bytes().removesuffix(END))
     for _ in range(2):

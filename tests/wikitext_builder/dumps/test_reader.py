@@ -1,4 +1,4 @@
-"""Dumps: what was exported is read back, and no file whatever does harm."""
+"""Dumps: what was exported is read back, and no file does harm."""
 
 import bz2
 import csv
@@ -20,7 +20,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Rejected
 
 SHARED_PAGES = DATA / "pages"
-# https://www.w3.org/TR/xml/#charsets less U+FFFE and U+FFFF, and what no title may hold
+# https://www.w3.org/TR/xml/#charsets without U+FFFE and U+FFFF, and without what no title can have
 XML_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\r&<>]\"'"))
 TITLES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=60)
 
@@ -68,7 +68,7 @@ def page(number: int, **fields: str) -> Page:
 
 
 def written(folder: Path, data: bytes) -> Path:
-    path = folder / "dump"  # no name gives away what is in it
+    path = folder / "dump"  # the name does not show what is in it
     path.write_bytes(data)
     return path
 
@@ -156,7 +156,7 @@ def test_a_colon_alone_makes_no_namespace(tmp_path: Path) -> None:
     assert read(tmp_path, export_xml([xml]))[0].namespace == 0
 
 
-def test_redirects_are_told(tmp_path: Path) -> None:
+def test_redirects_are_reported(tmp_path: Path) -> None:
     dumped = read(tmp_path, export_xml([page_xml(page(1), redirect="B & C"), page_xml(page(2))]))
     assert [one.redirect for one in dumped] == [True, False]
 
@@ -180,7 +180,7 @@ def test_an_export_in_utf_16_with_its_mark_is_read(tmp_path: Path) -> None:
     assert [dumped.content for dumped in read(tmp_path, data)] == [page(1, wikitext="é")]
 
 
-# --- one revision a page
+# --- one revision per page
 
 
 def history(*days: int) -> str:
@@ -213,7 +213,7 @@ def test_of_a_history_the_newest_as_of_a_date_is_taken(tmp_path: Path) -> None:
     assert after.revision_id == 105
 
 
-def test_what_became_a_redirect_later_was_none_before(tmp_path: Path) -> None:
+def test_a_page_that_became_a_redirect_later_was_not_one_before(tmp_path: Path) -> None:
     xml = history(1, 5).replace("<id>1</id>", '<id>1</id><redirect title="B" />', 1)
     assert [one.redirect for one in read(tmp_path, export_xml([xml]))] == [True]
     before = read(tmp_path, export_xml([xml]), as_of="2016-01-04T00:00:00Z")
@@ -245,7 +245,7 @@ def test_a_page_younger_than_the_date_is_not_there(tmp_path: Path) -> None:
         ("too-large", revision_xml(page(2), text=f"<text>{'あ' * (TEXT_LIMIT // 3 + 1)}</text>")),
     ],
 )
-def test_one_bad_page_costs_only_itself(tmp_path: Path, reason: str, xml: str) -> None:
+def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, xml: str) -> None:
     data = export_xml([page_xml(page(1)), page_xml(page(2), xml), page_xml(page(3))])
     first, bad, last = (dumped.content for dumped in read(tmp_path, data))
     assert (first, last) == (page(1), page(3))
@@ -254,7 +254,7 @@ def test_one_bad_page_costs_only_itself(tmp_path: Path, reason: str, xml: str) -
     assert bad.detail
 
 
-def test_a_text_of_just_the_limit_is_read(tmp_path: Path) -> None:
+def test_a_text_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
     content = only(tmp_path, page_xml(page(1, wikitext="é" * (TEXT_LIMIT // 2))))
     assert isinstance(content, Page)
     assert len(content.wikitext.encode()) == TEXT_LIMIT
@@ -266,7 +266,7 @@ def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
     assert reasons == ["no-revision", "malformed"]
 
 
-# --- files that are no dump, or broken, or made to do harm
+# --- files that are not dumps, or are broken, or are made to do harm
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
         ("document type", b'<!DOCTYPE mediawiki SYSTEM "http://127.0.0.1/x.dtd"><mediawiki></mediawiki>'),
     ],
 )
-def test_what_is_no_dump_is_named(tmp_path: Path, message: str, data: bytes) -> None:
+def test_a_file_that_is_not_a_dump_is_named(tmp_path: Path, message: str, data: bytes) -> None:
     with pytest.raises(BuilderError, match=message) as error:
         read(tmp_path, data)
     assert str(tmp_path / "dump") in str(error.value)
@@ -324,13 +324,13 @@ def test_what_is_no_dump_is_named(tmp_path: Path, message: str, data: bytes) -> 
         b"<?x y?><!-- z -->",
     ],
 )
-def test_what_is_long_and_not_asked_for_is_passed_over(tmp_path: Path, nothing: bytes) -> None:
+def test_long_content_that_is_not_needed_is_skipped(tmp_path: Path, nothing: bytes) -> None:
     data = export_xml(["@", page_xml(page(1))]).replace(b"@", nothing)
     assert [dumped.content for dumped in read(tmp_path, data)] == [page(1)]
 
 
 @given(at=st.integers(0, 2000), gone=st.integers(0, 50), junk=st.binary(max_size=20) | st.sampled_from(JUNK))
-def test_whatever_stands_in_a_file_only_our_error_comes(
+def test_any_file_gives_pages_or_our_error(
     tmp_path_factory: pytest.TempPathFactory, at: int, gone: int, junk: bytes
 ) -> None:
     data = export_xml([page_xml(page(1)), page_xml(page(2))])
@@ -341,12 +341,12 @@ def test_whatever_stands_in_a_file_only_our_error_comes(
     assert {one.wikitext for one in found if isinstance(one, Page)} <= {page(1).wikitext, page(2).wikitext}
 
 
-def test_a_date_must_be_a_whole_one(tmp_path: Path) -> None:
+def test_a_date_must_be_complete(tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="2016-04-16"):
         read(tmp_path, export_xml([]), as_of="2016-04-16")
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path in (tmp_path / "absent", tmp_path):
         with pytest.raises(BuilderError, match=str(path)):
             list(read_pages(path))
@@ -361,7 +361,7 @@ def test_pages_before_a_break_are_kept(tmp_path: Path, compression: str) -> None
         found, message = read_until_error(written(tmp_path, data[:cut]))
         assert found == whole[: len(found)]
         assert "break" in message or "empty" in message or "not the XML" in message or not message
-        # Past the XML a Zstandard frame has a checksum and gzip a length, which nobody misses.
+        # After the XML a Zstandard frame has a checksum and gzip a length; they may be missing.
         assert message or (len(found) == len(whole) and cut >= len(data) - 12)
         assert str(len(found)) in message or not found or not message
         most = max(most, len(found))
@@ -369,7 +369,7 @@ def test_pages_before_a_break_are_kept(tmp_path: Path, compression: str) -> None
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_no_altered_text_gets_through(tmp_path: Path, compression: str) -> None:
+def test_an_altered_text_is_rejected(tmp_path: Path, compression: str) -> None:
     whole = [page(number) for number in range(1, 11)]
     data = COMPRESSIONS[compression](export_xml(map(page_xml, whole)))
     for at in range(0, len(data), 10):
@@ -390,7 +390,7 @@ def test_a_file_that_unpacks_without_end_is_stopped(tmp_path: Path) -> None:
     assert "1 pages were read before, the last is 'Title 1'" in message
 
 
-def test_a_large_text_between_others_is_only_left_out(tmp_path: Path) -> None:
+def test_a_large_text_is_left_out_and_others_are_kept(tmp_path: Path) -> None:
     start, end = export_xml([page_xml(page(1)), page_xml(page(2, wikitext="@")), page_xml(page(3))]).split(
         b"@"
     )
@@ -454,4 +454,4 @@ def test_memory_does_not_grow_with_the_streams_of_a_dump(tmp_path: Path, times: 
     )
     count, kibibytes = map(int, run.stdout.split())
     assert count == 100 * times
-    assert kibibytes < ((2 * THREADS + 1) * 3 + 20) * 1024  # of 2 MB streams, and a piece more in the making
+    assert kibibytes < ((2 * THREADS + 1) * 3 + 20) * 1024  # streams of 2 MB, and one more piece

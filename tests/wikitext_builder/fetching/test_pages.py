@@ -1,4 +1,4 @@
-"""What needs no wiki of `fetch`; the rest is in tests/mediawiki."""
+"""Fetching without a wiki; the rest is in tests/mediawiki."""
 
 from pathlib import Path
 

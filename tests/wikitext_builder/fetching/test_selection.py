@@ -46,7 +46,7 @@ def test_selections(text: str, selection: Selection) -> None:
 @pytest.mark.parametrize(
     "text", ["", "Good", "goood", "category", "category:", "list: ", "titles:", "lock:", "good:x", "file:a"]
 )
-def test_other_words_are_refused_with_those_that_are_known(text: str) -> None:
+def test_the_error_of_an_unknown_word_lists_the_known_ones(text: str) -> None:
     with pytest.raises(BuilderError, match="expected good, featured, category:NAME"):
         parse_selection(text, EN)
 
@@ -57,7 +57,7 @@ def test_names_that_no_page_can_have_are_refused(text: str) -> None:
         parse_selection(text, EN)
 
 
-def test_the_default_is_what_a_language_has() -> None:
+def test_the_default_is_good_and_featured_if_a_language_has_them() -> None:
     assert default_selections(EN) == (Category(name="Good articles"), Category(name="Featured articles"))
     for language in LANGUAGES.values():
         if language.good_category is None:

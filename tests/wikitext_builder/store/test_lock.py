@@ -42,7 +42,7 @@ def written(revisions: list[Revision]) -> str:
 
 
 @given(revisions=REVISIONS, seed=st.integers(0, 9))
-def test_what_is_written_is_read_in_one_order(
+def test_what_is_written_is_read_in_the_same_order(
     tmp_path_factory: pytest.TempPathFactory, revisions: list[Revision], seed: int
 ) -> None:
     path = tmp_path_factory.mktemp("lock") / "titles.lock"
@@ -74,7 +74,7 @@ def test_what_is_written_is_read_in_one_order(
         ("\nAT&T", "\n\nAT&T", "line 3: expected 5 columns, found 1"),
     ],
 )
-def test_a_line_that_is_not_as_it_should_be_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_a_wrong_line_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
     path = tmp_path / "titles.lock"
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1), encoding="utf-8", newline="")

@@ -70,7 +70,7 @@ def test_what_is_wanted_is_missing_until_it_is_settled(tmp_path: Path) -> None:
         assert store.rejected("en") == [gone]
 
 
-def test_languages_are_apart(tmp_path: Path) -> None:
+def test_languages_are_separate(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         store.add("en", [page(1)], origin="test")
         store.add("de", [page(1, wikitext="Wort")], origin="test")
@@ -113,7 +113,7 @@ def foreign(path: Path, statement: str) -> Path:
     return path
 
 
-def test_a_file_that_is_no_store_of_this_version_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_of_this_version_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "text.store"
     text.write_text("This is a text file, and no database.\n" * 100)
     other = foreign(tmp_path / "other.store", "CREATE TABLE a (b)")
@@ -130,7 +130,7 @@ def test_a_file_that_is_no_store_of_this_version_is_refused(tmp_path: Path) -> N
         Store.create(tmp_path / "absent" / "a.store")
 
 
-def test_a_full_disk_says_so_and_keeps_what_was_committed(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_committed_pages_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
     with Store.create(path) as store:
         store.add("en", [page(1)], origin="test")
@@ -152,7 +152,7 @@ with Store.create(Path(sys.argv[1])) as store:
 """
 
 
-def test_kill_minus_nine_loses_no_committed_page_and_leaves_no_half(tmp_path: Path) -> None:
+def test_a_kill_loses_no_committed_page_and_leaves_no_half_batch(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
     child = subprocess.Popen([sys.executable, "-c", FILL, path], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -187,7 +187,7 @@ def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     assert "cannot be written" in result.stderr
 
 
-def test_a_listing_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_listing_resumes_where_it_stopped(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         store.note_listing("en category Good articles", ["B", "A"], "page|2")
         store.note_listing("en category Good articles", ["B", "C"], "done")
@@ -204,7 +204,7 @@ def test_redirects_come_back(tmp_path: Path) -> None:
         assert store.redirects("de") == {}
 
 
-def test_calls_that_could_not_be_expanded_are_apart_from_those_that_expand_to_nothing(tmp_path: Path) -> None:
+def test_failed_calls_are_separate_from_calls_that_expand_to_nothing(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         store.add_expansions("en", 1, {"{{a}}": ""}, {"{{b}}": "error", "{{c}}": "error"})
         assert store.expansions("en", 1) == {"{{a}}": ""}
@@ -214,7 +214,7 @@ def test_calls_that_could_not_be_expanded_are_apart_from_those_that_expand_to_no
         assert store.failed_expansions("en", 1) == {"{{c}}": "error"}
 
 
-def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
+def test_a_title_that_is_settled_again_is_no_longer_rejected(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         wanted = [Wanted(title="A"), Wanted(title="A", as_of="2016-01-01T00:00:00Z")]
         assert store.want("en", wanted) == store.wanted_count("en") == 2
@@ -225,7 +225,7 @@ def test_what_is_settled_anew_is_not_rejected_any_more(tmp_path: Path) -> None:
         assert store.rejected("en") == []
 
 
-def test_a_revision_that_is_kept_is_not_rejected_any_more(tmp_path: Path) -> None:
+def test_a_revision_that_is_kept_is_no_longer_rejected(tmp_path: Path) -> None:
     good = page(1, title="A")
     bad = [
         Rejected(title="A", revision_id=good.revision_id, reason="damaged", detail="a bad download"),

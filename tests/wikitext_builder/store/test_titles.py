@@ -8,7 +8,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.titles import read_titles
 
 
-def test_a_file_of_titles_and_the_lines_that_are_none(tmp_path: Path) -> None:
+def test_a_file_of_titles_and_its_wrong_lines(tmp_path: Path) -> None:
     path = tmp_path / "titles.txt"
     lines = [
         "AT&T",

@@ -14,7 +14,7 @@ from wikitext_builder.wiki.languages import LANGUAGES
         ("en", "Schindler's List", False),
         ("pl", "Lista Schindlera", False),
         ("ru", "Список Шиндлера", False),
-        ("fr", "Liste d’attente", True),  # a prefix cannot know better
+        ("fr", "Liste d’attente", True),  # a prefix says no more
         ("ja", "川の一覧", True),
         ("ja", "一覧表の作り方", False),
         ("nl", "Lijst van rivieren", True),

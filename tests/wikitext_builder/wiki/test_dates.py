@@ -28,6 +28,6 @@ NO_DATES = [
 
 
 @pytest.mark.parametrize("text", NO_DATES)
-def test_no_dates(text: str) -> None:
+def test_other_texts_are_not_dates(text: str) -> None:
     with pytest.raises(BuilderError, match="is not a date"):
         parse_date(text)

@@ -9,7 +9,7 @@ from wikitext_builder.wiki.languages import LANGUAGES, Language
 ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
 TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
 NAMESPACES = ("file_namespaces", "category_namespaces", "template_namespaces")
-# What a Wikipedia does not have, or what cannot be told: see the comments in the table.
+# What a Wikipedia does not have, or what titles do not show: see the comments in the table.
 MAY_BE_EMPTY = {
     ("nl", "good_category"),
     ("nl", "good_marks"),

@@ -36,5 +36,5 @@ def test_titles(title: str) -> None:
 
 
 @pytest.mark.parametrize("title", BAD)
-def test_no_titles(title: str) -> None:
+def test_texts_that_no_page_can_have_as_a_title(title: str) -> None:
     assert title_fault(title)

@@ -1,4 +1,4 @@
-"""Who may be asked, as whom, and what a wait in a header means."""
+"""Which servers we may ask, how we name ourselves, and what a wait in a header means."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_a_mail_address_or_a_url_is_a_contact(contact: str) -> None:
     ["", "jane", "jane@", "jane@localhost", "@example.org", "a@b.org) evil/1.0", "a@b.org\r\nX: y", "ftp://example.org",
      "https://", "jané@example.org", "https://example.org/a b", "jane@example.org "],
 )  # fmt: skip
-def test_anything_else_is_none(contact: str) -> None:
+def test_other_texts_are_not_contacts(contact: str) -> None:
     with pytest.raises(BuilderError, match="neither a mail address nor a URL"):
         checked_contact(contact)
 
@@ -33,7 +33,7 @@ def test_anything_else_is_none(contact: str) -> None:
     ["https://en.wikipedia.org/w/api.php", "https://EN.Wikipedia.ORG/w/api.php", "https://en.wikipedia.org./w/api.php",
      "https://en.wiktionary.org/w/api.php", "https://wiki.toolforge.org/w/api.php"],
 )  # fmt: skip
-def test_wikimedia_is_not_asked_without_a_contact(api: str) -> None:
+def test_wikimedia_needs_a_contact(api: str) -> None:
     with pytest.raises(BuilderError, match=r"`contact=jane@example\.org`"):
         checked_api(api, "")
     assert checked_api(api, JANE) == api
@@ -45,7 +45,7 @@ def test_wikimedia_is_not_asked_without_a_contact(api: str) -> None:
     "api",
     ["http://127.0.0.1:8899/w/api.php", "http://localhost/w/api.php", "http://[::1]:80/api.php", "https://wiki.example/api.php"],
 )  # fmt: skip
-def test_this_machine_and_other_wikis_may_be_asked_without(api: str) -> None:
+def test_this_machine_and_other_wikis_need_no_contact(api: str) -> None:
     assert checked_api(api, "") == api
 
 
