@@ -72,21 +72,19 @@ def fetch(
     if limit is not None and limit < 1:
         raise BuilderError(f"`limit={limit}`: give 1 or more")
     date, shown = parse_date(as_of), WaitingProgress(progress)
-    with (
-        Wikipedia(
-            api or api_of(wiki),
-            language=wiki,
-            contact=contact,
-            maxlag=maxlag,
-            parallel=parallel,
-            on_wait=shown.wait,
-        ) as wikipedia,
-        Store.create(Path(store)) as opened,
-    ):
+    asked = Wikipedia(
+        api or api_of(wiki),
+        language=wiki,
+        contact=contact,
+        maxlag=maxlag,
+        parallel=parallel,
+        on_wait=shown.wait,
+    )
+    with asked as wikipedia, Store.create(Path(store)) as opened:
         found = fetch_pages(opened, wikipedia, selections, as_of=date, limit=limit, progress=shown)
-        numbers = found.revision_ids
-        expansions = fetch_expansions(opened, wikipedia, numbers, progress=shown) if expand else None
-        html = fetch_html(opened, wikipedia, numbers, progress=shown) if rendered else None
+        ids = found.revision_ids
+        expansions = fetch_expansions(opened, wikipedia, ids, progress=shown) if expand else None
+        html = fetch_html(opened, wikipedia, ids, progress=shown) if rendered else None
     return FetchReport(pages=found.report, expansions=expansions, html=html)
 
 
