@@ -33,7 +33,7 @@ class Article:
     revision_id: int
     timestamp: str
     lines: tuple[str, ...]
-    left_out: tuple[str, ...] = ()  # wikitext of each template call whose text nobody knew
+    left_out: tuple[str, ...] = ()  # wikitext of each template call without a known text
 
 
 def heading_level(line: str) -> int:
