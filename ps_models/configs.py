@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 from torch import nn
 
 from ps_models.errors import ModelError
+from ps_models.hyperparameters import Config
 from ps_models.models import MODELS
 from ps_models.presets import preset_of
 from ps_models.training.config import TrainingConfig
@@ -68,11 +69,18 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
             f"{model}: no such model; there are {', '.join(MODELS)}; use the version that wrote it"
         )
     config_class: Any = MODELS[model][0]
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+    completed = completed_fields(model, fields)
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in completed.items()}
     try:
         return config_class(**values)
     except TypeError as error:
         raise ModelError(f"{model}: {error}; use the version that wrote the checkpoint") from error
+
+
+def completed_fields(model: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint's fields of a model; those that did not exist when it was written as they were then."""
+    config_class: type[Config] = MODELS[model][0]
+    return config_class.completed(fields)
 
 
 BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from ps_models.configs import config_of, make_configs, make_model
+from ps_models.configs import completed_fields, config_of, make_configs, make_model
 from ps_models.data.dataset import read_stream, read_texts, vocabulary_hash
 from ps_models.devices import autocast, choose_device
 from ps_models.errors import ModelError
@@ -288,7 +288,8 @@ def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -
 
 
 def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out: Path) -> None:
-    found = {"model": saved.model, **saved.config}
+    config_then = completed_fields(saved.model, saved.config) if saved.model == model else saved.config
+    found = {"model": saved.model, **config_then}
     wanted = {"model": model, **{key: list(v) if isinstance(v, tuple) else v for key, v in config.items()}}
     differing = [key for key in wanted if found.get(key) != wanted[key]]
     if differing:

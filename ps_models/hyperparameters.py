@@ -12,7 +12,7 @@ ps_models.errors.ModelError: hidden_size=0: expected 1 or more
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
@@ -87,6 +87,14 @@ class Config:
             value = getattr(self, name)
             if value is not None and (expected := limit.expected(value, self)):
                 raise ModelError(f"{name}={value}: expected {expected}")
+
+    @classmethod
+    def completed(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a checkpoint, with what fields that did not exist when it was written stood for.
+
+        A configuration overrides it if that differs from a default of today.
+        """
+        return dict(fields)
 
 
 @cache

@@ -1,19 +1,23 @@
-"""The recurrence of an LSTM over all steps, its gradient by hand, with zoneout and recurrent dropout.
+"""The recurrence of an LSTM over all steps, with zoneout and recurrent dropout; its gradient is by hand.
 
     [i f g o] = x W + h U + b        i, f, o = sigmoid, g = tanh
     c~ = f * c + i * g               c' = zone_c * c + (1 - zone_c) * c~
-    h~ = o * tanh(c')                h' = zone_h * h + (1 - zone_h) * h~
+    h~ = o * tanh(c~)                h' = zone_h * h + (1 - zone_h) * h~
 
-Zoneout keeps a unit's previous value where the zone is 1 (Krueger et al. 2016, arXiv 1606.01305); a rate in
-place of a mask is its expectation. `nn.LSTM` knows neither it nor dropout of h before U, and automatic
-differentiation of a loop spends a product of its own on dU at each step: here it is one for all steps.
+The next step reads h' and c'. Whatever is above the layer reads the output h~. Zoneout keeps a unit's
+previous value where the zone is 1 (Krueger et al. 2016, arXiv 1606.01305, whose code also returns h~ where
+its library has both); a rate in place of a mask is its expectation. With `zone_outputs` zoneout also holds
+back what is above: h~ = o * tanh(c'), and the output is h'.
+
+`nn.LSTM` has neither zoneout nor dropout of h before U. Automatic differentiation of a loop makes one product
+per step for the gradient of U; here one product serves all steps.
 """
 
 # Shapes: T = time, B = batch, H = hidden, G = 4H: the gates i, f, g, o side by side, as in nn.LSTM.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -28,9 +32,10 @@ Zone = Tensor | float  # (T, B, H) of 0 and 1, or a rate
 
 
 class _Steps(torch.autograd.Function):
-    """All steps of one layer. Products are in `weight_GH`'s type, all else in that of the state.
+    """All steps of one layer. Products are in the type of `weight_GH`, all else in that of the state.
 
-    A mask of (4, B, H) drops h anew for each gate; the weights are then seen as four of (H, H).
+    With a mask of (4, B, H) each gate reads an h of its own; the weights are then four of (H, H).
+    The third result is None where the outputs are the states h'.
     """
 
     @staticmethod
@@ -42,8 +47,9 @@ class _Steps(torch.autograd.Function):
         weight_GH: Tensor,
         zone_h: Zone,
         zone_c: Zone,
+        zone_outputs: bool,
         mask: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         T, B, G = gates_TBG.shape
         H, dtype = G // 4, weight_GH.dtype
         ctx.gates_type, gates_TBG = gates_TBG.dtype, gates_TBG.to(h_BH.dtype)
@@ -53,6 +59,9 @@ class _Steps(torch.autograd.Function):
         c_TBH, tanh_TBH = torch.empty_like(h_TBH), gates_TBG.new_empty(T, B, H)
         h_TBH[0], c_TBH[0] = h_BH, c_BH
         h_steps, c_steps = h_TBH.unbind(), c_TBH.unbind()
+        apart = _zoned(zone_h) and not zone_outputs
+        output_TBH = torch.empty_like(tanh_TBH) if apart else None
+        outputs = h_steps[1:] if output_TBH is None else output_TBH.unbind()
         # In place: the product that made the gates does not need them for its own gradient.
         for t, (gates_BG, tanh_BH) in enumerate(zip(gates_TBG.unbind(), tanh_TBH.unbind(), strict=True)):
             h_last, h, c_last, c = h_steps[t], h_steps[t + 1], c_steps[t], c_steps[t + 1]
@@ -62,22 +71,27 @@ class _Steps(torch.autograd.Function):
             gates_BG[:, 3 * H :].sigmoid_()
             i, f, g, o = gates_BG.chunk(4, dim=1)
             torch.mul(f, c_last, out=c).addcmul_(i, g)
-            if (zone := _at(zone_c, t)) is not None:
+            zone = _at(zone_c, t)
+            if zone is not None and zone_outputs:
                 torch.lerp(c, c_last, zone, out=c)
-            torch.mul(o, torch.tanh(c, out=tanh_BH), out=h)
+            torch.mul(o, torch.tanh(c, out=tanh_BH), out=outputs[t])
+            if zone is not None and not zone_outputs:
+                torch.lerp(c, c_last, zone, out=c)
             if (zone := _at(zone_h, t)) is not None:
-                torch.lerp(h, h_last, zone, out=h)
+                torch.lerp(outputs[t], h_last, zone, out=h)
         ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *_tensors(zone_h, zone_c))
         ctx.zones = [None if isinstance(zone, Tensor) else zone for zone in (zone_h, zone_c)]
+        ctx.zone_outputs = zone_outputs
         ctx.set_materialize_grads(False)
-        return h_TBH[1:], c_TBH[1:]
+        return h_TBH[1:], c_TBH[1:], output_TBH
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: Any,  # noqa: ANN401
-        grad_TBH: Tensor | None,
+        grad_h_TBH: Tensor | None,
         grad_c_TBH: Tensor | None,
+        grad_output_TBH: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
         gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *zones = ctx.saved_tensors
         zone_h, zone_c = (zones.pop(0) if rate is None else rate for rate in ctx.zones)
@@ -88,13 +102,19 @@ class _Steps(torch.autograd.Function):
             i, f, g, o = gates_TBG[t].chunk(4, dim=1)
             dgates_BG = dgates_TBG[t] if space_BG is None else space_BG
             di, df, dg, do = dgates_BG.chunk(4, dim=1)
-            if grad_TBH is not None:
-                dh.add_(grad_TBH[t])
+            if grad_h_TBH is not None:
+                dh.add_(grad_h_TBH[t])
             if grad_c_TBH is not None:
                 dc.add_(grad_c_TBH[t])
             dh, dh_kept = _share(dh, _at(zone_h, t))
+            if grad_output_TBH is not None:
+                dh.add_(grad_output_TBH[t])
             tanh_backward(torch.mul(dh, o, out=part), tanh_TBH[t], grad_input=part)
-            dc, dc_kept = _share(dc.add_(part), _at(zone_c, t))
+            if ctx.zone_outputs:
+                dc, dc_kept = _share(dc.add_(part), _at(zone_c, t))
+            else:
+                dc, dc_kept = _share(dc, _at(zone_c, t))
+                dc.add_(part)
             sigmoid_backward(torch.mul(dc, g, out=part), i, grad_input=di)
             sigmoid_backward(torch.mul(dc, c_TBH[t], out=part), f, grad_input=df)
             tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
@@ -108,11 +128,11 @@ class _Steps(torch.autograd.Function):
             if dc_kept is not None:
                 dc.add_(dc_kept)
         dweight_GH = _weight_gradient(dgates_TBG, h_TBH[:-1], mask)
-        return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None, None
+        return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None, None, None
 
 
 def _add_product(gates_BG: Tensor, read: Tensor, weight: Tensor) -> None:
-    """Add h U to the gates; U is (H, G), or (4, H, H) where each gate reads an h of its own."""
+    """Add h U to the gates. U is (H, G), or (4, H, H) if each gate reads an h of its own."""
     if read.dim() == 3:
         product = torch.bmm(read, weight).transpose(0, 1).flatten(1)
     elif gates_BG.dtype == read.dtype:
@@ -134,7 +154,7 @@ def _read_gradient(dgates_BG: Tensor, weight_GH: Tensor, mask: Tensor | None) ->
 
 
 def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> Tensor:
-    """One product for all steps, not one a step."""
+    """One product for all steps, not one per step."""
     T, B, H = h_TBH.shape
     if mask is None or mask.dim() == 2:
         read_TBH = h_TBH if mask is None else h_TBH * mask
@@ -143,8 +163,12 @@ def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> 
     return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), read).flatten(0, 1)
 
 
+def _zoned(zone: Zone) -> bool:
+    return isinstance(zone, Tensor) or zone != 0
+
+
 def _at(zone: Zone, t: int) -> Zone | None:
-    """The zone of one step, None where there is none."""
+    """The zone of one step; None without zoneout."""
     if isinstance(zone, Tensor):
         return zone[t]
     return zone or None
@@ -162,6 +186,14 @@ def _tensors(*values: Tensor | float) -> list[Tensor]:
     return [value for value in values if isinstance(value, Tensor)]
 
 
+class LSTMSteps(NamedTuple):
+    """What the steps of a layer give, (T, B, H) each."""
+
+    output_TBH: Tensor  # what the next layer, the softmax and a pointer read
+    h_TBH: Tensor  # what the next step reads; without zoneout the same as the output
+    c_TBH: Tensor
+
+
 def lstm_steps(
     gates_TBG: Tensor,
     h_BH: Tensor,
@@ -170,20 +202,22 @@ def lstm_steps(
     *,
     zone_h: Zone = 0.0,
     zone_c: Zone = 0.0,
+    zone_outputs: bool = False,
     mask: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Outputs and cells of all steps, (T, B, H) each.
+) -> LSTMSteps:
+    """Outputs and states of all steps.
 
     Args:
         gates_TBG: What the inputs give to each gate, bias included. It may be overwritten.
-        h_BH: The output before the first step.
+        h_BH: The state h before the first step.
         c_BH: The cell before the first step.
         weight_GH: U of all gates. In a narrower type than the rest, it sets that of the products.
-        zone_h: Where the output keeps its previous value: 0 and 1, or its probability.
+        zone_h: Where h keeps its previous value: 0 and 1, or the probability of it.
         zone_c: The same for the cell.
-        mask: Dropout of the output before U, the same at each step (Gal and Ghahramani 2015): (B, H), or
-            (4, B, H) for another one at each gate.
+        zone_outputs: Whether zoneout acts on the outputs too, not only on what the next step reads.
+        mask: Dropout of h before U, the same at each step (Gal and Ghahramani 2015): (B, H), or (4, B, H) for
+            a different one at each gate.
     """
     steps: Any = _Steps.apply
-    hidden_TBH, cells_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone_h, zone_c, mask)
-    return hidden_TBH, cells_TBH
+    h_TBH, c_TBH, output_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone_h, zone_c, zone_outputs, mask)
+    return LSTMSteps(h_TBH if output_TBH is None else output_TBH, h_TBH, c_TBH)

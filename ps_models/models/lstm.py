@@ -11,6 +11,7 @@ Merity et al. (2016), section 5.2, the default: zoneout on the recurrent connect
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -44,19 +45,28 @@ class LSTMConfig(Config):
     recurrent_dropout: Rate = 0.0  # of h before the recurrent weights, always locked
     locked: bool = True  # the same mask at each step, section 5.2
     per_gate: bool = False  # another mask at each gate, of layers' inputs and of the recurrence
-    zoneout: Rate = (
-        0.5  # of outputs h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
-    )
-    zoneout_cell: Rate = 0.0  # of cells c, of which the paper says nothing; Krueger et al. used 0.5, h 0.05
+    zoneout: Rate = 0.5  # of h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
+    zoneout_cell: Rate = 0.0  # of cells c, not in the paper; Krueger et al. had 0.5, and 0.05 of h
+    zoneout_outputs: bool = False  # also of what is handed up; the paper has "recurrent connections" only
     init: Amount = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+    @classmethod
+    def completed(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """As `Config.completed`: before `zoneout_outputs` existed, zoneout held the outputs back too.
+
+        >>> LSTMConfig.completed({"zoneout": 0.5, "zoneout_cell": 0.0})["zoneout_outputs"]
+        True
+        """
+        zoned = bool(fields.get("zoneout") or fields.get("zoneout_cell"))
+        return {"zoneout_outputs": zoned, **fields}
 
 
 class LSTMState(NamedTuple):
     """What the model knows of the past. Not yet read: its last token."""
 
     token_B: Tensor
-    h_BLH: Tensor
+    h_BLH: Tensor  # what the next step reads, after zoneout; not the outputs that were handed up
     c_BLH: Tensor
 
 
@@ -85,18 +95,26 @@ class LSTMLayer(nn.Module):
         at: int,
         masks: tuple[Tensor | None, Tensor | None],
         zones: tuple[Tensor | float, Tensor | float],
+        *,
+        zone_outputs: bool = False,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Outputs of all steps, and the (h, c) after `at` of them."""
+        """Outputs of all steps, and the (h, c) after `at` of them; `zone_outputs` as in `lstm_steps`."""
         input_mask, recurrent_mask = masks
         plain = recurrent_mask is None and not _per_gate(input_mask)
         if inputs_TBE.is_cuda and plain and not any(isinstance(zone, Tensor) or zone for zone in zones):
             return self.by_torch(masked(inputs_TBE, input_mask), start, at)
         gates_TBG = self._gates(inputs_TBE, input_mask)
         weight_GH = self.weight_hh.to(product_type(self.weight_hh))
-        hidden_TBH, cells_TBH = lstm_steps(
-            gates_TBG, *start, weight_GH, zone_h=zones[0], zone_c=zones[1], mask=recurrent_mask
+        output_TBH, h_TBH, c_TBH = lstm_steps(
+            gates_TBG,
+            *start,
+            weight_GH,
+            zone_h=zones[0],
+            zone_c=zones[1],
+            zone_outputs=zone_outputs,
+            mask=recurrent_mask,
         )
-        return hidden_TBH, (hidden_TBH[at - 1], cells_TBH[at - 1]) if at else start
+        return output_TBH, (h_TBH[at - 1], c_TBH[at - 1]) if at else start
 
     def _gates(self, inputs_TBE: Tensor, mask: Tensor | None) -> Tensor:
         if mask is None or not _per_gate(mask):
@@ -236,7 +254,8 @@ class LSTM(nn.Module):
         for index, layer in enumerate(self.layers):
             start = state.h_BLH[:, index], state.c_BLH[:, index]
             pair = masks.inputs[index], masks.recurrent[index]
-            values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, self._zones(values_TBH))
+            zones, outputs_too = self._zones(values_TBH), self.config.zoneout_outputs
+            values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, zones, zone_outputs=outputs_too)
             h.append(last_h)
             c.append(last_c)
         token_B = tokens_BT[:, at - 1] if at else state.token_B

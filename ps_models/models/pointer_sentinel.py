@@ -4,7 +4,8 @@
     p(w) = g p_vocab(w) + sum of a_i over the places i of w in the window        g = a_(L+1)
 
 h_i is the output after reading word x_i, the word it is paired with; the window ends with the last word read.
-All in log space: -log p(w) with log g and the sums of a from one normaliser.
+With zoneout h_i is what the LSTM hands up, not the state that it reads in the next step: they differ unless
+`zoneout_outputs` is set. All in log space: -log p(w) with log g and the sums of a from one normaliser.
 """
 
 # Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
@@ -38,7 +39,7 @@ class PointerSentinelState(NamedTuple):
 
     lstm: LSTMState
     words_BW: Tensor  # NO_WORD before the text began
-    hidden_BWH: Tensor  # W - 1 of them
+    hidden_BWH: Tensor  # W - 1 of them, as the LSTM handed them up
 
 
 class Inspection(NamedTuple):

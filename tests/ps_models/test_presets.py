@@ -31,6 +31,7 @@ def test_the_papers_model_and_schedule_are_the_defaults():
     assert (training.batch_size, training.stride, training.bptt) == (32, 1, 100)
     assert (training.clip, training.epochs, training.patience) == (1.0, 64, 3)
     assert (config.zoneout, config.input_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
+    assert not config.zoneout_outputs  # section 5.2: "recurrent connections"
 
 
 def test_settings_are_parsed_by_type_and_go_where_they_belong():
@@ -101,3 +102,14 @@ def test_a_configuration_comes_back_from_json():
     config, _ = make_configs("lstm", "gal-large", ["cutoffs=5,9"], vocab_size=50)
     fields = {**vars(config), "cutoffs": list(config.cutoffs)}
     assert config_of("lstm", fields) == config
+
+
+@pytest.mark.parametrize(("rate", "held"), [(0.5, True), (0.0, False)])
+@pytest.mark.parametrize("model", ["lstm", "pointer-sentinel-lstm", "char-cnn"])
+def test_a_configuration_from_before_zoneout_outputs_held_them_back(model, rate, held):
+    config, _ = make_configs(model, None, [f"zoneout={rate}"], vocab_size=50)
+    assert not config.zoneout_outputs
+    fields = vars(config)
+    assert config_of(model, fields) == config
+    old = {name: value for name, value in fields.items() if name != "zoneout_outputs"}
+    assert config_of(model, old).zoneout_outputs == held

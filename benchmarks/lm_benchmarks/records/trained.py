@@ -12,7 +12,7 @@ from typing import Any
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import finite, plain_record, typed
-from ps_models.configs import make_configs
+from ps_models.configs import completed_fields, make_configs
 from ps_models.errors import ModelError
 from ps_models.training.checkpoint import Checkpoint, checkpoint_file
 from ps_models.training.config import TrainingConfig
@@ -87,7 +87,7 @@ def trained(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Tra
         recipe=recipe_of(checkpoint.model, preset),
         command=shlex.join([*line, "--out", "RUN"]),
         settings=settings,
-        model=checkpoint.config,
+        model=completed_fields(checkpoint.model, checkpoint.config),
         training=facts.get("training", {}),
         data=data,
         train_sha256=str(facts.get("train_sha256", "")),
@@ -107,7 +107,8 @@ def settings_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     except ModelError:  # of another version: the record has the whole configurations
         return ()
     wanted = {**asdict(configs[0]), **asdict(configs[1])}
-    found = {**checkpoint.config, **checkpoint.facts.get("training", {})}
+    fields = completed_fields(checkpoint.model, checkpoint.config)
+    found = {**fields, **checkpoint.facts.get("training", {})}
     return tuple(
         f"{key}={_setting(found[key])}"
         for key, value in wanted.items()

@@ -77,10 +77,23 @@ def test_dropout_that_is_not_locked_differs_from_step_to_step():
 
 
 def test_zoneout_keeps_previous_outputs():
-    hidden = outputs(replace(PLAIN, zoneout=0.3, layers=1))
+    hidden = outputs(replace(PLAIN, zoneout=0.3, layers=1, zoneout_outputs=True))
     kept = hidden[:, 1:] == hidden[:, :-1]
     assert kept.float().mean().item() == pytest.approx(0.3, abs=0.05)
     assert not torch.equal(kept[:, 0], kept[:, 1])
+
+
+def test_zoneout_of_recurrent_connections_keeps_the_state_and_not_the_outputs():
+    model = LSTM(replace(PLAIN, zoneout=0.3, layers=1)).train()
+    state, tokens = model.initial_state(2), torch.zeros(2, 30, dtype=torch.int64)
+    kept = []
+    for token in tokens.split(1, dim=1):
+        output, after = model.run(token, state, at=1)
+        kept.append(after.h_BLH == state.h_BLH)
+        moved = output[:, 0] == after.h_BLH[:, 0]
+        assert torch.equal(moved, ~kept[-1][:, 0])
+        state = after
+    assert torch.stack(kept).float().mean().item() == pytest.approx(0.3, abs=0.05)
 
 
 @pytest.mark.parametrize(

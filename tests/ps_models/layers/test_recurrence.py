@@ -24,8 +24,9 @@ def test_is_torchs_lstm_where_there_is_no_zoneout():
     hidden, (_, cell) = lstm(inputs, (h[None], c[None]))
     weight_ih, weight_hh, bias_ih, bias_hh = lstm.parameters()
     gates = functional.linear(inputs, weight_ih, bias_ih + bias_hh)
-    ours, cells = lstm_steps(gates, h, c, weight_hh)
+    ours, states, cells = lstm_steps(gates, h, c, weight_hh)
     torch.testing.assert_close(ours, hidden)
+    assert states is ours
     torch.testing.assert_close(cells[-1], cell[0])
     leaves = [inputs, h, c, *lstm.parameters()]
     weights = torch.randn_like(hidden)
@@ -48,39 +49,61 @@ ZONES = {"none": lambda: 0.0, "rate": lambda: 0.3, "drawn": lambda: torch.rand(T
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("zone_c", ZONES.values(), ids=ZONES)
 @pytest.mark.parametrize("zone_h", ZONES.values(), ids=ZONES)
-def test_is_the_loop_and_its_gradients_are_the_numeric_ones(zone_h, zone_c, mask):
-    rates = {"zone_h": zone_h(), "zone_c": zone_c(), "mask": mask()}
-    gates, h, c, weight = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
-    hidden, cells = lstm_steps(gates.clone(), h, c, weight, **rates)
-    slow_hidden, slow_cells = loop(gates, h, c, weight, **rates)
-    torch.testing.assert_close(hidden, slow_hidden)
-    torch.testing.assert_close(cells, slow_cells)
+@pytest.mark.parametrize("zone_outputs", [False, True])
+def test_is_the_loop_and_its_gradients_are_the_numeric_ones(zone_outputs, zone_h, zone_c, mask):
+    options = {"zone_h": zone_h(), "zone_c": zone_c(), "zone_outputs": zone_outputs, "mask": mask()}
+    given = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
 
     def steps(gates, h, c, weight):
-        return lstm_steps(gates.clone(), h, c, weight, **rates)
+        return tuple(lstm_steps(gates.clone(), h, c, weight, **options))
 
-    assert torch.autograd.gradcheck(steps, (gates, h, c, weight), fast_mode=True)
+    fast, slow = steps(*given), loop(*given, **options)
+    weights = [torch.randn_like(value) for value in slow]
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other)
+    for one, other in zip(gradients(fast, weights, given), gradients(slow, weights, given), strict=True):
+        torch.testing.assert_close(one, other)
+    assert torch.autograd.gradcheck(steps, given, fast_mode=True)
 
 
-def loop(gates, h, c, weight, zone_h, zone_c, mask):
-    hidden, cells = [], []
+def gradients(values, weights, given):
+    total = sum((value * weight).sum() for value, weight in zip(values, weights, strict=True))
+    return torch.autograd.grad(total, given)
+
+
+def loop(gates, h, c, weight, zone_h, zone_c, zone_outputs, mask):
+    """Outputs, h and c of a plain loop, for automatic differentiation."""
+    outputs, hidden, cells = [], [], []
     for t in range(T):
         masks = [1.0] * 4 if mask is None else [mask] * 4 if mask.dim() == 2 else mask
         reads = [(h * kept) @ part.T for kept, part in zip(masks, weight.chunk(4), strict=True)]
         i, f, g, o = (gates[t] + torch.cat(reads, dim=1)).chunk(4, dim=1)
         at_h, at_c = (zone[t] if isinstance(zone, Tensor) else zone for zone in (zone_h, zone_c))
-        c = at_c * c + (1 - at_c) * (f.sigmoid() * c + i.sigmoid() * g.tanh())
-        h = at_h * h + (1 - at_h) * (o.sigmoid() * c.tanh())
+        new_c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        c = at_c * c + (1 - at_c) * new_c
+        new_h = o.sigmoid() * (c if zone_outputs else new_c).tanh()
+        h = at_h * h + (1 - at_h) * new_h
+        outputs.append(h if zone_outputs else new_h)
         hidden.append(h)
         cells.append(c)
-    return torch.stack(hidden), torch.stack(cells)
+    return torch.stack(outputs), torch.stack(hidden), torch.stack(cells)
+
+
+@pytest.mark.parametrize("zone_outputs", [False, True])
+def test_zoneout_holds_the_outputs_back_only_where_that_is_asked_for(zone_outputs):
+    """A unit that zoneout always holds back: only its output can change."""
+    gates, h, c, weight = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
+    all_of_h = torch.ones(T, B, H, dtype=torch.float64)
+    found = lstm_steps(gates, h, c, weight, zone_h=all_of_h, zone_outputs=zone_outputs)
+    torch.testing.assert_close(found.h_TBH, h.expand(T, B, H))
+    assert torch.equal(found.output_TBH, found.h_TBH) == zone_outputs
 
 
 def test_products_in_bfloat16_stay_near():
     gates, h, c, weight = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
     floats = [value.detach().float().requires_grad_() for value in (gates, h, c, weight)]
-    exact, _ = lstm_steps(floats[0].clone(), *floats[1:])
-    near, _ = lstm_steps(floats[0].clone(), floats[1], floats[2], floats[3].bfloat16())
+    exact, *_ = lstm_steps(floats[0].clone(), *floats[1:])
+    near, *_ = lstm_steps(floats[0].clone(), floats[1], floats[2], floats[3].bfloat16())
     assert near.dtype == torch.float32
     torch.testing.assert_close(near, exact, rtol=0.02, atol=0.02)
     grads = [torch.autograd.grad(hidden.square().sum(), floats) for hidden in (exact, near)]

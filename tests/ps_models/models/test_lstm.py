@@ -1,11 +1,16 @@
 """Sizes of the table's rows against the papers' formulas, and what training needs of the LSTM."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from ps_models.errors import ModelError
+from ps_models.experiment import load_model, train_model
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from tests.ps_models.tiny import chance_of_a_word_by_heart
+from ps_models.training.checkpoint import LAST, read_checkpoint, save_checkpoint
+from tests.ps_models.tiny import chance_of_a_word_by_heart, make_dataset, settings_of
 
 PTB, WIKITEXT_2, WIKITEXT_103 = 10_000, 33_278, 267_735
 
@@ -94,3 +99,23 @@ def test_a_layer_by_torch_is_the_same(at: int):
     grads = [torch.autograd.grad(value.square().sum(), [*layer.parameters()]) for value in (ours, theirs)]
     for one, other in zip(*grads, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_a_run_from_before_zoneout_outputs_holds_its_outputs_back_and_resumes(tmp_path):
+    """Its checkpoints lack the field: the option did not exist, and zoneout acted on outputs too."""
+    data, out, straight = make_dataset(tmp_path), tmp_path / "out", tmp_path / "straight"
+    settings = settings_of("lstm", "zoneout=0.5", "zoneout_outputs=yes")
+    train_model("lstm", data, straight, settings=settings, device="cpu")
+    train_model("lstm", data, out, settings=(*settings, "epochs=1"), device="cpu")
+    for path in out.glob("*.safetensors"):
+        now = read_checkpoint(path, training=path.name == LAST)
+        fields = {name: value for name, value in now.config.items() if name != "zoneout_outputs"}
+        save_checkpoint(path, replace(now, config=fields))
+    model, checkpoint = load_model(out, "cpu")
+    assert "zoneout_outputs" not in checkpoint.config
+    assert model.config.zoneout_outputs  # type: ignore[union-attr]
+    with pytest.raises(ModelError, match="zoneout_outputs True → False"):
+        train_model("lstm", data, out, settings=settings[:-1], device="cpu", resume=True)
+    train_model("lstm", data, out, settings=(*settings, "epochs=2"), device="cpu", resume=True)
+    one, other = (read_checkpoint(folder / LAST) for folder in (out, straight))
+    assert one.digest == other.digest

@@ -49,8 +49,10 @@ def equations(model: PointerSentinelLSTM, words: list[int]) -> Tensor:
             i, f, g, o = gates.view(4, H)
             cell = torch.sigmoid(f) * c[index] + torch.sigmoid(i) * torch.tanh(g)
             c[index] = lerp(cell, c[index], model.config.zoneout_cell)
-            h[index] = lerp(torch.sigmoid(o) * torch.tanh(c[index]), h[index], model.config.zoneout)
-            value = h[index]
+            held = model.config.zoneout_outputs
+            value = torch.sigmoid(o) * torch.tanh(c[index] if held else cell)
+            h[index] = lerp(value, h[index], model.config.zoneout)
+            value = h[index] if held else value
         outputs.append(value)
         window = range(max(0, len(x) - model.config.window), len(x))
         q = torch.tanh(model.query.weight @ value + model.query.bias)
@@ -68,9 +70,13 @@ def lerp(new: Tensor, old: Tensor, kept: float) -> Tensor:
     return kept * old + (1 - kept) * new
 
 
+ZONED = {"zoneout": 0.4, "zoneout_cell": 0.3}
+RATES = [{}, ZONED, {**ZONED, "zoneout_outputs": True}]
+
+
 @pytest.mark.parametrize("window", [1, 2, 5, 50])
-@pytest.mark.parametrize("rates", [{}, {"zoneout": 0.4, "zoneout_cell": 0.3}])
-def test_is_the_equations_in_values_and_gradients(window: int, rates: dict[str, float]):
+@pytest.mark.parametrize("rates", RATES)
+def test_is_the_equations_in_values_and_gradients(window: int, rates: dict[str, Any]):
     model, tokens = model_of(window, **rates).eval(), tokens_of(2, 23)
     scores, _ = model(tokens, model.initial_state(2))
     slow = torch.stack([equations(model, row.tolist()) for row in tokens])
@@ -84,8 +90,9 @@ def test_is_the_equations_in_values_and_gradients(window: int, rates: dict[str, 
 
 @pytest.mark.parametrize("window", [1, 2, 5, 50])
 @pytest.mark.parametrize("chunk", [1, 3, 22])
-def test_the_state_carries_window_and_lstm(window: int, chunk: int):
-    model, tokens = model_of(window).eval(), tokens_of(3, 22)
+@pytest.mark.parametrize("rates", RATES)
+def test_the_state_carries_window_and_lstm(window: int, chunk: int, rates: dict[str, Any]):
+    model, tokens = model_of(window, **rates).eval(), tokens_of(3, 22)
     whole, _ = model(tokens, model.initial_state(3))
     parts, state = [], model.initial_state(3)
     for piece in tokens.split(chunk, dim=1):
@@ -100,9 +107,17 @@ def test_a_long_text_in_blocks_is_the_same():
     torch.testing.assert_close(scores[0], equations(model, tokens[0].tolist()), rtol=0, atol=1e-10)
 
 
+def test_the_window_keeps_the_outputs_handed_up_not_the_zoned_states():
+    model, tokens = model_of(5, **ZONED).eval(), tokens_of(2, 9)
+    _, hidden, state = model.scores_and_hidden(tokens, model.initial_state(2))
+    assert torch.equal(state.hidden_BWH, hidden[:, -4:])
+    assert not torch.allclose(state.hidden_BWH[:, -1], state.lstm.h_BLH[:, -1])
+
+
 @pytest.mark.parametrize("stride", [1, 2, 3, 6, 9, 18])
-def test_algorithm_1_scores_each_token_once_as_a_whole_pass_does(stride: int):
-    model, tokens, lookback = model_of(4).eval(), tokens_of(2, 18), 3
+@pytest.mark.parametrize("rates", RATES)
+def test_algorithm_1_scores_each_token_once_as_a_whole_pass_does(stride: int, rates: dict[str, Any]):
+    model, tokens, lookback = model_of(4, **rates).eval(), tokens_of(2, 18), 3
     whole, _ = model(tokens, model.initial_state(2))
     parts, state = [], model.initial_state(2)
     for end in range(stride, 19, stride):
