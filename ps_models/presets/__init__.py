@@ -18,7 +18,7 @@ PRESETS: dict[str, Mapping[str, Preset]] = {
 
 
 def preset_of(model: str, name: str | None) -> Preset:
-    """A preset by name; the model's own defaults where there is no name.
+    """A preset by name; without a name, the defaults of the model.
 
     Raises:
         ModelError: There is no such model or preset.

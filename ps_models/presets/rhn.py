@@ -2,7 +2,7 @@
 
 [R] Zilly et al. (2016), arXiv 1607.03474, and its code, github.com/jzilly/RecurrentHighwayNetworks,
     `ptb_sota` of rhn_train.py.
-[O] Ours: no paper says.
+[O] Ours: no paper gives it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ PRESETS = {
             "recurrent_dropout": 0.1,
             "output_dropout": 0.2,
         },
-        training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O] no spike at the start as with 0.005
+        training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O] with 0.005 the loss jumps up at the start
     ),
     "variational": Preset(
-        about="Variational RHN, depth 10: PTB 71.3 / 68.3 in its code's table, 72.8 / 71.3 in an early paper",
+        about="variational RHN, depth 10; published: PTB 71.3 / 68.3 (the code's README), 72.8 / 71.3 (an"
+        " early version of the paper)",
         training=TRAINING,  # [R] the model's defaults are its sizes and rates
     ),
     "variational-tied": Preset(
-        about="the same with tied weights: PTB 67.9 / 65.4 in its paper",
+        about="the same with tied weights; published: PTB 67.9 / 65.4",
         model={"tied": True},  # [R]
         training=TRAINING,
     ),

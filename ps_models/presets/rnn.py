@@ -3,8 +3,8 @@
 [M] Merity et al. (2016), Table 2: 6 M parameters each, an estimate of its authors for the plain one.
 [T] RNNLM, the toolkit of the papers, by its port, github.com/piotrmirowski/DependencyTreeRnn: its defaults.
 [P] The first author's script of deep transitions, github.com/pascanur/GroundHog, tutorials/DT_RNN_Tut.py; it
-    stands at characters, and its 200 units and embedding of 400 give the paper's size with words.
-[O] Ours: no source that could be read says.
+    is set for characters, and its 200 units and embedding of 400 give the paper's size with words.
+[O] Ours: we found no source.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ RNNLM_TRAINING = {
     **SEGMENTS,
     "batch_size": 1,  # [T] one text, word by word
     "stride": 10,  # [T] bptt-block
-    "bptt": 5,  # [T] bptt = 4, to which one is added
+    "bptt": 5,  # [T] bptt = 4, and the toolkit adds one
     "learning_rate": 0.1,  # [T] alpha
-    "clip": 15.0,  # [T] gradient-cutoff, there of each number, here of the norm
-    "weight_decay": 1e-7,  # [T] beta, there too once in ten words
-    "schedule": "halve-when-worse",  # [T] there once it is better by less than 0.1 %, and from then on always
+    "clip": 15.0,  # [T] gradient-cutoff; the toolkit clips each number, we clip the norm
+    "weight_decay": 1e-7,  # [T] beta, once per ten words as there
+    "schedule": "halve-when-worse",  # [T] the toolkit halves always after the first gain of less than 0.1 %
     "epochs": 30,  # [O]
 }
 ELMAN = {"hidden_size": 300}  # [M] 6.1 M
@@ -30,22 +30,23 @@ DOTS = {
 }
 PRESETS = {
     "elman": Preset(
-        about="Elman's network at Mikolov's size, PTB test 124.7 in his paper; a budget of 4 epochs",
+        about="Elman's network at Mikolov's size; a budget of 4 epochs",
         model=ELMAN,
         training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O]
     ),
     "mikolov": Preset(
-        about="the same word by word, as his toolkit, PTB test 124.7",
+        about="the same, trained word by word as by Mikolov's toolkit; published: PTB test 124.7",
         model=ELMAN,
         training=RNNLM_TRAINING,
     ),
     "deep": Preset(
-        about="Pascanu's DOT(S)-RNN, PTB test 107.5 in its paper; a budget of 4 epochs",
+        about="Pascanu's DOT(S)-RNN; a budget of 4 epochs",
         model=DOTS,
         training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O]
     ),
     "pascanu": Preset(
-        about="the same with its author's steps, but without his momentum and noise on weights",
+        about="the same, trained as by its author but without momentum and weight noise; published: PTB test"
+        " 107.5 with them",
         model=DOTS,
         training={
             **SEGMENTS,

@@ -2,7 +2,7 @@
 
 [T] The toolkit of the paper, see `ps_models.presets.rnn`.
 [Q] The 7 M parameters that Merity et al. (2016), Table 2, estimate.
-[O] Ours: no source that could be read says.
+[O] Ours: we found no source.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ps_models.presets.rnn import RNNLM_TRAINING
 PRESETS = {
     "small": Preset(
         about="H = 200, 40 topics; a budget of 4 epochs",
-        model={**SMALL, "dropout": 0.2},  # [O] as the other small ones'
-        training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O] as the other networks of sigmoid units
+        model={**SMALL, "dropout": 0.2},  # [O] as in the other small presets
+        training={**SMALL_TRAINING, "learning_rate": 0.002},  # [O] as for the other networks of sigmoid units
     ),
     "mikolov": Preset(
-        about="Mikolov and Zweig's RNN-LDA, PTB test 113.7 in its paper; word by word, as its toolkit",
+        about="Mikolov and Zweig's RNN-LDA, word by word as its toolkit; published: PTB test 113.7",
         model={"hidden_size": 300},  # [Q]
         training=RNNLM_TRAINING,  # [T]
     ),

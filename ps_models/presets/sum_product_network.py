@@ -1,7 +1,7 @@
 """Presets of the sum-product network.
 
 [C] Cheng et al. (2014), by their code, github.com/stakok/lmspn, configs/Treebank_G5_iG4.ini and SPNIter.h.
-[O] Ours: no source that could be read says.
+[O] Ours: we found no source.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ PRESETS = {
             **SMALL_TRAINING,
             **SEGMENTS,
             "learning_rate": 0.05,
-        },  # [O] loss 6.40 in updates 126 to 150; with 0.02 it is 6.52
+        },  # [O] mean loss of updates 126 to 150: 6.40, and 6.52 with 0.02
     ),
     "cheng": Preset(
-        about="the authors' SPN-4, PTB test 100.0 with first weights of SPN-3, 107.6 without, on other text",
+        about="the authors' SPN-4; published, on another text: PTB test 107.6, or 100.0 if it starts from"
+        " the weights of SPN-3",
         model={"context": 4, "hidden_size": 100, "powers": 10},  # [C]
         training={
             **SEGMENTS,
@@ -29,7 +30,7 @@ PRESETS = {
             "loss": "token",  # [C]
             "clip": 0.0,  # [C]
             "schedule": "constant",  # [C]
-            "epochs": 100,  # [O] the authors count hours, 40 of them
+            "epochs": 100,  # [O] the authors trained for 40 hours
             "patience": 0,  # [C]
         },
     ),

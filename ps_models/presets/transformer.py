@@ -2,7 +2,7 @@
 
 [X] Dai et al. (2019), Transformer-XL, arXiv 1901.02860, and its code, github.com/kimiyoung/transformer-xl,
     pytorch/run_wt103_base.sh and train.py. The settings of its Penn Treebank model were not published.
-[O] Ours: no paper says.
+[O] Ours: no paper gives it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PRESETS = {
         },
     ),
     "wikitext-103-base": Preset(
-        about="sizes of Transformer-XL's base model (24.0 on WikiText-103 in its paper), which it is not",
+        about="sizes of Transformer-XL's base model (published: WikiText-103 24.0), but a different model",
         model={  # [X]
             "hidden_size": 410,
             "layers": 16,
@@ -55,7 +55,7 @@ PRESETS = {
             "batch_size": 60,  # [X]
             "stride": 150,  # [X] tgt_len
             "learning_rate": 0.00025,  # [X] without warm-up
-            "schedule": "decay-after",  # [X] a cosine over 200,000 updates, 17 epochs; [O] in its place this
+            "schedule": "decay-after",  # [O]; [X] has a cosine over 200,000 updates, 17 epochs
             "decay_after": 5,  # [O]
             "decay": 0.75,  # [O]
             "epochs": 17,

@@ -34,6 +34,16 @@ def test_the_papers_model_and_schedule_are_the_defaults():
     assert not config.zoneout_outputs  # section 5.2: "recurrent connections"
 
 
+@pytest.mark.parametrize(
+    ("model", "preset"), [("pointer-sentinel-lstm", "medium"), ("lstm", "zoneout-medium")]
+)
+def test_medium_is_the_papers_model_trained_in_segments(model, preset):
+    config, training = make_configs(model, preset, [], vocab_size=10_000)
+    assert (config.hidden_size, config.zoneout, config.zoneout_outputs) == (650, 0.5, False)
+    assert (config.input_dropout, config.layer_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
+    assert (training.batch_size, training.stride, training.bptt, training.clip) == (20, 35, 1, 10.0)
+
+
 def test_settings_are_parsed_by_type_and_go_where_they_belong():
     settings = [
         "hidden_size=12",

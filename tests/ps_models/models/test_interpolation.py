@@ -174,6 +174,14 @@ def test_weights_survive_what_underflows_as_a_probability():
     assert fit_weights(far).tolist() == pytest.approx([1, 0], abs=1e-3)
 
 
+def test_a_model_that_neither_helps_nor_harms_gets_next_to_no_weight():
+    """EM takes more rounds than it has for a weight of exactly 0."""
+    useless = torch.tensor([[0.4, 0.4], [0.6, 0.2]]).log()
+    weights = fit_weights(useless)
+    assert weights[1].item() == pytest.approx(0, abs=1e-3)
+    assert weights.sum().item() == pytest.approx(1)
+
+
 def test_words_that_no_model_allows_are_refused():
     with pytest.raises(ModelError, match="each with a probability above 0"):
         fit_weights(torch.tensor([[-math.inf, -1.0], [-math.inf, -2.0]]))
