@@ -99,8 +99,8 @@ def list_models(*, as_json: bool) -> None:
 )
 @click.option(
     "--cuda-graphs/--no-cuda-graphs",
-    default=None,
-    help="Replay updates as graphs, not kernel by kernel; by default where one GPU and the model allow it.",
+    default=False,
+    help="Replay updates as graphs on one GPU, which has not been tried on a GPU yet.",
 )
 @click.option("--tensorboard", "log_events", is_flag=True, help="Also write TensorBoard's events.")
 @device_option

@@ -54,7 +54,7 @@ def train_model(
     progress: Progress = no_progress,
     log_events: bool = False,
     pace: Pace = Pace(),  # noqa: B008 - it is frozen
-    cuda_graphs: bool | None = None,
+    cuda_graphs: bool = False,
 ) -> Position:
     """Train a model on a dataset.
 
@@ -70,7 +70,7 @@ def train_model(
         progress: Told how far it is.
         log_events: Also write TensorBoard's events.
         pace: When to save, log and stop.
-        cuda_graphs: Replay updates as graphs; None: where that can be, see `choose_recorder`.
+        cuda_graphs: Replay updates as graphs; see `choose_recorder`.
 
     Raises:
         ModelError: Something is missing, wrong, or was trained before.

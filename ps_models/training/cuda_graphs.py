@@ -284,12 +284,12 @@ def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has 
 
 
 def choose_recorder(
-    wanted: bool | None, model: nn.Module, device: torch.device, processes: Processes
+    wanted: bool, model: nn.Module, device: torch.device, processes: Processes
 ) -> Recorder | None:
-    """CUDA graphs where they can be, and None where updates are launched kernel by kernel.
+    """CUDA graphs if they are wanted; None if updates are launched kernel by kernel.
 
     Args:
-        wanted: Whether to use them; None: if possible.
+        wanted: Whether to use them. It is a choice to make: they have not run on a GPU yet.
         model: Says by its `capturable` whether its loss and its scores never wait for the device.
         device: Where it is.
         processes: Those of the run: several sum their gradients between kernels.
@@ -297,6 +297,8 @@ def choose_recorder(
     Raises:
         ModelError: They are wanted and cannot be.
     """
+    if not wanted:
+        return None
     missing = []
     if device.type != "cuda":
         missing.append(f"a GPU, not the device {device}")
@@ -304,6 +306,6 @@ def choose_recorder(
         missing.append(f"one process, not {processes.count}")
     if not getattr(model, "capturable", False):
         missing.append(f"a model that never waits for it, which {type(model).__name__} does not claim")
-    if wanted and missing:
-        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; use --no-cuda-graphs")
-    return None if wanted is False or missing else CudaGraphs(device)
+    if missing:
+        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; train without them")
+    return CudaGraphs(device)

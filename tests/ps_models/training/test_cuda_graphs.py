@@ -4,6 +4,7 @@ What only a GPU can show is in the tests that are skipped without one; the rest 
 """
 
 import gc
+import inspect
 import json
 import math
 import sys
@@ -425,15 +426,18 @@ def test_replayed_scores_are_the_models_and_obey_its_laws():
     assert recorded.replays > 20
 
 
-def test_graphs_are_chosen_where_they_can_be():
+def test_graphs_are_chosen_only_where_they_are_wanted_and_can_be(monkeypatch):
     lstm, adaptive = (make_model("lstm", make_configs("lstm", None, more, 20)[0]) for more in ((), CUT))
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
-    assert choose_recorder(None, lstm, cpu, ONE_PROCESS) is None
+    assert choose_recorder(False, lstm, cpu, ONE_PROCESS) is None
     assert choose_recorder(False, lstm, gpu, ONE_PROCESS) is None
-    assert choose_recorder(None, lstm, gpu, Processes(count=2)) is None
-    assert choose_recorder(None, adaptive, gpu, ONE_PROCESS) is None
-    assert choose_recorder(None, torch.nn.Linear(1, 1), gpu, ONE_PROCESS) is None
-    with pytest.raises(ModelError, match="a GPU, not the device cpu; use --no-cuda-graphs"):
+    assert inspect.signature(train_model).parameters["cuda_graphs"].default is False
+    monkeypatch.setattr("ps_models.training.cuda_graphs.CudaGraphs", lambda device: f"graphs on {device}")
+    assert choose_recorder(True, lstm, gpu, ONE_PROCESS) == "graphs on cuda"
+    for model, processes in ((lstm, 2), (adaptive, 1), (torch.nn.Linear(1, 1), 1)):
+        with pytest.raises(ModelError, match="train without them"):
+            choose_recorder(True, model, gpu, Processes(count=processes))
+    with pytest.raises(ModelError, match="a GPU, not the device cpu; train without them"):
         choose_recorder(True, lstm, cpu, ONE_PROCESS)
     with pytest.raises(ModelError, match=r"one process, not 2 and a model.*LSTM does not claim"):
         choose_recorder(True, adaptive, gpu, Processes(count=2))
