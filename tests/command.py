@@ -13,7 +13,7 @@ COMMAND = (sys.executable, "-c", "from wikitext_builder.cli import main; main()"
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment of a child that finds this tree's packages and no settings of the caller's."""
+    """The environment of a child: it has the packages of this tree, and no settings of the caller."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))
     }
@@ -63,7 +63,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 def small_files(limit: int) -> Any:
-    """For `preexec_fn`: no file may grow over the limit, which is what a full disk is to a process."""
+    """For `preexec_fn`: no file can grow over the limit; a process sees the same as on a full disk."""
 
     def set_limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

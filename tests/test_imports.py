@@ -1,4 +1,4 @@
-"""Imports go one way, rooms form no circle, the data side needs no torch, nobody imports a command line."""
+"""Imports go one way, rooms form no circle, datasets need no torch, only command lines import command lines."""
 
 import ast
 import graphlib

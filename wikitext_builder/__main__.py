@@ -1,4 +1,4 @@
-"""`python -m wikitext_builder` is the command `wikitext-builder`."""
+"""`python -m wikitext_builder` runs `wikitext-builder`."""
 
 from wikitext_builder.cli import main
 

@@ -1,4 +1,4 @@
-"""Page and Article: the two records of the pipeline, what editors wrote and what readers see."""
+"""Page and Article: what editors wrote, and what readers see."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """The text of a page: headings and paragraphs, one a line.
+    """The text of a page: headings and paragraphs, one per line.
 
     `lines` are the lines of the dataset's files without their outer spaces, blank ones included:
     `("", "= Title =", "", "A paragraph.", "", "== Heading ==", "", "Another.")`. Before tokenization they are
-    plain text; after it the tokens of a line are parted by single spaces and a heading is `= = Heading = =`.
+    plain text; after it single spaces separate the tokens of a line, and a heading is `= = Heading = =`.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""How far a long run is: a bar with rate and remaining time on a terminal, quiet lines elsewhere."""
+"""Progress of long runs: bars with rate and remaining time on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
-QUIET_SECONDS = 10.0  # between two lines of a stage where no terminal listens
+QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 
 
 class Progress(Protocol):
-    """What long functions call as they go; a stage has ended when done equals total."""
+    """Long functions call it as they proceed; a stage ends when done equals total."""
 
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         """Report.
 
         Args:
-            stage: A few words; a new one starts a new bar.
-            done: How many of them.
-            total: Of how many, None where that is not known yet.
-            note: Counts worth seeing, such as `3 rejected`.
+            stage: A few words; a new stage starts a new bar.
+            done: The number of items that are done.
+            total: The number of all items; None if it is not known yet.
+            note: Counts to show, such as `3 rejected`.
         """
         ...
 
 
 def no_progress(stage: str, done: int, total: int | None, note: str = "") -> None:
-    """Reports nothing, for callers that do not want to hear."""
+    """Reports nothing."""
 
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The speed of a stage, items a second."""
+        """The speed of a stage, in items per second."""
         speed = task.finished_speed or task.speed
         return Text(f"{speed:.1f}/s" if speed else "")
 
 
 @contextmanager
 def shown_progress(stream: TextIO = sys.stderr, *, as_json: bool = False) -> Iterator[Progress]:
-    """A bar a stage on a terminal; elsewhere a line when a stage starts, each ten seconds, and at its end.
+    """One bar per stage on a terminal; elsewhere a line when a stage starts, every ten seconds, at its end.
 
-    As JSON each line is an object of stage, done, total, note and the seconds since the beginning.
+    As JSON each line is an object with stage, done, total, note and the seconds since the beginning.
     """
     if stream.isatty() and not as_json:
         with _bars(Console(file=stream)) as report:
@@ -67,7 +67,7 @@ def shown_progress(stream: TextIO = sys.stderr, *, as_json: bool = False) -> Ite
 
 
 class _Bars(RichProgress):
-    """A bar a stage; notes stand below them where there is no room behind."""
+    """One bar per stage; notes are below the bars if there is no room to their right."""
 
     notes_below = False
 
@@ -82,7 +82,7 @@ class _Bars(RichProgress):
                 yield Text(f"{'':>{NAMES}} {task.fields['note']}", no_wrap=True, overflow="ellipsis")
 
 
-NAMES, ROOM = 12, 130  # columns of a terminal: for the name of a stage, and for all in one line
+NAMES, ROOM = 12, 130  # columns of a terminal: for the name of a stage, and for everything in one line
 COLUMNS = (
     TextColumn(f"{{task.description:>{NAMES}}}", markup=False),
     BarColumn(bar_width=None, table_column=Column(min_width=5, max_width=40, ratio=1)),
@@ -92,7 +92,7 @@ COLUMNS = (
     TextColumn("left", table_column=Column(no_wrap=True)),
     TimeRemainingColumn(table_column=Column(no_wrap=True)),
 )
-NOTE = TextColumn("{task.fields[note]}", markup=False)  # a note may hold a title
+NOTE = TextColumn("{task.fields[note]}", markup=False)  # a note can contain a title
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _bars(console: Console) -> Iterator[Progress]:
         def report(stage: str, done: int, total: int | None, note: str = "") -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note=note)
-            elif done < last[stage]:  # it begins again, as validation does after each epoch
+            elif done < last[stage]:  # it starts again, as validation does after each epoch
                 bars.reset(tasks[stage], total=total)
             last[stage] = done
             bars.update(tasks[stage], completed=done, total=total, note=note)

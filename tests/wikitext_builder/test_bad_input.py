@@ -1,4 +1,4 @@
-"""What bad input gets, by the real command line: a clear error or a rejection with its reason."""
+"""Bad input on the real command line: a clear error, or a rejection with its reason."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ GOOD = [
 ]
 
 
-# --- articles: each case is a page's wikitext and the reason of its rejection, none where it is kept
+# --- articles: each case is a page's wikitext and the reason of its rejection, none if it is kept
 
 UNCLOSED = {
     **dict.fromkeys(["{{a|", "{{{a|", "{{efn|", "{{#if:1|", "[[a|", "[[File:a|"], "malformed"),
@@ -202,7 +202,7 @@ def dataset_of_titles(folder: Path, titles: list[str]) -> Path:
 
 
 def harmless(folder: Path) -> None:
-    """The dataset is what it says, and no file but those of every dataset was made."""
+    """The dataset is what it says, and only the files of every dataset were made."""
     verified(folder / "out")
     assert [path for path in folder.rglob("*") if not NAMES.fullmatch(path.name)] == []
     assert [path.name for path in folder.parent.iterdir() if path.name in ("x", "b")] == []
@@ -286,7 +286,7 @@ def test_a_dump_that_is_no_file_is_named(tmp_path: Path) -> None:
         assert str(path) in refused("import", path, "--store", tmp_path / "pages.store")
 
 
-# --- a server that is no MediaWiki, or one gone mad
+# --- a server that is not MediaWiki, or is broken
 
 
 SITE = {
@@ -357,7 +357,7 @@ def fetch_from(server: http.server.ThreadingHTTPServer, folder: Path, *titles: s
 
 
 @pytest.mark.parametrize("case", IMPOSTORS)
-def test_what_is_no_wiki_is_told_at_once(
+def test_what_is_not_a_wiki_is_reported_at_once(
     server: http.server.ThreadingHTTPServer, tmp_path: Path, case: str
 ) -> None:
     server.answer = lambda _query: IMPOSTORS[case]  # type: ignore[attr-defined]
@@ -460,7 +460,7 @@ def test_what_is_no_store_of_this_version_is_refused(store: Path, tmp_path: Path
     assert refused("status", "--store", tmp_path / "absent").count("no such store") == 1
 
 
-def test_a_full_disk_is_told_and_the_same_command_goes_on(store: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_same_command_resumes(store: Path, tmp_path: Path) -> None:
     command = ("import", SAMPLE_DUMP, "--store", tmp_path / "pages.store")
     for limit in (0, 60_000):
         message = refused(*command, preexec_fn=small_files(limit))
@@ -478,7 +478,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(store: Path, tmp_path:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full of Linux")
 @pytest.mark.parametrize("command", ["lock", "extract", "tokenize", "status", "help"])
-def test_a_full_disk_under_stdout_is_told(store: Path, command: str) -> None:
+def test_a_full_disk_under_stdout_is_reported(store: Path, command: str) -> None:
     commands: dict[str, list[object]] = {
         "lock": ["lock", "--store", store],
         "extract": ["extract", "--store", store, "--title", "Octopus"],
@@ -501,7 +501,7 @@ def test_a_full_disk_under_stdout_is_told(store: Path, command: str) -> None:
     assert "Traceback" not in errors
 
 
-def test_a_folder_that_cannot_be_written_is_told(store: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(store: Path, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
     (closed / "pages.store").write_bytes(store.read_bytes())
@@ -520,7 +520,7 @@ def test_a_folder_that_cannot_be_written_is_told(store: Path, tmp_path: Path) ->
     verified(tmp_path / "out")
 
 
-def test_a_reader_that_goes_away_is_no_error(store: Path) -> None:
+def test_a_reader_that_goes_away_is_not_an_error(store: Path) -> None:
     lines = f"{' '.join([*COMMAND[:2]])} '{COMMAND[2]}' tokenize | head -1"
     result = subprocess.run(
         ["/bin/sh", "-c", lines],

@@ -167,7 +167,7 @@ def test_extract_and_tokenize_give_the_lines_of_the_dataset(store: Path, dataset
     assert sum(file.read_text(encoding="utf-8").count(official) for file in files) == 1
 
 
-def test_extract_tells_what_is_left_out_apart_from_the_text(tmp_path: Path) -> None:
+def test_extract_reports_what_is_left_out_apart_from_the_text(tmp_path: Path) -> None:
     page = numbered_page(1, "It is {{known to nobody|5}} old.", "Chess")
     with Store.create(tmp_path / "own.store") as opened:
         opened.add("en", [page], origin="test")
@@ -231,7 +231,7 @@ def test_tokenize_refuses_what_it_cannot_read(tmp_path: Path) -> None:
     call("tokenize", tmp_path / "missing.txt", expect=2)
 
 
-def test_build_tells_counts_in_the_order_of_splits(store: Path, dataset: Path) -> None:
+def test_build_reports_counts_in_the_order_of_splits(store: Path, dataset: Path) -> None:
     result = call("build", "demo", "--store", store, "--out", dataset)
     first, *rest = result.stdout.splitlines()
     assert first == f"{dataset}: is built already"
@@ -283,7 +283,7 @@ def test_given_titles_make_up_valid_and_test(store: Path, tmp_path: Path) -> Non
     assert "such as 'Samovar'" in refused("build", "demo", "--store", store, "--out", tmp_path / "b", *given)
 
 
-def test_given_titles_are_all_that_is_asked_of_their_parts(store: Path, tmp_path: Path) -> None:
+def test_given_titles_are_all_that_is_asked_of_their_splits(store: Path, tmp_path: Path) -> None:
     valid, out = tmp_path / "valid.txt", tmp_path / "a"
     valid.write_text("Tea\nChess\n", encoding="utf-8")
     arguments = ("build", "demo", "--store", store, "--workers", "1", "--valid-titles", valid)
@@ -320,7 +320,7 @@ def test_older_revisions_are_counted(tmp_path: Path) -> None:
     assert "older revisions" not in call(*arguments, "--out", tmp_path / "b", "--as-of", "2016-06-30").stdout
 
 
-def test_an_interrupted_build_is_told_with_what_was_found(store: Path, tmp_path: Path) -> None:
+def test_an_interrupted_build_is_reported_with_what_was_found(store: Path, tmp_path: Path) -> None:
     from wikitext_builder.runners.processes import Serial
 
     class Interrupted(Serial):
@@ -343,7 +343,7 @@ def test_an_interrupted_build_is_told_with_what_was_found(store: Path, tmp_path:
     assert "found      1 shards" in result.stdout
 
 
-def test_parts_that_are_too_small_are_told(store: Path, tmp_path: Path) -> None:
+def test_splits_that_are_too_small_are_reported(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "a"
     result = call("build", "wikitext-2", "--store", store, "--out", out, "--workers", "1")
     assert "train has 0 articles, but wikitext-2 expects 600" in result.stderr
@@ -457,7 +457,7 @@ def test_a_command_line_that_cannot_be_read_has_status_2(arguments: tuple[str, .
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_reader_that_goes_away_is_not_an_error() -> None:
     with subprocess.Popen(
         [*PROGRAM, "tokenize"],
         stdin=subprocess.PIPE,
@@ -485,7 +485,7 @@ def feed(pipe: IO[bytes]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("lock", "--store"), ("status", "--json", "--store")])
-def test_a_full_disk_behind_stdout_is_told(store: Path, arguments: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_stdout_is_reported(store: Path, arguments: tuple[str, ...]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     full = os.open("/dev/full", os.O_WRONLY)
@@ -525,7 +525,7 @@ def test_output_is_utf_8_whatever_the_locale() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, " Łódź – 杜甫 \n", "")
 
 
-def test_lines_where_no_terminal_listens(store: Path, tmp_path: Path) -> None:
+def test_lines_without_a_terminal(store: Path, tmp_path: Path) -> None:
     done = run("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
     assert done.returncode == 0
     assert "extract: 28/28\n" in done.stderr

@@ -1,4 +1,4 @@
-"""The whole line on real input: from a dump or a wiki to a dataset, by the real command line."""
+"""The whole way on real input: from a dump or a wiki to a dataset, on the real command line."""
 
 import json
 import random
@@ -69,7 +69,7 @@ def articles(dataset: Path, kind: str = "raw") -> dict[str, tuple[str, ...]]:
 
 
 def verified(dataset: Path) -> None:
-    """Every check of a dataset built here is made, and passes."""
+    """Every check of a dataset that was built here is made, and passes."""
     checks = json.loads(done("verify", dataset, "--json"))
     assert checks
     assert not [check for check in checks if check["passed"] is not True]
@@ -115,7 +115,7 @@ def test_extract_and_tokenize_on_the_command_line_give_the_lines_of_the_dataset(
 
 @pytest.fixture(scope="module")
 def swollen(sample: Path) -> tuple[list[Page], dict[str, str]]:
-    """Pages enough for three shards, so that workers have work, and the digests of what one worker makes."""
+    """Pages for three shards, so that workers have work, and the digests of what one worker makes."""
     with Store.open(sample / "pages.store") as store:
         pages = list(store.pages("en", [one.revision_id for one in store.revisions("en")]))
     pages += [
@@ -236,12 +236,12 @@ def test_all_shared_pages_are_built_with_two_workers(imported: Path, tmp_path: P
     assert peak < 800 * 2**20
     lines = [line for article in articles(tmp_path / "out").values() for line in article]
     tags = [line for line in lines if re.search(r"\{\{|\[\[|<ref\b", line)]
-    assert len(tags) <= len(lines) // 10_000, tags[:20]  # an article on markup may speak of it
+    assert len(tags) <= len(lines) // 10_000, tags[:20]  # an article about markup may contain it
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stages", [1, 2, 3])
-def test_a_build_of_real_pages_that_is_killed_goes_on(imported: Path, tmp_path: Path, stages: int) -> None:
+def test_a_build_of_real_pages_that_is_killed_resumes(imported: Path, tmp_path: Path, stages: int) -> None:
     recipe = ("build", "wikitext-2", "--store", imported, "--train-articles", 80, "--workers", 2)
     process = start(*recipe, "--out", tmp_path / "killed")
     assert process.stderr is not None

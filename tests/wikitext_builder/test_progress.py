@@ -1,4 +1,4 @@
-"""How far a run is: quiet lines for a file, bars for a terminal."""
+"""Progress: lines for a file, bars for a terminal."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def test_a_log_gets_objects() -> None:
     ]
 
 
-def test_a_total_that_is_not_known_is_not_told() -> None:
+def test_a_total_that_is_not_known_is_not_reported() -> None:
     stream = StringIO()
     with shown_progress(stream) as report:
         report("listing", 7, None)
@@ -52,7 +52,7 @@ def test_a_total_that_is_not_known_is_not_told() -> None:
 
 
 def read_to_the_end(terminal: int, pieces: list[bytes]) -> None:
-    """What comes of a terminal until its other side is closed, which Linux tells by an error."""
+    """What a terminal gets until its other side is closed, which Linux reports as an error."""
     with contextlib.suppress(OSError):
         while piece := os.read(terminal, 1 << 16):
             pieces.append(piece)

@@ -1,4 +1,4 @@
-"""The bundled sample is a sound export, and shows each kind of markup that the extraction must know."""
+"""The bundled sample is a valid export, and has each kind of markup that extraction must know."""
 
 import hashlib
 import re
@@ -107,7 +107,7 @@ MARKUP = {
     "Arabic": r"[ا-ي]{3}",
 }
 
-# Hosts that the sample may name: reserved examples, and sites that real articles cite as sources.
+# Hosts that the sample may name: reserved examples, and sites that real articles cite.
 HOSTS = {
     "news.bbc.co.uk",
     "nssdc.gsfc.nasa.gov",

@@ -1,1 +1,1 @@
-"""A finished dataset: its files, vocabulary, splits, recipes, statistics, plots and verification."""
+"""A dataset: recipes, splits, vocabulary, files, manifest, loading, statistics, plots and verification."""

@@ -1,4 +1,4 @@
-"""Which article goes to train, valid and test: by a seeded hash of its page id, or as given."""
+"""Which article goes to train, valid or test: by a seeded hash of its page id, or as given."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Page ids of each part, in the order in which their articles are written."""
+    """The page ids of each split, in the order in which their articles are written."""
 
     train: tuple[int, ...]
     valid: tuple[int, ...]
     test: tuple[int, ...]
 
     def roles(self) -> dict[int, str]:
-        """The part of each page id."""
+        """The split of each page id."""
         return {page_id: name for name in SPLITS for page_id in getattr(self, name)}
 
 
 def rank(page_id: int, seed: str) -> int:
-    """A number of 64 bits that orders pages at random, the same on every machine."""
+    """A number of 64 bits that orders pages at random, in the same way on every machine."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{page_id}".encode()).digest()[:8])
 
 
@@ -37,28 +37,28 @@ def choose(
     given_valid: Collection[int] = (),
     given_test: Collection[int] = (),
 ) -> Split:
-    """Share out pages; whether others exist hardly matters to where a page goes.
+    """Distribute pages over the splits; other pages hardly influence where a page goes.
 
-    The lowest bit of its rank makes every page a candidate of either valid or test, and the lowest ranks
-    among the candidates are taken. So an added page never moves another one between valid and test nor from
-    train into either; it can only take the place of the last one, which goes to train. WikiText-2's valid and
-    test are those of WikiText-103, and its train articles are the first of WikiText-103's.
+    The lowest bit of its rank makes each page a candidate for either valid or test, and the candidates with
+    the lowest ranks are taken. So an added page never moves another one between valid and test, or from train
+    into one of them; it can only replace the last one, which then goes to train. WikiText-2 has the valid and
+    test of WikiText-103, and its train articles are the first ones of WikiText-103's.
 
     Args:
-        page_ids: The pages at hand.
-        train: How many articles train gets at most; None for all that remain.
+        page_ids: The pages to distribute.
+        train: How many articles train gets at most; None: all that remain.
         valid: How many articles valid gets.
         test: How many articles test gets.
-        seed: Another one gives another split.
-        given_valid: Pages that make up valid instead.
-        given_test: Pages that make up test instead.
+        seed: Another seed gives another split.
+        given_valid: The pages of valid, instead of a choice.
+        given_test: The pages of test, instead of a choice.
 
     Returns:
-        The parts; fewer pages than asked for give smaller parts, test and valid first.
+        The splits. If there are too few pages, train becomes smaller first, then test, then valid.
     """
     order = sorted(set(page_ids), key=lambda page_id: (rank(page_id, seed), page_id))
     free = [page_id for page_id in order if page_id not in {*given_valid, *given_test}]
-    # Candidates of the other side come last: they serve only where there are too few of one's own.
+    # Candidates for the other split come last: they are used only if there are too few for this one.
     for_valid = sorted(free, key=lambda page_id: rank(page_id, seed) & 1)
     for_test = sorted(free, key=lambda page_id: ~rank(page_id, seed) & 1)
     in_valid = set(given_valid) if given_valid else set(for_valid[:valid])

@@ -1,4 +1,4 @@
-"""Statistics of a dataset as in Table 1 of the paper.
+"""Statistics of a dataset, as in Table 1 of the paper.
 
 Tokens are counted with one `<eos>` per line, blank lines included. The rate of out-of-vocabulary words is the
 share of `<unk>` among these tokens: this denominator gives the paper's 2.6 % for WikiText-2 (54,625 of

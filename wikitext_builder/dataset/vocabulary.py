@@ -1,4 +1,4 @@
-"""The vocabulary of a dataset: the words of train that are frequent enough, and what stands for the rest."""
+"""The vocabulary of a dataset: the frequent words of train, and what replaces the others."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Vocabulary:
 
     @classmethod
     def of_counts(cls, counts: Mapping[str, int], *, min_count: int = 3) -> Vocabulary:
-        """The vocabulary of a text in which each token occurs so often.
+        """The vocabulary of a text, from the count of each token.
 
         Args:
-            counts: Of the raw train tokens, without `<eos>`.
-            min_count: What a type must reach: 3 in the paper, section 4.3.
+            counts: How often each token occurs in raw train, without `<eos>`.
+            min_count: How often a type must occur: 3 times in the paper, section 4.3.
         """
         frequent = [
             token for token, count in counts.items() if count >= min_count and token not in (UNK, EOS)
@@ -46,7 +46,7 @@ class Vocabulary:
 
     @classmethod
     def of_file(cls, train: Path) -> Vocabulary:
-        """The vocabulary of a dataset whose train file has its rare words replaced already.
+        """The vocabulary of a train file, in which rare words are replaced already.
 
         Raises:
             BuilderError: The file cannot be read.
@@ -61,26 +61,26 @@ class Vocabulary:
         return token in self.ids
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Ids of tokens; unknown ones get that of `<unk>`, 0."""
+        """The ids of tokens; unknown tokens have the id of `<unk>`, 0."""
         ids = self.ids
         return [ids.get(token, 0) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Tokens of ids.
+        """The tokens of ids.
 
         Raises:
-            IndexError: An id is not of this vocabulary.
+            IndexError: The vocabulary does not have an id.
         """
         return [self.tokens[index] for index in ids]
 
     def without_rare(self, line: str) -> str:
-        """A line of tokens with `<unk>` for each that is not in the vocabulary."""
+        """A line of tokens, with `<unk>` for each one that is not in the vocabulary."""
         ids = self.ids
         return " ".join([token if token in ids else UNK for token in line.split()])
 
 
 def read_token_lines(path: Path) -> Iterator[list[str]]:
-    """The tokens of each line of a file, of WikiText or of another corpus with tokens parted by spaces.
+    """The tokens of each line of a file: WikiText, or any text with tokens separated by spaces.
 
     Raises:
         BuilderError: The file cannot be read.

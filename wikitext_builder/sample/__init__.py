@@ -1,7 +1,7 @@
-"""The bundled sample: a small export of articles written for this project, the demo's input and a fixture.
+"""The bundled sample: a small export of articles written for this project, for the demo and the tests.
 
-Its articles are our own words on well-known facts, with markup as English Wikipedia uses it; no text of
-Wikipedia is in it. Besides them it holds a page of each kind that a dump has and a build leaves out.
+The articles state well-known facts in our own words, with markup as English Wikipedia uses it; they contain
+no text of Wikipedia. The sample also has a page of each kind that dumps contain and builds leave out.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def test_the_order_of_pages_does_not_matter(built, tmp_path: Path) -> None:
 
 
 def test_what_a_store_holds_besides_does_not_matter(tmp_path: Path) -> None:
-    """The pages of a lock file are built to the same bytes wherever they lie."""
+    """The pages of a lock file give the same bytes in every store."""
     call = "{{known to the wiki}}"
     pages = [replace(one, wikitext=f"{one.wikitext}\n\n{call} is it.") for one in PAGES[:12]]
     store, other = store_of(tmp_path / "a.store", pages), store_of(tmp_path / "b.store", PAGES[50:])
@@ -223,12 +223,12 @@ def test_a_build_killed_ten_times_at_random_moments_is_the_same(built, tmp_path:
     store, out, _ = built
     generator, ends = random.Random(workers), []
     for moment in (0.0, *(generator.uniform(0, 0.5) for _ in range(9))):
-        shutil.rmtree(tmp_path / "out", ignore_errors=True)  # a fast machine may have been through
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)  # a fast machine may be done
         child = started_build(store, tmp_path / "out", tmp_path, workers=workers)
         assert child.stdout is not None
-        child.stdout.readline()  # at work: the moments of its start are all alike
+        child.stdout.readline()  # it is at work: the moments of its start are all alike
         time.sleep(moment)
-        with contextlib.suppress(ProcessLookupError):  # it may be through
+        with contextlib.suppress(ProcessLookupError):  # it may be done
             os.killpg(child.pid, signal.SIGKILL)
         ends.append(child.wait())
     carry_out(plan_of(store, tmp_path / "out"))
@@ -242,7 +242,7 @@ def test_workers_end_when_the_build_is_killed(built, tmp_path: Path) -> None:
     child.stdout.readline()
     workers = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
     assert workers
-    child.kill()  # not its group: its workers must see to their end themselves
+    child.kill()  # not its group: its workers must end by themselves
     child.wait()
     deadline = time.monotonic() + 30
     while any(is_running(worker) for worker in workers):
@@ -304,12 +304,12 @@ def test_pages_that_cannot_be_used_are_written_out_and_replaced(built, tmp_path:
 
 
 def limit_files() -> None:
-    """Let no file grow over 50 kB: the real thing that a full disk is to a writing process."""
+    """Let no file grow over 50 kB: a writing process sees the same as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
 
-def test_a_full_disk_says_so_and_the_next_build_goes_on(built, tmp_path: Path) -> None:
+def test_a_full_disk_says_so_and_the_next_build_resumes(built, tmp_path: Path) -> None:
     store, out, _ = built
     child = started_build(store, tmp_path / "out", tmp_path, workers=1, preexec_fn=limit_files)
     _, errors = child.communicate()

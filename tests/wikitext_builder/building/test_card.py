@@ -1,4 +1,4 @@
-"""What a dataset says of itself stays readable whatever titles, calls and names are in it."""
+"""What a dataset says about itself stays readable, whatever titles, calls and names it contains."""
 
 import json
 from collections import Counter

@@ -42,7 +42,7 @@ def test_wikitext_2_is_the_papers_table() -> None:
     assert set(table.note) == {""}
 
 
-def test_false_titles_of_the_test_file_are_no_articles() -> None:
+def test_false_titles_of_the_test_file_are_not_articles() -> None:
     path = DATA / "wikitext-2" / "wiki.test.tokens"
     if not path.exists():
         pytest.skip(f"{path} is not there")

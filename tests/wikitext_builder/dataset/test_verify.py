@@ -146,7 +146,7 @@ def test_a_frequent_word_that_is_unk_everywhere_is_found(dataset: Path) -> None:
     assert "vocabulary rule" in wrong(dataset)
 
 
-def test_a_manifest_that_is_gone_or_broken_is_told(dataset: Path) -> None:
+def test_a_manifest_that_is_gone_or_broken_is_reported(dataset: Path) -> None:
     (dataset / MANIFEST).write_text('{"format": 1')
     with pytest.raises(BuilderError, match="manifest"):
         verify(dataset)
@@ -156,7 +156,7 @@ def test_a_manifest_that_is_gone_or_broken_is_told(dataset: Path) -> None:
     assert all(check.passed is not False for check in checks.values())
 
 
-def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
+def test_what_is_not_a_dataset_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
         with pytest.raises(BuilderError, match=r"no wiki\.train\.tokens"):
             verify(path)
@@ -177,7 +177,7 @@ def test_a_changed_official_file_does_not_pass(tmp_path: Path) -> None:
     assert wrong(tmp_path) == ["valid words"]
 
 
-def test_a_part_that_is_not_there_is_told(dataset: Path) -> None:
+def test_a_split_that_is_not_there_is_reported(dataset: Path) -> None:
     for name in ("wiki.test.tokens", MANIFEST):
         (dataset / name).unlink()
     (found,) = [check for check in verify(dataset) if check.name == "wiki.test.tokens grammar"]

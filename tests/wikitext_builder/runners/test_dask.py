@@ -31,10 +31,10 @@ def free_port() -> int:
 
 
 def address_in(file: Path) -> str:
-    """What a scheduler writes of itself when it listens."""
+    """What a scheduler writes about itself when it listens."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):  # not there or not whole yet
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):  # absent or incomplete
             return str(json.loads(file.read_text())["address"])
         time.sleep(0.05)
     raise AssertionError("the scheduler did not start")
@@ -98,7 +98,7 @@ def test_workers_without_the_stores_disk_give_the_same_bytes(built, cluster, tmp
     with Cluster(cluster.address) as runner:
         carry_out(plan_of(built[0], tmp_path / "out", work_url=url), runner=runner)
     assert digests(tmp_path / "out") == digests(built[1])
-    assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # cleared away
+    assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # removed
 
 
 def test_a_killed_dask_worker_does_no_harm(built, cluster: RealCluster, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_killed_dask_worker_does_no_harm(built, cluster: RealCluster, tmp_path
     assert digests(tmp_path / "out") == digests(built[1])
 
 
-def test_a_scheduler_that_goes_away_says_so_and_the_next_build_goes_on(
+def test_a_scheduler_that_goes_away_says_so_and_the_next_build_resumes(
     built, cluster, tmp_path: Path
 ) -> None:
     plan = plan_of(built[0], tmp_path / "out")
@@ -158,7 +158,7 @@ def test_a_child_answers_from_any_thread_and_is_used_again() -> None:
         run_in_child(refuse, 3)
 
 
-def test_a_child_that_dies_or_hangs_is_told_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_dies_or_hangs_is_reported_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ChildDiedError):
         run_in_child(die, 1)
     monkeypatch.setattr("wikitext_builder.runners.child.SECONDS_PER_TASK", 1.0)

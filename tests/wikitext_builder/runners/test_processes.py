@@ -1,4 +1,4 @@
-"""Tasks in processes: results are complete whatever dies, and what takes too long is cut off."""
+"""Tasks in processes: results are complete whatever dies, and what takes too long is stopped."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ def test_each_task_gives_one_result(tmp_path: Path) -> None:
         assert sorted(processes.map(square, range(50))) == [n * n for n in range(50)]
         assert list(processes.map(square, [])) == []
         assert list(processes.map(square, [3])) == [9], "the pool is there for the next stage"
-        # each of these kills its worker once, and what its fellows had begun is done again
+        # each of these kills its worker once, and what other workers had begun is done again
         paths = [tmp_path / name for name in "abc"]
         assert sorted(processes.map(die_the_first_time, paths)) == ["a", "b", "c"]
 
@@ -95,10 +95,10 @@ def test_what_takes_too_long_is_cut_off_and_nothing_of_it_stays() -> None:
     busy(0.4)  # no alarm is left
 
 
-# what is lost in a callback is told again
+# what is lost in a callback is raised again
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_parser_written_in_python_is_cut_off() -> None:
-    started = time.process_time()  # and quadratic on this; its twin in C hears no signal
+    started = time.process_time()  # and quadratic on this; its twin in C does not see a signal
     with pytest.raises(RejectedError, match="too-slow"), time_limit(0.5):
         Tokenizer().tokenize("{{a|" * 8000)
     assert time.process_time() - started < 5
@@ -117,7 +117,7 @@ def busy_after_losing_one() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_limit_that_is_lost_in_a_finalizer_is_told_again() -> None:
+def test_a_limit_that_is_lost_in_a_finalizer_is_raised_again() -> None:
     started = time.process_time()
     with pytest.raises(RejectedError, match="too-slow"), time_limit(0.2):
         busy_after_losing_one()
