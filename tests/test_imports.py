@@ -1,4 +1,4 @@
-"""Imports go one way, rooms form no circle, datasets need no torch, only command lines import command lines."""
+"""Imports go one way, rooms form no circle, datasets need no torch, only a command line imports another."""
 
 import ast
 import graphlib

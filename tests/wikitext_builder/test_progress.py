@@ -96,7 +96,7 @@ def test_a_stage_that_begins_again_has_its_own_time() -> None:
     with _bars(Console(file=stream, width=80, force_terminal=True, color_system=None)) as report:
         for done in (0, 10, 1):
             report("valid", done, 10)
-            time.sleep(1.1 if done == 0 else 0.05)
+            time.sleep(1.1 if done == 0 else 0.3)  # bars are drawn ten times per second
     shown = stream.getvalue().split("\r")
     assert any("10/10" in line and "0:00:01 left" in line for line in shown)
     assert "1/10" in shown[-1]

@@ -70,7 +70,7 @@ def _inputs(task: ShardTask) -> Iterator[StoredPage]:
 
 
 def pack_pages(task: ShardTask, location: str) -> None:
-    """Copy the pages of a task to a place that workers reach who do not reach the store."""
+    """Copy the pages of a task to a location for workers that do not reach the store."""
     if not blobs.exists(location):
         lines = [json.dumps(asdict(one)) for one in _inputs(task)]
         blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
