@@ -253,6 +253,8 @@ def test_examples_run_in_order(path: Path, place: Path) -> None:
         if fence.kind == "python":
             if "import load_dataset" in fence.text:
                 pytest.importorskip("datasets", reason="an example reads with the datasets library")
+            if "import lm_benchmarks" in fence.text:
+                pytest.importorskip("torch", reason="an example measures models")
             done = run([sys.executable, "-c", fence.text], place)
             assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
         else:

@@ -20,6 +20,18 @@ language_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
 
 
+class SelectOption(click.Option):
+    """An option whose help names all kinds of selections, which are imported only to show it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its help, with `{kinds}` replaced."""
+        from wikitext_builder.fetching.selection import KINDS
+
+        record = super().get_help_record(ctx)
+        kinds = ", ".join(kind.form for kind in KINDS.values())
+        return record and (record[0], record[1].format(kinds=kinds))
+
+
 def listed(counts: Mapping[str, int]) -> str:
     """Counts by name in a line, the largest first.
 

@@ -11,7 +11,14 @@ from pathlib import Path
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.cli.options import DUMP, json_option, language_option, listed, store_option
+from wikitext_builder.cli.options import (
+    DUMP,
+    SelectOption,
+    json_option,
+    language_option,
+    listed,
+    store_option,
+)
 from wikitext_builder.progress import shown_progress
 
 
@@ -27,9 +34,9 @@ from wikitext_builder.progress import shown_progress
 @language_option
 @click.option(
     "--select",
+    cls=SelectOption,
     multiple=True,
-    help="good, featured, category:NAME, list:PAGE[@REVISION], titles:FILE or lock:FILE; may be repeated."
-    "  [default: good and featured]",
+    help="{kinds}; may be repeated.  [default: good and featured]",
 )
 @click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
 @click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
