@@ -113,7 +113,7 @@ def train(
     log_every: int,
     max_updates: int | None,
     max_minutes: float | None,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
@@ -173,7 +173,7 @@ def evaluate(
     theta: float | None,
     weight: float | None,
     as_json: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> None:
     """Perplexity of CHECKPOINT on a part of DATA, each token once, with the signature of the number."""
     given = {"window": window, "theta": theta, "weight": weight}
@@ -208,7 +208,7 @@ def evaluate(
 )
 @click.option("--unknown/--no-unknown", default=True, help="Whether <unk> may be drawn.")
 @device_option
-def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options: Any) -> None:  # noqa: ANN401
+def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options: Any) -> None:
     """Text that CHECKPOINT makes up, a line of it at each <eos>."""
     model, found = load_model(checkpoint, device)
     drawn = generated(
@@ -234,7 +234,7 @@ def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options
 @click.option("--start", default=0, type=click.IntRange(min=0), help="First token, the part's first being 0.")
 @click.option("--words", default=500, type=click.IntRange(min=1), help="How many.")
 @device_option
-def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, **options: Any) -> None:  # noqa: ANN401
+def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, **options: Any) -> None:
     """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture of one prediction."""
     if out.suffix.lower() not in (*PAGES, *PICTURES):
         raise ModelError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")
@@ -261,7 +261,7 @@ def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, 
 @click.option("--figure", type=ANY_PATH, help="Also draw it: .png, .svg or .pdf.")
 @device_option
 @json_option
-def compare_by_frequency(*, data: Path, figure: Path | None, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def compare_by_frequency(*, data: Path, figure: Path | None, as_json: bool, **options: Any) -> None:
     """Mean difference in log perplexity, checkpoint SECOND minus FIRST, by word frequency in train.
 
     Of a pointer sentinel-LSTM as SECOND also the mean gate, and how far back its pointer points.

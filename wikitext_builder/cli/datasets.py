@@ -94,7 +94,7 @@ def build(
     lock_path: Path | None,
     work_url: str,
     as_json: bool,
-    **options: Any,  # noqa: ANN401 - the arguments of wb.build, by their names
+    **options: Any,
 ) -> None:
     """Build a dataset from the pages of a store.
 

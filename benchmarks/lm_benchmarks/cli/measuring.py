@@ -79,7 +79,7 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")
 @model_options
 @json_option
-def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `measure`
+def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Measure each MODEL on splits of DATA."""
     with Bars() as bars:
 
@@ -96,7 +96,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:  # n
 @split_option
 @model_options
 @json_option
-def check(*, model: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `check`
+def check(*, model: str, as_json: bool, **options: Any) -> None:
     """Try whether MODEL keeps the laws of a language model: status 1 if it breaks one."""
     with shown_progress() as progress:
         findings = lb.check(model, progress=progress, **options)
@@ -118,7 +118,7 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 @click.option("--out", type=ANY_PATH, help="Folder for the run, which can resume there; else it is deleted.")
 @click.option("--results", type=ANY_PATH, help="File of JSON lines to which the record is appended.")
 @json_option
-def begin(*, model: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `first_updates`
+def begin(*, model: str, as_json: bool, **options: Any) -> None:
     """Train MODEL on DATA for a few updates: whether it can be trained, and how fast."""
     with shown_progress() as progress:
         found = lb.first_updates(model, progress=progress, **options)

@@ -28,7 +28,7 @@ from wikitext_builder.progress import shown_progress
     "--allow", multiple=True, type=click.Choice(list(MUST_AGREE)), help="What may differ; repeatable."
 )
 @json_option
-def compare(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `compare`
+def compare(*, as_json: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
     FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures.
@@ -63,7 +63,7 @@ def compare(*, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those o
 @click.option(
     "--log", "logs", type=EXISTING, multiple=True, help="Run of ps-models train to draw; repeatable."
 )
-def report(**options: Any) -> None:  # noqa: ANN401 - those of `report`
+def report(**options: Any) -> None:
     """Write tables, charts and signatures of all RESULTS.
 
     Published numbers are shown beside results on the official files of Penn Treebank and WikiText-2.
@@ -74,7 +74,7 @@ def report(**options: Any) -> None:  # noqa: ANN401 - those of `report`
 @click.command(cls=ModelCommand)
 @click.argument("folder", type=EXISTING)
 @click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown.")
-def rows(**options: Any) -> None:  # noqa: ANN401 - those of `rows`
+def rows(**options: Any) -> None:
     """Write the table of all rows (published, small size, full size) from the records in FOLDER.
 
     It reads the results of `run` in ptb.jsonl and wikitext-2.jsonl, and those of `first-updates` in
@@ -89,7 +89,7 @@ def rows(**options: Any) -> None:  # noqa: ANN401 - those of `rows`
 @click.option("--without-unknown", is_flag=True, help="Leave out n-grams with <unk>.")
 @click.option("--most", default=5, type=click.IntRange(min=0), help="Articles shown per split.")
 @json_option
-def overlap(*, most: int, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - those of `overlap`
+def overlap(*, most: int, as_json: bool, **options: Any) -> None:
     """Find how much of valid and test of DATA is also in its train: duplicates, near duplicates, n-grams."""
     with shown_progress() as progress:
         found = lb.overlap(progress=progress, **options)

@@ -215,7 +215,7 @@ def _scored(
     model: Model,
     texts: Sequence[Tensor],
     device: torch.device | str,
-    **options: Any,  # noqa: ANN401 - those of token_nats
+    **options: Any,
 ) -> Tensor:
     options = {"chunk": LENGTH, **options}
     found = token_nats(model, [Text(text, 0) for text in texts], device=device, **options)
