@@ -21,22 +21,24 @@ EXEMPT = {  # kind: how its comment begins
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a set of modules; lengths in lines, sorted."""
+    """Figures of a set of modules; lengths in lines with names, sorted."""
 
-    modules: list[int]
-    functions: list[int]
+    modules: list[tuple[int, str]]
+    functions: list[tuple[int, str]]
     undocumented: list[str]
     exempt: dict[str, int]
 
     @classmethod
     def of(cls, paths: list[Path]) -> Figures:
         """Reads the modules at `paths`."""
-        texts = [path.read_text(encoding="utf-8") for path in paths]
+        texts = {path: path.read_text(encoding="utf-8") for path in paths}
         return cls(
-            modules=sorted(len(text.splitlines()) for text in texts),
-            functions=sorted(length for text in texts for length in _functions(ast.parse(text))),
+            modules=sorted((len(text.splitlines()), name_of(path)) for path, text in texts.items()),
+            functions=sorted(found for path, text in texts.items() for found in _functions(path, text)),
             undocumented=[name for path in paths for name, text in documented_in(path) if not text],
-            exempt={kind: sum(len(mark.findall(text)) for text in texts) for kind, mark in EXEMPT.items()},
+            exempt={
+                kind: sum(len(mark.findall(text)) for text in texts.values()) for kind, mark in EXEMPT.items()
+            },
         )
 
     def table(self) -> str:
@@ -55,7 +57,7 @@ class Figures:
 def documented_in(path: Path) -> Iterator[tuple[str, str | None]]:
     """The public names of a module with their docstrings, the module itself first."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    file = path.relative_to(ROOT).as_posix()
+    file = name_of(path)
     yield file, ast.get_docstring(tree)
     todo: list[tuple[str, ast.stmt]] = [("", node) for node in reversed(tree.body)]
     while todo:
@@ -74,16 +76,22 @@ def modules(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
 
-def _functions(tree: ast.Module) -> Iterator[int]:
-    for node in ast.walk(tree):
+def name_of(path: Path) -> str:
+    """A path as it is in the repository."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def _functions(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield (node.end_lineno or node.lineno) - node.lineno + 1
+            yield (node.end_lineno or node.lineno) - node.lineno + 1, f"{name_of(path)}: {node.name}"
 
 
-def _spread(lengths: list[int]) -> str:
-    """Median, ninth decile, and maximum."""
-    p90 = lengths[int(len(lengths) * 0.9)]
-    return f"median {statistics.median(lengths):.0f}, p90 {p90}, max {lengths[-1]}"
+def _spread(found: list[tuple[int, str]]) -> str:
+    """Median, ninth decile, and maximum with its name."""
+    lengths = [length for length, _ in found]
+    p90, (longest, name) = lengths[int(len(lengths) * 0.9)], found[-1]
+    return f"median {statistics.median(lengths):.0f}, p90 {p90}, max {longest} ({name})"
 
 
 if __name__ == "__main__":

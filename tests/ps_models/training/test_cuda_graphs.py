@@ -433,7 +433,8 @@ def test_graphs_are_chosen_only_where_they_are_wanted_and_can_be(monkeypatch):
     assert choose_recorder(False, lstm, gpu, ONE_PROCESS) is None
     assert inspect.signature(train_model).parameters["cuda_graphs"].default is False
     monkeypatch.setattr("ps_models.training.cuda_graphs.CudaGraphs", lambda device: f"graphs on {device}")
-    assert choose_recorder(True, lstm, gpu, ONE_PROCESS) == "graphs on cuda"
+    chosen: object = choose_recorder(True, lstm, gpu, ONE_PROCESS)
+    assert chosen == "graphs on cuda"
     for model, processes in ((lstm, 2), (adaptive, 1), (torch.nn.Linear(1, 1), 1)):
         with pytest.raises(ModelError, match="train without them"):
             choose_recorder(True, model, gpu, Processes(count=processes))
