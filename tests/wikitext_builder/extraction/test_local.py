@@ -35,6 +35,9 @@ def test_no_macro_raises_and_each_name_is_as_the_reader_asks_for_it(language):
         for value in ("", "1", LONG, "²", "-1.5e3"):
             call = Call(name=name, arguments={str(n): value for n in range(1, 7)}, page=page(""))
             assert isinstance(macro(call), str | None)
+        for missing in range(1, 6):  # the first arguments
+            arguments = {str(n): "1" for n in range(missing + 1, 7)}
+            assert isinstance(macro(Call(name=name, arguments=arguments, page=page(""))), str | None)
         assert isinstance(macro(Call(name=name, arguments={}, page=page(""))), str | None)
 
 

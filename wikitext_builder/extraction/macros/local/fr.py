@@ -80,6 +80,12 @@ def hour(call: Call) -> str | None:
     return " ".join(f"{value} {mark}" for value, mark in zip(values, marks, strict=False)).strip() or None
 
 
+def dimensions(call: Call) -> str | None:
+    """`10 × 20 cm` of `{{dunité|10|20|cm}}`."""
+    values = call.positional()
+    return f"{' × '.join(values[:-1])} {values[-1]}" if values and call.get("3") else None
+
+
 QUANTITY = quantity(group=" ", point=",")
 ORDINALS = {f"{number}e": text(f"{number}e") for number in range(2, 101)}
 REIGNS = {f"{numeral}e": text(f"{numeral}e") for numeral in ROMAN[1:]}
@@ -151,9 +157,7 @@ MACROS: dict[str, Macro] = {
     "Fraction": lambda call: "⁄".join(call.positional()[:2]) or None,
     "Euro": text("€"),
     "Euros": around("", " €"),
-    "Dunité": lambda call: (
-        f"{' × '.join(call.positional()[:-1])} {call.positional()[-1]}" if call.get("3") else None
-    ),
+    "Dunité": dimensions,
     "Souverain2": first,
     "Souverain-": first,
 }
