@@ -469,7 +469,7 @@ def test_a_full_disk_is_reported_and_the_same_command_resumes(store: Path, tmp_p
     assert done("lock", "--store", tmp_path / "pages.store") == done("lock", "--store", store)
     building = ("build", "demo", "--store", store, "--out", tmp_path / "out", "--workers", 1)
     for limit in (0, 60_000):
-        assert "then build again: it resumes" in refused(*building, preexec_fn=small_files(limit))
+        assert "run it again to resume" in refused(*building, preexec_fn=small_files(limit))
         assert not (tmp_path / "out").exists()
     done(*building)
     verified(tmp_path / "out")

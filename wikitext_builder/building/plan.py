@@ -266,7 +266,7 @@ def disk_errors(out: Path) -> Iterator[None]:
     except OSError as error:
         raise BuilderError(
             f"{error.filename or out}: {error.strerror or error}; check the space and the rights on the disk,"
-            " then build again: it resumes where it stopped"
+            " then run it again to resume"
         ) from error
 
 

@@ -68,11 +68,9 @@ class Cluster:
                 yield result
         except KilledWorker as error:
             raise BuilderError(
-                f"{self._scheduler}: {error}; memory of the workers may be short. Build again: it resumes"
-                " where it stopped"
+                f"{self._scheduler}: {error}; memory of the workers may be short. Run it again to resume"
             ) from error
         except (CommClosedError, FutureCancelledError, OSError) as error:
             raise BuilderError(
-                f"{self._scheduler}: the scheduler is gone ({error}); start it and build again: it"
-                " resumes where it stopped"
+                f"{self._scheduler}: the scheduler is gone ({error}); start it and run it again to resume"
             ) from error

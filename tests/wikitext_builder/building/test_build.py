@@ -315,7 +315,7 @@ def test_a_full_disk_says_so_and_the_next_build_resumes(built, tmp_path: Path) -
     _, errors = child.communicate()
     assert child.returncode == 1
     assert "BuilderError" in errors
-    assert "then build again: it resumes" in " ".join(errors.split())
+    assert "then run it again to resume" in " ".join(errors.split())
     assert not (tmp_path / "out").exists()
     carry_out(plan_of(store, tmp_path / "out"))
     assert digests(tmp_path / "out") == digests(out)

@@ -112,7 +112,7 @@ def test_a_scheduler_that_goes_away_says_so_and_the_next_build_resumes(
     built, cluster, tmp_path: Path
 ) -> None:
     plan = plan_of(built[0], tmp_path / "out")
-    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="build again: it resumes"):
+    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run it again to resume"):
         carry_out(plan, at_first_shard(cluster.scheduler.kill), runner=runner)
     assert not plan.out.exists()
     assert carry_out(plan).shards_found >= 1
@@ -166,4 +166,5 @@ def test_a_child_that_dies_or_hangs_is_reported_and_replaced(monkeypatch: pytest
     with pytest.raises(ChildDiedError):
         run_in_child(hang, 1)
     assert time.monotonic() - started < 60  # not the ten minutes of its sleep
+    monkeypatch.undo()  # on a busy machine a child needs more than a second to start
     assert run_in_child(double, 4) == 8
