@@ -1,1 +1,95 @@
-"""Language models over words: the pointer sentinel-LSTM, its baselines, their training and evaluation."""
+"""Language models over words: the pointer sentinel-LSTM, its baselines, their training and evaluation.
+
+The names below are the library. Each command of `ps-models` is one call of it, and prints the result.
+A module is imported when its name is first used.
+
+>>> import ps_models as pm
+>>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="tiny")  # doctest: +SKIP
+>>> pm.evaluate("runs/lstm", "data/wikitext-2").score.perplexity  # doctest: +SKIP
+>>> pm.score("runs/lstm", "the cat sat on the mat").log_probs  # doctest: +SKIP
+"""
+
+from typing import TYPE_CHECKING
+
+from ps_models.errors import MissingPackageError, ModelError
+from wikitext_builder.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ps_models.configs import list_models
+    from ps_models.contract import BrokenLawError, check_generative, check_language_model, check_trainable
+    from ps_models.evaluation.score import Score
+    from ps_models.evaluation.signature import Signature
+    from ps_models.experiment.evaluate import Evaluation, evaluate
+    from ps_models.experiment.generate import generate
+    from ps_models.experiment.load import TrainedModel, load
+    from ps_models.experiment.score import TextScore, score
+    from ps_models.experiment.train import TrainedRun, train
+    from ps_models.explanation.checkpoints import Explanation, FrequencyComparison, compare, explain
+    from ps_models.models.neural_cache import NeuralCacheConfig
+    from ps_models.training.loop import Pace, StoppedError
+else:
+    _get, __dir__ = lazy_names(
+        __name__,
+        {
+            "BrokenLawError": "ps_models.contract",
+            "Evaluation": "ps_models.experiment.evaluate",
+            "Explanation": "ps_models.explanation.checkpoints",
+            "FrequencyComparison": "ps_models.explanation.checkpoints",
+            "NeuralCacheConfig": "ps_models.models.neural_cache",
+            "Pace": "ps_models.training.loop",
+            "Score": "ps_models.evaluation.score",
+            "Signature": "ps_models.evaluation.signature",
+            "StoppedError": "ps_models.training.loop",
+            "TextScore": "ps_models.experiment.score",
+            "TrainedModel": "ps_models.experiment.load",
+            "TrainedRun": "ps_models.experiment.train",
+            "check_generative": "ps_models.contract",
+            "check_language_model": "ps_models.contract",
+            "check_trainable": "ps_models.contract",
+            "compare": "ps_models.explanation.checkpoints",
+            "evaluate": "ps_models.experiment.evaluate",
+            "explain": "ps_models.explanation.checkpoints",
+            "generate": "ps_models.experiment.generate",
+            "list_models": "ps_models.configs",
+            "load": "ps_models.experiment.load",
+            "score": "ps_models.experiment.score",
+            "train": "ps_models.experiment.train",
+        },
+    )
+
+    def __getattr__(name: str) -> object:
+        try:
+            return _get(name)
+        except ModuleNotFoundError as error:
+            if error.name not in ("torch", "safetensors", "numpy"):
+                raise
+            raise MissingPackageError(error.name) from error
+
+
+__all__ = [
+    "BrokenLawError",
+    "Evaluation",
+    "Explanation",
+    "FrequencyComparison",
+    "MissingPackageError",
+    "ModelError",
+    "NeuralCacheConfig",
+    "Pace",
+    "Score",
+    "Signature",
+    "StoppedError",
+    "TextScore",
+    "TrainedModel",
+    "TrainedRun",
+    "check_generative",
+    "check_language_model",
+    "check_trainable",
+    "compare",
+    "evaluate",
+    "explain",
+    "generate",
+    "list_models",
+    "load",
+    "score",
+    "train",
+]

@@ -1,4 +1,8 @@
-"""The command `ps-models`: train language models, evaluate them, look inside them."""
+"""The command `ps-models`: train language models, evaluate them, look inside them.
+
+Each command is one call of `ps_models`, and prints the result. Nothing here imports torch before a command
+runs: help and version are quick, also where it is missing.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,19 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
-import torch
 
-from ps_models.choices import PRECISIONS
-from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import CONTEXTS
-from ps_models.evaluation.generate import generate as generated
-from ps_models.experiment import evaluate_checkpoint, load_model, train_model
-from ps_models.explanation.checkpoints import compare_checkpoints, comparison_fields, explain_checkpoint
-from ps_models.explanation.figure import FORMATS as PICTURES
-from ps_models.explanation.figure import save_picture
-from ps_models.explanation.frequency import save_figure
-from ps_models.explanation.page import page
-from ps_models.language_model import Generative
-from ps_models.models import MODELS
-from ps_models.models.neural_cache import NeuralCacheConfig
-from ps_models.presets import PRESETS
+import ps_models as pm
+from ps_models.choices import CONTEXTS, EQUAL, PRECISIONS
 from ps_models.processor import use_processor
-from ps_models.training.distributed import torchrun_processes
-from ps_models.training.loop import Pace
 from wikitext_builder.cli.run import Program, run
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.progress import no_progress, shown_progress
+from wikitext_builder.progress import shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
-PAGES = (".html", ".htm")
 EXISTING = click.Path(exists=True, path_type=Path)
 ANY_PATH = click.Path(path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -46,14 +34,24 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def commands(threads: int | None) -> None:
     """Train the pointer sentinel-LSTM and its baselines, evaluate them, look inside them.
 
-    DATA is a dataset that wikitext-builder made, a folder in WikiText's or Penn Treebank's layout, or a file.
-    CHECKPOINT is a file, or the folder of a run, whose best one is taken.
+    DATA is a dataset that wikitext-builder made, a folder in the layout of WikiText or Penn Treebank, or a
+    file. CHECKPOINT is a file, or the folder of a run: then its best checkpoint.
     """
     use_processor(threads)
 
 
+commands.functions = {"compare": "compare-by-frequency", "list_models": "list"}
+
+
+def model_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """The name of a model, if there is one; models are imported only when a command names one."""
+    if value not in (names := pm.list_models()):
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(names)}.", context, parameter)
+    return value
+
+
 def device_option(command: Command) -> Command:
-    """Where it runs."""
+    """The device that a command runs on."""
     option: Callable[[Command], Command] = click.option(
         "--device", default="auto", help="auto, cpu, cuda or cuda:1."
     )
@@ -61,54 +59,54 @@ def device_option(command: Command) -> Command:
 
 
 def json_option(command: Command) -> Command:
-    """For programs."""
+    """Output for programs."""
     option: Callable[[Command], Command] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     return option(command)
+
+
+def split_option(default: str) -> Callable[[Command], Command]:
+    """The split that a command reads."""
+    return click.option("--split", type=click.Choice(SPLITS), default=default, help="Split of the dataset.")
 
 
 @commands.command("list")
 @json_option
 def list_models(*, as_json: bool) -> None:
     """The models and their presets."""
+    models = pm.list_models()
     if as_json:
-        click.echo(
-            json.dumps(
-                {model: {name: asdict(p) for name, p in PRESETS.get(model, {}).items()} for model in MODELS}
-            )
-        )
+        found = {model: {name: asdict(p) for name, p in presets.items()} for model, presets in models.items()}
+        click.echo(json.dumps(found))
         return
-    width = max(len(name) for presets in PRESETS.values() for name in presets)
-    for model in MODELS:
+    width = max(len(name) for presets in models.values() for name in presets)
+    for model, presets in models.items():
         click.echo(model)
-        for name, preset in PRESETS.get(model, {}).items():
+        for name, preset in presets.items():
             click.echo(f"  {name:<{width}} {preset.about}")
 
 
 @commands.command()
-@click.argument("model", type=click.Choice(list(MODELS)), metavar="MODEL")
+@click.argument("model", callback=model_name, metavar="MODEL")
 @click.argument("data", type=EXISTING)
 @click.option("--out", type=ANY_PATH, required=True, help="Folder for checkpoints and logs.")
-@click.option("--preset", help="Hyperparameters by name: `ps-models list`; else the model's defaults.")
+@click.option("--preset", help="Hyperparameters by name, see `ps-models list`; else the model's defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
-@click.option("--resume", is_flag=True, help="Go on where the run in --out stopped; begin if there is none.")
-@click.option("--save-minutes", default=5.0, help="Between two checkpoints within an epoch.")
-@click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates a line of the log.")
-@click.option("--max-updates", type=click.IntRange(min=1), help="Stop there, saved, to go on later.")
+@click.option("--resume", is_flag=True, help="Continue the run in --out; start one if there is none.")
+@click.option("--save-minutes", default=5.0, help="Minutes between two checkpoints within an epoch.")
+@click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates per line of the log.")
+@click.option("--max-updates", type=click.IntRange(min=1), help="Save and stop after this many updates.")
 @click.option(
-    "--max-minutes", type=click.FloatRange(min=0), help="Stop after so many, saved, to go on later."
+    "--max-minutes", type=click.FloatRange(min=0), help="Save and stop after this many minutes from now."
 )
 @click.option(
     "--cuda-graphs/--no-cuda-graphs",
     default=False,
-    help="Replay updates as graphs on one GPU, which has not been tried on a GPU yet.",
+    help="Replay updates as CUDA graphs, on one GPU; this has not been tried on a GPU yet.",
 )
-@click.option("--tensorboard", "log_events", is_flag=True, help="Also write TensorBoard's events.")
+@click.option("--tensorboard", "log_events", is_flag=True, help="Also write events for TensorBoard.")
 @device_option
 def train(
     *,
-    model: str,
-    data: Path,
-    out: Path,
     save_minutes: float,
     log_every: int,
     max_updates: int | None,
@@ -117,79 +115,66 @@ def train(
 ) -> None:
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
-    In --out: last.safetensors (to go on from), best.safetensors (to use), updates.jsonl, epochs.csv.
-    Ctrl-C saves; the same command with --resume goes on, to the same result as without the stop.
+    Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
+    Ctrl-C saves and stops. The same command with --resume continues, to the same result as without the stop.
     """
-    with torchrun_processes() as processes, shown_progress() as shown:
-        position = train_model(
-            model,
-            data,
-            out,
-            processes=processes,
-            progress=shown if processes.rank == 0 else no_progress,
-            pace=Pace(
-                save_seconds=save_minutes * 60,
-                log_every=log_every,
-                max_updates=max_updates,
-                max_seconds=None if max_minutes is None else max_minutes * 60,
-            ),
-            **options,
-        )
-    if processes.rank == 0:
-        best = position.best_perplexity
-        click.echo(
-            f"{out}: {position.epoch} epochs, {position.update} updates, perplexity {best:.2f} on valid"
-        )
+    pace = pm.Pace(
+        save_seconds=save_minutes * 60,
+        log_every=log_every,
+        max_updates=max_updates,
+        max_seconds=None if max_minutes is None else max_minutes * 60,
+    )
+    with shown_progress() as progress:
+        found = pm.train(**options, pace=pace, progress=progress)
+    if found.rank == 0:
+        counts = f"{found.epochs} epochs, {found.updates} updates"
+        click.echo(f"{found.folder}: {counts}, perplexity {found.perplexity:.2f} on valid")
 
 
 @commands.command()
-@click.argument("checkpoint", type=EXISTING)
+@click.argument("model", type=EXISTING, metavar="CHECKPOINT")
 @click.argument("data", type=EXISTING)
-@click.option("--split", type=click.Choice(SPLITS), default="test", help="Part of the dataset.")
+@split_option("test")
 @click.option(
-    "--context", type=click.Choice(CONTEXTS), default="carried", help="What goes before an article."
+    "--context", type=click.Choice(CONTEXTS), default="carried", help="What comes before an article."
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
 @click.option(
-    "--cache", "window", type=click.IntRange(min=1), help="Mix with a neural cache of so many words."
+    "--cache", "window", type=click.IntRange(min=1), help="Mix with a neural cache of this many words."
 )
 @click.option(
     "--cache-theta", "theta", type=float, help="Flatness of the cache; 0: word frequencies.  [default: 1.0]"
 )
-@click.option("--cache-weight", "weight", type=float, help="Share of the cache.  [default: 0.1]")
+@click.option("--cache-weight", "weight", type=float, help="Weight of the cache.  [default: 0.1]")
 @click.option(
     "--samples",
     default=0,
     type=click.IntRange(min=0),
-    help="Average over so many masks of Monte Carlo dropout.",
+    help="Average over this many masks of Monte Carlo dropout.",
 )
 @device_option
 @json_option
 def evaluate(
     *,
-    checkpoint: Path,
-    data: Path,
     window: int | None,
     theta: float | None,
     weight: float | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Perplexity of CHECKPOINT on a part of DATA, each token once, with the signature of the number."""
+    """Perplexity of CHECKPOINT on a split of DATA, each token once, with the signature of the number."""
     given = {"window": window, "theta": theta, "weight": weight}
-    cache_fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if window is None and cache_fields:
-        raise click.UsageError(
-            "--cache-theta and --cache-weight are of a cache; give --cache, its words, too"
-        )
-    cache = NeuralCacheConfig(**cache_fields) if cache_fields else None
+    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if window is None and fields:
+        raise click.UsageError("--cache-theta and --cache-weight need --cache, the number of its words")
+    cache = pm.NeuralCacheConfig(**fields) if fields else None
     with shown_progress() as progress:
-        found = evaluate_checkpoint(checkpoint, data, progress=progress, cache=cache, **options)
+        found = pm.evaluate(**options, cache=cache, progress=progress)
     score = found.score
     if as_json:
         articles = [asdict(article) for article in found.scores]
-        fields = {"perplexity": score.perplexity, **asdict(score), "signature": str(found.signature)}
-        click.echo(json.dumps({**fields, "articles": articles}))
+        numbers = {"perplexity": score.perplexity, **asdict(score), "signature": str(found.signature)}
+        click.echo(json.dumps({**numbers, "articles": articles}))
         return
     counts = f"{score.nats:.1f} nats, {score.tokens} tokens, {len(found.scores)} texts"
     click.echo(f"perplexity {score.perplexity:.2f} ({counts})")
@@ -197,9 +182,9 @@ def evaluate(
 
 
 @commands.command()
-@click.argument("checkpoint", type=EXISTING)
-@click.option("--words", default=100, type=click.IntRange(min=0), help="How many to draw.")
-@click.option("--prompt", default="", help="Tokens that come before, parted by spaces.")
+@click.argument("model", type=EXISTING, metavar="CHECKPOINT")
+@click.option("--words", default=100, type=click.IntRange(min=0), help="How many words to draw.")
+@click.option("--prompt", default="", help="Tokens that come before, separated by spaces.")
 @click.option(
     "--temperature", default=1.0, type=click.FloatRange(min=0), help="0: always the likeliest word."
 )
@@ -208,44 +193,26 @@ def evaluate(
 )
 @click.option("--unknown/--no-unknown", default=True, help="Whether <unk> may be drawn.")
 @device_option
-def generate(*, checkpoint: Path, prompt: str, seed: int, device: str, **options: Any) -> None:
-    """Text that CHECKPOINT makes up, a line of it at each <eos>."""
-    model, found = load_model(checkpoint, device)
-    drawn = generated(
-        cast("Generative[Any]", model),
-        found.vocabulary,
-        generator=torch.Generator().manual_seed(seed),
-        prompt=prompt.split(),
-        device=next(model.parameters()).device,
-        **options,
-    )
-    for word in drawn:
+def generate(**options: Any) -> None:
+    """Text that CHECKPOINT generates; each <eos> ends a line."""
+    for word in pm.generate(**options):
         click.echo("\n" if word == EOS else f"{word} ", nl=False)
     click.echo()
 
 
 @commands.command()
-@click.argument("checkpoint", type=EXISTING)
+@click.argument("model", type=EXISTING, metavar="CHECKPOINT")
 @click.argument("data", type=EXISTING)
 @click.option(
     "--out", type=ANY_PATH, required=True, help="The page, .html; or, with --words 1, .png, .svg, .pdf."
 )
-@click.option("--split", type=click.Choice(SPLITS), default="valid", help="Part of the dataset.")
-@click.option("--start", default=0, type=click.IntRange(min=0), help="First token, the part's first being 0.")
-@click.option("--words", default=500, type=click.IntRange(min=1), help="How many.")
+@split_option("valid")
+@click.option("--start", default=0, type=click.IntRange(min=0), help="First token of the split, from 0.")
+@click.option("--words", default=500, type=click.IntRange(min=1), help="How many words.")
 @device_option
-def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, **options: Any) -> None:
+def explain(*, out: Path, **options: Any) -> None:
     """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture of one prediction."""
-    if out.suffix.lower() not in (*PAGES, *PICTURES):
-        raise ModelError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")
-    found = explain_checkpoint(checkpoint, data, split=split, start=start, **options)
-    if out.suffix.lower() in PICTURES:
-        save_picture(out, found.predictions[0], found.vocabulary)
-    else:
-        title = f"{found.signature['model']} on {data.name}, {split}"
-        summary = f"{len(found.predictions)} words from {start} on, perplexity {found.score.perplexity:.1f}"
-        text = page(title, f"{summary}. {found.signature}", found.predictions, found.vocabulary)
-        out.write_text(text, encoding="utf-8")
+    pm.explain(out=out, **options)
     click.echo(out)
 
 
@@ -253,24 +220,20 @@ def explain(*, checkpoint: Path, data: Path, out: Path, split: str, start: int, 
 @click.argument("first", type=EXISTING)
 @click.argument("second", type=EXISTING)
 @click.argument("data", type=EXISTING)
-@click.option("--split", type=click.Choice(SPLITS), default="test", help="Part of the dataset.")
-@click.option("--buckets", "number", default=10, type=click.IntRange(min=1), help="How many.")
-@click.option(
-    "--equal", type=click.Choice(["types", "tokens"]), default="types", help="What each has as many of."
-)
+@split_option("test")
+@click.option("--buckets", default=10, type=click.IntRange(min=1), help="How many groups of words.")
+@click.option("--equal", type=click.Choice(EQUAL), default="types", help="What groups have equal numbers of.")
 @click.option("--figure", type=ANY_PATH, help="Also draw it: .png, .svg or .pdf.")
 @device_option
 @json_option
-def compare_by_frequency(*, data: Path, figure: Path | None, as_json: bool, **options: Any) -> None:
+def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
     """Mean difference in log perplexity, checkpoint SECOND minus FIRST, by word frequency in train.
 
-    Of a pointer sentinel-LSTM as SECOND also the mean gate, and how far back its pointer points.
+    If SECOND is a pointer sentinel-LSTM, also the mean gate, and how far back its pointer points.
     """
-    found = compare_checkpoints(data=data, **options)
-    if figure is not None:
-        save_figure(figure, found.buckets, found.pointer)
+    found = pm.compare(**options)
     if as_json:
-        click.echo(json.dumps(comparison_fields(found)))
+        click.echo(json.dumps(found.fields()))
         return
     click.echo("count in train     types   tokens  difference   gate")
     for bucket in found.buckets:

@@ -1,9 +1,9 @@
-"""A model and its training from names: presets, settings of a command line, a checkpoint's JSON."""
+"""A model and its training from names: presets, settings, the JSON of a checkpoint."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, get_type_hints
 
 from torch import nn
@@ -11,34 +11,34 @@ from torch import nn
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Config
 from ps_models.models import MODELS
-from ps_models.presets import preset_of
+from ps_models.presets import PRESETS, preset_of
+from ps_models.presets.preset import Preset
 from ps_models.training.config import TrainingConfig
 
 
 def make_configs(
-    model: str, preset: str | None, settings: Iterable[str], vocab_size: int
+    model: str, preset: str | None, settings: Mapping[str, object] | Iterable[str], vocab_size: int
 ) -> tuple[Any, TrainingConfig]:
     """The configurations of a model and of its training.
 
     Args:
         model: A name in MODELS.
         preset: A name in its presets, or None.
-        settings: `key=value` each, of either configuration.
-        vocab_size: Words in the vocabulary.
+        settings: Values by field of either configuration, or texts `key=value`.
+        vocab_size: The number of words in the vocabulary.
 
     Raises:
-        ModelError: A name is unknown or a value is not of its type.
+        ModelError: A name is unknown, or a value is not of its type or out of its range.
     """
     chosen = preset_of(model, preset)
     config_class: Any = MODELS[model][0]
     fields: dict[str, Any] = {**chosen.model, **chosen.training, "vocab_size": vocab_size}
     kinds = {**get_type_hints(config_class), **get_type_hints(TrainingConfig)}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or key not in kinds or key == "vocab_size":
+    for key, value in _pairs(settings):
+        if key not in kinds or key == "vocab_size":
             known = ", ".join(sorted(kinds.keys() - {"vocab_size"}))
-            raise ModelError(f"{setting}: expected key=value with a key of {known}")
-        fields[key] = _value(setting, text, kinds[key])
+            raise ModelError(f"{key}: no such setting; expected key=value with a key of {known}")
+        fields[key] = _value(key, value, kinds[key])
     own = {entry.name for entry in dataclasses.fields(config_class)}
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
@@ -49,11 +49,11 @@ def make_model(model: str, config: Any) -> nn.Module:  # noqa: ANN401 - each mod
     """A model with fresh weights, drawn from torch's generator.
 
     Raises:
-        ModelError: The configuration cannot be, or the memory does not hold the weights.
+        ModelError: The configuration contradicts itself, or the weights do not fit into memory.
     """
     try:
         made: nn.Module = MODELS[model][1](config)
-    except (ValueError, RuntimeError) as error:  # torch's own when there is not so much memory
+    except (ValueError, RuntimeError) as error:  # torch raises RuntimeError if there is not enough memory
         raise ModelError(f"{model} cannot be made: {str(error).splitlines()[0]}") from error
     return made
 
@@ -62,7 +62,7 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
     """A model's configuration from a checkpoint's JSON.
 
     Raises:
-        ModelError: There is no such model, or its configuration is another one.
+        ModelError: There is no such model, or it has a different configuration.
     """
     if model not in MODELS:
         raise ModelError(
@@ -97,9 +97,33 @@ KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is ex
 }
 
 
-def _value(setting: str, text: str, kind: object) -> object:
+def list_models() -> dict[str, Mapping[str, Preset]]:
+    """The models that can be trained: the presets of each by name.
+
+    >>> "small" in list_models()["pointer-sentinel-lstm"]
+    True
+    """
+    return {model: PRESETS.get(model, {}) for model in MODELS}
+
+
+def _pairs(settings: Mapping[str, object] | Iterable[str]) -> Iterator[tuple[str, object]]:
+    if isinstance(settings, Mapping):
+        yield from settings.items()
+        return
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ModelError(f"{setting}: expected key=value")
+        yield key, text
+
+
+def _value(key: str, value: object, kind: object) -> object:
+    """A value of a setting, of the type of its field; texts are parsed."""
     expected, read = KINDS[kind]
     try:
+        if kind is bool and isinstance(value, bool):
+            return value
+        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         return read(text)
     except (ValueError, KeyError):
-        raise ModelError(f"{setting}: expected {expected}") from None
+        raise ModelError(f"{key}={value}: expected {expected}") from None

@@ -1,7 +1,7 @@
-"""The laws that every language model obeys, public, so that users can run them on their own.
+"""The laws that every language model obeys; you can check your own models with them.
 
-They are stated in `LanguageModel` and `Trainable`. Scores are compared with a tolerance in nats: a model in
-float64 can be held to a finer one.
+`LanguageModel` and `Trainable` state the laws. Scores are compared with a tolerance in nats; for a model in
+float64 it can be smaller.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from ps_models.language_model import Generative, LanguageModel, State, Trainable, map_state, tensors_of
 
-ROWS, LENGTH = 3, 12  # of the texts that laws are tried on
-GROUP = 256  # rows at once where every word of the vocabulary is scored
+ROWS, LENGTH = 3, 12  # of the texts for the checks
+GROUP = 256  # rows per call when every word of the vocabulary is scored
 
 
 class BrokenLawError(AssertionError):
-    """A model broke a law of `LanguageModel`; the message says which, with what was found and expected."""
+    """A model broke a law; the message says which one, what was found and what was expected."""
 
 
 def check_language_model(
@@ -30,13 +30,13 @@ def check_language_model(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Try the laws of `LanguageModel` on random texts.
+    """Check the laws of `LanguageModel` on random texts.
 
     Args:
-        model: In evaluation mode: training mode draws dropout, so that no score repeats.
-        vocab_size: Texts are of ids below it.
-        open_vocabulary: Other words have probability too, so that those of the vocabulary sum to less than 1.
-        tolerance: What scores may differ by, in nats.
+        model: A model in evaluation mode; in training mode dropout makes scores differ from call to call.
+        vocab_size: The ids of the texts are below it.
+        open_vocabulary: Words outside the vocabulary have probability too; the others sum to less than 1.
+        tolerance: How much scores may differ, in nats.
         seed: Of the random texts.
         device: Where the model is.
 
@@ -64,12 +64,12 @@ def check_trainable(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Try the laws of `Trainable` on random texts: the loss agrees with the scores, gradients are finite.
+    """Check the laws of `Trainable` on random texts: the loss agrees with the scores, gradients are finite.
 
     Args:
-        model: A module in evaluation mode; gradients are also tried in training mode. They are left in it.
-        vocab_size: Texts are of ids below it; at least 2.
-        tolerance: What scores may differ by, in nats.
+        model: A module in evaluation mode; gradients are also computed in training mode.
+        vocab_size: The ids of the texts are below it; at least 2.
+        tolerance: How much scores may differ, in nats.
         seed: Of the random texts.
         device: Where the model is.
 
@@ -91,7 +91,7 @@ def check_generative(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Try that `next_log_probs` are the scores of each word.
+    """Check that `next_log_probs` are the scores of all words.
 
     Raises:
         BrokenLawError: They are not.
@@ -103,7 +103,7 @@ def check_generative(
             prefix = tokens[:, :length]
             state = _after(model, prefix)
             _expect_close(
-                "next_log_probs are the scores of each word",
+                "next_log_probs are the scores of all words",
                 model.next_log_probs(state)[0],
                 _all_words(model, prefix, vocab_size),
                 tolerance,
@@ -185,7 +185,7 @@ def _loss_agrees_with_scores(model: Trainable[State], tokens: Tensor, tolerance:
         law = f"loss(scored={scored}) are the nats of the last tokens"
         _expect_close(law, nats, -scores[:, -scored:], tolerance)
         rest, _ = model(tokens[:, advance:], state) if advance < LENGTH else (scores[:, LENGTH:], state)
-        law = f"loss(advance={advance}) goes on from there"
+        law = f"loss(advance={advance}) continues from there"
         _expect_close(law, rest, scores[:, advance:], tolerance)
 
 
@@ -198,8 +198,8 @@ def _gradients_are_finite(trainable: Trainable[State], tokens: Tensor, vocab_siz
     texts = {
         "from the first token on": tokens[:, :1],
         "of a random text": tokens,
-        "where no word is met again": fresh % vocab_size,
-        "where it is one word all along": torch.zeros_like(tokens),
+        "in which no word occurs twice": fresh % vocab_size,
+        "of one word only": torch.zeros_like(tokens),
     }
     for training in (False, True):
         model.train(training)

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from wikitext_builder.errors import ToolkitError
 
+EXTRA = "pip install 'wikitext-builder[models]'"
+
 
 class ModelError(ToolkitError):
     """A model, its training, its checkpoint or its evaluation failed."""
+
+
+class MissingPackageError(ModelError, ImportError):
+    """A package that language models need is not installed; the message says how to install it."""
+
+    def __init__(self, package: str | None) -> None:
+        super().__init__(f"language models need {package}, which is not installed; {EXTRA}")

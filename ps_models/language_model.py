@@ -1,4 +1,4 @@
-"""What a language model is, to everything else: scores out of tokens, and a state that holds the past."""
+"""What a language model is for all other code: it scores tokens, and a state holds the past."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ State = TypeVar("State")
 class LanguageModel(Protocol[State]):
     """Gives every token its probability from the tokens before it.
 
-    The state holds all that the model knows of the past, the last token included. A text can thus be scored
-    whole or in chunks of any size with the same result, its first token is scored like any other, and there
-    is no pair of inputs and shifted targets. `check_language_model` tests these laws.
+    The state holds all that the model knows about the past, including the last token. So a text can be scored
+    whole or in chunks of any size with the same result, its first token is scored like all others, and there
+    are no pairs of inputs and shifted targets. `check_language_model` checks these laws.
 
-    A state is a tensor or a (named) tuple of states; each tensor has the batch as its first dimension.
+    A state is a tensor or a (named) tuple of states; the first dimension of each tensor is the batch.
     """
 
     def initial_state(self, batch_size: int) -> State:
-        """The state at the start of `batch_size` texts: nothing was seen but one `<eos>`."""
+        """The state at the start of `batch_size` texts: only one `<eos>` was read."""
         ...
 
     def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -31,7 +31,7 @@ class LanguageModel(Protocol[State]):
 
         Args:
             tokens: int64 ids, (batch, time).
-            state: What came before; it is not changed.
+            state: The state before them; it is not changed.
 
         Returns:
             Natural log-probabilities, (batch, time), and the state after the last token.
@@ -45,40 +45,41 @@ class Trainable(LanguageModel[State], Protocol[State]):
     def loss(
         self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, State]:
-        """The nats, -log p, of each of the last `scored` tokens, to be averaged and minimised.
+        """The nats, -log p, of each of the last `scored` tokens; training averages and minimises them.
 
-        They are not averaged here: rows may differ in length, and processes sum over tokens before dividing.
+        They are not averaged here: rows can differ in length, and processes sum over tokens before they
+        divide.
 
         Truncated back-propagation (Algorithm 1 of the paper: every k1 steps, through the last k2) is a loop
-        over this one call. An update that scores K tokens, each with L outputs to look back on and to send
-        gradients through, is given `tokens` of length L - 1 + K: all of their outputs are computed anew with
-        the present weights, the last K are scored (k1 = K, L <= k2 <= L + K - 1), and the state goes on by
-        K tokens, to where the next update begins. With L = 100, K = 1 is the paper's schedule::
+        over this one call. An update scores K tokens, each of which looks back on L outputs and sends
+        gradients through them. It gets `tokens` of length L - 1 + K: all of their outputs are computed again
+        with the current weights, the last K tokens are scored (k1 = K, L <= k2 <= L + K - 1), and the state
+        advances by K tokens, to where the next update begins. With L = 100, K = 1 is the paper's schedule::
 
             for end in range(K, length + 1, K):
                 begin, next_begin = (max(0, first - (L - 1)) for first in (end - K, end))
                 nats, state = model.loss(stream[:, begin:end], state, scored=K, advance=next_begin - begin)
                 nats.mean().backward()
 
-        (At the start of the stream the look-back is shorter and the state waits: `advance` is 0.)
-        Plain segments are `model.loss(segment, state)`: all is scored, and the state is that after it; a
-        pointer's window then reaches into outputs of earlier updates, which are constants.
+        (At the start of the stream the look-back is shorter and the state does not advance: `advance` is 0.)
+        Plain segments are `model.loss(segment, state)`: every token is scored, and the state is the one after
+        the segment; a pointer's window then reaches into outputs of earlier updates, which are constants.
 
         Args:
             tokens: int64 ids, (batch, time).
-            state: What came before the first of them; it is not changed.
-            scored: How many tokens at the end count, all of them if None.
-            advance: Return the state after so many of the tokens; `scored` if None.
+            state: The state before the first of them; it is not changed.
+            scored: How many tokens at the end are scored; None: all.
+            advance: Return the state after this many tokens; None: after `scored`.
 
         Returns:
-            Nats, (batch, scored), in float32 at least, and the state, detached: back-propagation ends at the
+            Nats, (batch, scored), at least in float32, and the detached state: back-propagation ends at the
             borders of calls.
         """
         ...
 
 
 class Generative(LanguageModel[State], Protocol[State]):
-    """A language model that can say what comes next without being asked about every word."""
+    """A language model that gives the probabilities of all words at once."""
 
     def next_log_probs(self, state: State) -> Tensor:
         """Natural log-probabilities of every word as the next token: (batch, vocabulary)."""
@@ -87,40 +88,40 @@ class Generative(LanguageModel[State], Protocol[State]):
 
 @runtime_checkable
 class Recurrent(LanguageModel[State], Protocol[State]):
-    """A language model whose hidden outputs can be had beside its scores; a `NeuralCache` needs them."""
+    """A language model that also returns its hidden outputs, which a `NeuralCache` needs."""
 
     def scores_and_hidden(self, tokens: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
-        """Log-probabilities (B, T), the outputs that predicted each (B, T, hidden), and the state."""
+        """Log-probabilities (B, T), the output that predicted each (B, T, hidden), and the state."""
         ...
 
 
 @runtime_checkable
 class Penalised(Protocol[State]):
-    """A trainable model that minimises more than its nats, such as a norm of its activations."""
+    """A trainable model that also minimises something other than its nats, such as a norm of activations."""
 
     def loss_and_penalty(
         self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, Tensor, State]:
-        """What `loss` returns, with a penalty between its nats and the state.
+        """What `loss` returns, with a penalty between the nats and the state.
 
-        The penalty, a tensor of no dimension, is a mean over the tokens: what is minimised is the mean of the
-        nats plus the penalty. Training takes this method in place of `loss`; the loss and the perplexity that
-        it reports are those of the nats alone.
+        The penalty, a tensor without dimensions, is a mean over the tokens: training minimises the mean of
+        the nats plus the penalty. Training calls this method in place of `loss`; the loss and the perplexity
+        that it reports are those of the nats alone.
         """
         ...
 
 
 @runtime_checkable
 class Prepared(Protocol):
-    """A model that looks at the training text before it is trained: at spellings, at topics."""
+    """A model that reads the training text before it is trained, for example for spellings or topics."""
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
-        """Fill the model's buffers, which its checkpoints keep; the same for the same arguments.
+        """Fill the model's buffers, which its checkpoints keep; the same arguments give the same buffers.
 
         Args:
             stream: int64 ids of the training text, (time,).
-            vocabulary: Its words by id.
-            seed: For what is drawn.
+            vocabulary: The words of the ids.
+            seed: For random draws.
         """
         ...
 
@@ -139,7 +140,7 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
         return cast("State", type(state)(*parts) if hasattr(state, "_fields") else tuple(parts))
     if state is None:
         return state
-    msg = f"a state is a tensor, None or a tuple of states, but this one holds {type(state).__name__}"
+    msg = f"a state is a tensor, None or a tuple of states, but this one has {type(state).__name__}"
     raise TypeError(msg)
 
 
@@ -151,5 +152,5 @@ def tensors_of(state: object) -> list[Tensor]:
 
 
 def detach(state: State) -> State:
-    """The same state, a constant to gradients."""
+    """The same state as a constant: gradients do not flow through it."""
     return map_state(Tensor.detach, state)

@@ -37,7 +37,7 @@ from ps_models.configs import make_configs, make_model
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text, read_stream
 from ps_models.devices import choose_device
-from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.evaluate import score_texts
 from ps_models.training.cuda_graphs import WARM_UP, CudaGraphs, reason_of
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.update import Position, Training
@@ -94,7 +94,7 @@ class Bench:
         model = make_model(MODEL, config).to(self.device).train()
         rows = to_rows(self.stream, training.batch_size)
         recorder = CudaGraphs(self.device) if "CUDA graphs" in way else None
-        run = Training(model, rows, training, device=self.device, processes=ONE_PROCESS, recorder=recorder)
+        run = Training(model, rows, training, device=self.device, world=ONE_PROCESS, recorder=recorder)
         run.position = Position(chunk=-(-self.window // stride))
         return run
 
@@ -192,10 +192,10 @@ def validation(bench: Bench) -> Row:
     """Carried context, as after each epoch."""
     run = bench.training(WAYS[0], "fp32", bench.window)
     text = Text(bench.valid[: EVALUATED if bench.on_gpu else 64], bytes=0)
-    evaluate(run.model, [text], device=bench.device)  # type: ignore[arg-type]
+    score_texts(run.model, [text], device=bench.device)  # type: ignore[arg-type]
     bench.wait()
     started = time.perf_counter()
-    evaluate(run.model, [text], device=bench.device)  # type: ignore[arg-type]
+    score_texts(run.model, [text], device=bench.device)  # type: ignore[arg-type]
     seconds = time.perf_counter() - started
     count = len(text.tokens)
     return Row(

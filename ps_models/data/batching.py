@@ -1,10 +1,10 @@
 """A token stream as (batch, time) chunks; nothing is dropped.
 
-The stream is cut into `batch_size` rows of consecutive tokens, the first ones longer by one where it does not
-divide. Each row is read from its start; a chunk predicts the next `stride` tokens of every row, after running
-over the `lookback` tokens before them again (Algorithm 1 of the paper: k1 = stride, k2 from lookback + 1 to
-lookback + stride). So each token is a target exactly once an epoch, the first and the last too. The stride
-may be drawn anew for each chunk.
+The stream is cut into `batch_size` rows of consecutive tokens; if it does not divide evenly, the first rows
+are longer by one. Each row is read from its start. A chunk predicts the next `stride` tokens of every row,
+after it has read the `lookback` tokens before them again (Algorithm 1 of the paper: k1 = stride, k2 from
+lookback + 1 to lookback + stride). So each token is a target exactly once per epoch, including the first and
+the last. The stride can be random, drawn for each chunk.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Chunk:
     tokens: Tensor  # int64, (batch, lookback + scored)
     shorter: tuple[bool, ...]  # rows that end one token earlier, with padding as their last
     scored: int
-    advance: int  # how many tokens the state moves on by, to be where the next chunk begins
+    advance: int  # how many tokens the state advances by, to where the next chunk begins
 
     @property
     def targets(self) -> int:
@@ -35,7 +35,7 @@ class Chunk:
         return len(self.tokens) * self.scored - sum(self.shorter)
 
     def total(self, nats: Tensor) -> Tensor:
-        """The sum over the tokens that are predicted, of what a model says of the last `scored` ones."""
+        """The sum of a model's nats, (batch, scored), over the tokens that the chunk predicts."""
         if not any(self.shorter):
             return nats.sum()
         ends = torch.zeros_like(nats, dtype=torch.bool)
@@ -45,7 +45,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A stream cut into rows; all rows, or those that one process owns."""
+    """A stream cut into rows: all rows, or those of one process."""
 
     tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
     shorter: tuple[bool, ...]  # rows of time - 1 tokens
@@ -59,28 +59,30 @@ class Rows:
         return self.tokens.numel() - sum(self.shorter)
 
     def of_rank(self, rank: int, ranks: int) -> Rows:
-        """The rows that a process owns, the same ones from epoch to epoch.
+        """The rows of one process, the same in every epoch.
+
+        Args:
+            rank: Of the process.
+            ranks: The number of processes.
 
         Raises:
-            ModelError: The rows cannot be shared out evenly.
+            ModelError: The processes cannot have equal numbers of rows.
         """
         if len(self) % ranks:
-            raise ModelError(
-                f"{len(self)} rows cannot be shared by {ranks} processes; set batch_size to a multiple"
-            )
+            raise ModelError(f"{len(self)} rows cannot be shared by {ranks} processes; use a multiple")
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
 
     def to(self, device: torch.device) -> Rows:
-        """The same with its tokens on a device: chunks are views of them, and none is copied there later."""
+        """The same rows on a device; their chunks are views, so nothing is copied to the device later."""
         return Rows(self.tokens.to(device), self.shorter)
 
     def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
-        """The chunks of an epoch in order, from the `start`-th on.
+        """The chunks of an epoch in order, from number `start` on.
 
         Args:
             ends: Where each chunk ends, the last one at the end of the rows: `even_ends` or `random_ends`.
-            lookback: How many tokens before those it predicts a chunk runs over again.
-            start: How many chunks are passed over.
+            lookback: How many tokens before those that it predicts a chunk reads again.
+            start: How many chunks are skipped.
         """
         length = self.tokens.shape[1]
         for first, end in islice(pairwise((0, *ends)), start, None):
@@ -94,7 +96,7 @@ class Rows:
 
 
 def even_ends(length: int, stride: int) -> list[int]:
-    """The ends of chunks of `stride` tokens, the last one with what is left.
+    """The ends of chunks of `stride` tokens, the last one with the rest.
 
     >>> even_ends(7, 3)
     [3, 6, 7]
@@ -103,11 +105,12 @@ def even_ends(length: int, stride: int) -> list[int]:
 
 
 def random_ends(length: int, stride: int, *, seed: int, epoch: int) -> list[int]:
-    """The ends of chunks of random lengths; the same ones for the same seed and epoch.
+    """The ends of chunks of random lengths; the same for the same seed and epoch.
 
-    Chunks that end elsewhere in each epoch let every token send gradients back, also those that would always
-    stand first. Merity et al. (2017), arXiv 1708.02182, section 4.1: the base is `stride`, one time in twenty
-    half of it; the length is normal around the base, with a deviation of 5. Their code has no chunk below 5.
+    Chunks end at different places in each epoch, so that every token sends gradients back, also those that
+    would otherwise always be first. Merity et al. (2017), arXiv 1708.02182, section 4.1: the base is
+    `stride`, or half of it with a probability of 0.05; the length is normal around the base, with a standard
+    deviation of 5. In their code no chunk is shorter than 5.
     """
     generator = random.Random(f"{seed} {epoch}")  # noqa: S311 - no secret
     ends, end = [], 0
@@ -119,7 +122,7 @@ def random_ends(length: int, stride: int, *, seed: int, epoch: int) -> list[int]
 
 
 def to_rows(stream: Tensor, batch_size: int) -> Rows:
-    """Cut a stream into rows of consecutive tokens, equal but for one token.
+    """Cut a stream into rows of consecutive tokens whose lengths differ by at most one.
 
     >>> to_rows(torch.arange(5), 2).tokens.tolist()
     [[0, 1, 2], [3, 4, 0]]

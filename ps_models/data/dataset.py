@@ -16,14 +16,14 @@ from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The ids of an article, or of a text without articles, each line ended by `<eos>`."""
+    """The ids of an article, or of a text without articles; each line ends with `<eos>`."""
 
     tokens: Tensor  # int64, (time,)
-    bytes: int  # UTF-8, tokens parted by a space, a newline a line
+    bytes: int  # UTF-8, tokens separated by a space, each line with a newline
 
 
 def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator[Text]:
-    """The articles of a part, in order; a file without articles is one text.
+    """The articles of a split, in order; a file without articles is one text.
 
     Raises:
         ModelError: The file is empty.
@@ -33,13 +33,13 @@ def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator
     for article in dataset.articles(split):
         if article.lines:
             empty = False
-            yield _text(article.lines, vocabulary)
+            yield text_of_lines(article.lines, vocabulary)
     if empty:
-        raise ModelError(f"{dataset.file(split)}: holds no line; expected a text to read")
+        raise ModelError(f"{dataset.file(split)}: it has no lines; expected a text")
 
 
 def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
-    """All ids of a part, in order, (time,).
+    """All ids of a split, in order, (time,).
 
     Raises:
         ModelError, BuilderError: As `read_texts`.
@@ -48,10 +48,11 @@ def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
 
 
 def vocabulary_hash(vocabulary: Vocabulary) -> str:
-    """sha256 over the tokens in the order of their ids: two vocabularies that differ never share weights."""
+    """sha256 of the tokens in the order of their ids; models share weights only if it is the same."""
     return hashlib.sha256("\n".join(vocabulary.tokens).encode()).hexdigest()
 
 
-def _text(lines: tuple[str, ...], vocabulary: Vocabulary) -> Text:
+def text_of_lines(lines: tuple[str, ...], vocabulary: Vocabulary) -> Text:
+    """The ids of lines of tokens that are separated by spaces; words outside the vocabulary are `<unk>`."""
     tokens = [token for line in lines for token in (*line.split(), EOS)]
     return Text(torch.tensor(vocabulary.encode(tokens)), sum(len(line.encode()) + 1 for line in lines))

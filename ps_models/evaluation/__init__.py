@@ -1,1 +1,1 @@
-"""Evaluation: how well a model predicts a text, and text that it generates."""
+"""How well a model predicts texts, and texts that it generates."""

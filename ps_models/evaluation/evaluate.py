@@ -1,4 +1,4 @@
-"""How well a model predicts a text: every token once, whatever the size of chunks or batches."""
+"""How well a model predicts texts: every token once; the sizes of chunks and batches do not matter."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ps_models.choices import CONTEXTS
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
 from ps_models.language_model import LanguageModel, State
 from wikitext_builder.progress import Progress, no_progress
 
-CONTEXTS = ("carried", "article")  # what came before an article: all articles before it, or nothing
-CHUNK = 256  # tokens at once; bounds memory (chunk x vocabulary) and decides nothing else
+CHUNK = 256  # tokens per call; limits memory (chunk x vocabulary), does not change any number
 
 
-def evaluate(
+def score_texts(
     model: LanguageModel[State],
     texts: Iterable[Text],
     *,
@@ -31,17 +31,21 @@ def evaluate(
     progress: Progress = no_progress,
     total: int | None = None,
 ) -> list[Score]:
-    """The scores of texts, in order; their sum is that of the whole.
+    """The scores of texts, in order; their sum is the score of all.
 
     Args:
-        model: Is used in evaluation mode and given back as it was.
+        model: The model; it is used in evaluation mode, and is afterwards in the mode that it was in.
         texts: The articles.
-        context: `carried`: one pass over all, as the paper; `article`: each begins anew.
-        chunk: Tokens at once. It does not change the number.
-        batch: Articles at once where each begins anew. It does not change the number.
+        context: `carried`: one pass over all articles, as in the paper; `article`: each starts without
+            context.
+        chunk: Tokens per call; it does not change the number.
+        batch: Articles per call if each starts without context; it does not change the number.
         device: Where the model is.
-        progress: Told how many tokens are done.
-        total: Tokens in all, for the progress.
+        progress: Called with the number of tokens that are done.
+        total: The number of tokens of all texts, for the progress.
+
+    Raises:
+        ModelError: `context` is not one of CONTEXTS.
     """
     scores, done = [], 0
     for text, nats in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
@@ -63,20 +67,20 @@ def token_nats(
     """Each text with -log p of each of its tokens, in float64 on the CPU.
 
     Raises:
-        ModelError: `context` is none of CONTEXTS.
+        ModelError: `context` is not one of CONTEXTS.
     """
     if context not in CONTEXTS:
-        raise ModelError(f"context {context!r}; expected {' or '.join(CONTEXTS)}")
+        raise ModelError(f"`context`: found {context!r}, expected {' or '.join(CONTEXTS)}")
     with evaluating(model):
         if context == "carried":
             yield from _carried(model, texts, chunk, device)
         else:
-            yield from _apart(model, texts, chunk, batch, device)
+            yield from _each_alone(model, texts, chunk, batch, device)
 
 
 @contextmanager
 def evaluating(model: object) -> Iterator[None]:
-    """Without gradients and dropout; afterwards the model is in the mode that it was in."""
+    """Evaluation mode, in which nothing is dropped; afterwards the model is in the mode that it was in."""
     training = isinstance(model, nn.Module) and model.training
     if isinstance(model, nn.Module):
         model.eval()
@@ -100,7 +104,7 @@ def _carried(
         yield text, torch.cat(parts)
 
 
-def _apart(
+def _each_alone(
     model: LanguageModel[State], texts: Iterable[Text], chunk: int, batch: int, device: torch.device | str
 ) -> Iterator[tuple[Text, Tensor]]:
     remaining = iter(texts)
@@ -113,7 +117,7 @@ def _apart(
 def _padded(
     model: LanguageModel[State], group: Sequence[Text], chunk: int, device: torch.device | str
 ) -> Tensor:
-    """-log p of texts side by side; what stands past the end of a shorter one means nothing."""
+    """-log p of texts side by side, (texts, time); numbers past the end of a shorter text have no meaning."""
     tokens = torch.nn.utils.rnn.pad_sequence([text.tokens for text in group], batch_first=True)
     state = model.initial_state(len(group))
     parts = []
@@ -124,7 +128,7 @@ def _padded(
 
 
 def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "cpu") -> Any:  # noqa: ANN401 - each model has its own state
-    """The state of a model after it has read a text from its start, of one row."""
+    """The state of a model, of one row, after it has read a text from its start."""
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)  # type: ignore[operator]
         for chunk in torch.split(tokens, CHUNK) if len(tokens) else ():

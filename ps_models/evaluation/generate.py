@@ -1,4 +1,4 @@
-"""Text that a model makes up, a word at a time."""
+"""Text that a model generates, one word at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ps_models.language_model import Generative, State
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 
 
-def generate(
+def draw_words(
     model: Generative[State],
     vocabulary: Vocabulary,
     *,
@@ -24,23 +24,24 @@ def generate(
     unknown: bool = True,
     device: torch.device | str = "cpu",
 ) -> Iterator[str]:
-    """Words drawn one after the other from what the model says comes next.
+    """Draw words one after the other, each from the model's probabilities of the next word.
 
     Args:
-        model: What says it.
+        model: The model.
         vocabulary: Its words.
-        generator: Draws, on the CPU: the same seed gives the same words.
+        generator: Draws on the CPU: the same seed gives the same words.
         prompt: Tokens that come before.
-        words: How many are drawn.
-        temperature: 1: as the model says; lower: the likely ones even more; 0: always the likeliest.
+        words: How many words to draw.
+        temperature: 1: the probabilities of the model; lower: likely words even more often; 0: always the
+            likeliest word.
         unknown: Whether `<unk>` may be drawn.
         device: Where the model is.
 
     Raises:
-        ModelError: The temperature is negative or no number.
+        ModelError: The temperature is negative, infinite or not a number.
     """
     if not 0 <= temperature < math.inf:
-        raise ModelError(f"temperature {temperature}; expected 0 or more, and finite")
+        raise ModelError(f"`temperature={temperature}`: expected 0 or more, and finite")
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)
         if prompt:
@@ -57,5 +58,5 @@ def generate(
 def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
     if temperature == 0:
         return int(log_probs.argmax())
-    below = log_probs - log_probs.max()  # else a low temperature makes all of them infinite
+    below = log_probs - log_probs.max()  # otherwise a low temperature makes all of them infinite
     return int(torch.multinomial((below / temperature).softmax(dim=-1), 1, generator=generator))

@@ -1,4 +1,4 @@
-"""How well a text was predicted, in numbers that add up."""
+"""How well a model predicted a text, in numbers that add up."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a text was predicted. Scores of disjoint texts add up: sum first, then divide once.
+    """How well a model predicted a text. Scores of disjoint texts add up: sum first, then divide once.
 
     >>> (Score(nats=2.0, tokens=1, bytes=4) + Score(nats=4.0, tokens=2, bytes=8)).perplexity == math.exp(2)
     True
     """
 
-    nats: float = 0.0  # -log p of the whole text, natural logarithm
-    tokens: int = 0  # predicted ones, <eos> included
-    bytes: int = 0  # UTF-8, of the text as scored: tokens parted by a space, lines ended by a newline
+    nats: float = 0.0  # -log p of the whole text, the natural logarithm
+    tokens: int = 0  # that were predicted, including <eos>
+    bytes: int = 0  # UTF-8, of the text as scored: tokens separated by a space, lines ended by a newline
 
     def __add__(self, other: Score) -> Score:
         return Score(self.nats + other.nats, self.tokens + other.tokens, self.bytes + other.bytes)
 
     @property
     def perplexity(self) -> float:
-        """The exponential of the mean nats a token; infinite where that overflows.
+        """The exponential of the mean nats per token; infinite if that overflows.
 
         Raises:
             ZeroDivisionError: There are no tokens.
@@ -35,7 +35,7 @@ class Score:
 
     @property
     def bits_per_byte(self) -> float:
-        """Comparable between models whatever their tokens are.
+        """Bits per byte of text: comparable between models with different tokens.
 
         Raises:
             ZeroDivisionError: There are no bytes.

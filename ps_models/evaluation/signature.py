@@ -1,4 +1,4 @@
-"""The signature of a number: one line of all that decides it."""
+"""The signature of a number: one line that says all that decides it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KEY = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Signature(Mapping[str, str]):
-    """All that decides a number, in order and in one line to print beside it.
+    """All that decides a number, in order; as text one line to print beside it.
 
     >>> signature = Signature(data="wikitext-2+1f3a9c02", split="test", context="carried", seed=1)
     >>> str(signature)
@@ -33,12 +33,12 @@ class Signature(Mapping[str, str]):
         """The signature that prints as this line.
 
         Raises:
-            ValueError: The line is no signature.
+            ValueError: The line is not a signature.
         """
         pairs = [field.partition(":") for field in line.split("|")]
         fields = {key: value for key, _, value in pairs}
         if len(fields) != len(pairs):
-            raise ValueError(f"signature {line!r} has a field twice")
+            raise ValueError(f"signature {line!r}: a field occurs twice")
         return cls(**fields)
 
     def __getitem__(self, key: str) -> str:
@@ -58,7 +58,7 @@ class Signature(Mapping[str, str]):
 
 
 def signature_value(text: str) -> str:
-    """A text as a value of a signature: what is not allowed in one becomes `-`.
+    """A text as a value of a signature: characters that are not allowed become `-`.
 
     >>> signature_value("my data (new)")
     'my-data-new'

@@ -1,1 +1,1 @@
-"""Training: updates, epochs, optimizers, checkpoints, logs."""
+"""Training: updates, epochs, schedules, optimizers, checkpoints, logs."""

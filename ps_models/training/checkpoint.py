@@ -1,8 +1,9 @@
-"""Checkpoints: one safetensors file with the weights, the vocabulary, and all that a run needs to go on.
+"""Checkpoints: one safetensors file with the weights, the vocabulary, and all that a resumed run needs.
 
-The file is written aside and renamed, so that a reader sees the old one or the new one, whole. What a run
-needs (optimizer, generators, position, hidden state) is saved by torch and loaded with `weights_only=True`:
-no pickle from strangers is run. It lies in the same file as bytes, and so never belongs to other weights.
+The file is written under another name and then renamed, so that a reader sees the whole old file or the whole
+new one. What a resumed run needs (optimizer, generators, position, hidden state) is saved by torch and loaded
+with `weights_only=True`: no code from a stranger's pickle is run. It is in the same file, as bytes, so that
+it always belongs to these weights.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,29 +29,29 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 FORMAT = "ps-models-1"
 BEST, LAST = "best.safetensors", "last.safetensors"
-WEIGHTS = "model."  # what the names of weights begin with
+WEIGHTS = "model."  # the prefix of the names of weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A model as it was at some point of its training."""
+    """A model at some point of its training."""
 
     model: str  # its name in MODELS
-    config: dict[str, Any]  # of the model
+    config: dict[str, Any]  # the fields of the model's configuration
     weights: Mapping[str, Tensor]
     vocabulary: Vocabulary
-    facts: dict[str, Any] = field(default_factory=dict)  # what else describes it: data, seed, update, …
-    training: dict[str, Any] | None = None  # what a run needs to go on; None in a checkpoint to use only
-    digest: str = ""  # sha256 over the weights, set when it is written
+    facts: dict[str, Any] = field(default_factory=dict)  # what else is known: data, seed, update, …
+    training: dict[str, Any] | None = None  # what a resumed run needs; None if it cannot be resumed
+    digest: str = ""  # sha256 of the weights, set when the file is written
 
     @property
     def name(self) -> str:
-        """Model and weights in a word, for a signature."""
+        """Model and weights in one word, for a signature."""
         return f"{self.model}+{self.digest[:8]}"
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The parameters and buffers of a model by name, those that are shared once."""
+    """The parameters and buffers of a model by name; shared ones once."""
     kept = model.state_dict().keys()
     named = [*model.named_parameters(), *model.named_buffers()]
     return {name: tensor.detach() for name, tensor in named if name in kept}
@@ -60,7 +61,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy weights into a model.
 
     Raises:
-        ModelError: The names or shapes are not this model's.
+        ModelError: The names or shapes are those of a different model.
     """
     own = weights_of(model)
     expected = {name: tuple(tensor.shape) for name, tensor in own.items()}
@@ -69,7 +70,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
         differing = sorted(name for name in found | expected if found.get(name) != expected.get(name))
         name = differing[0]
         raise ModelError(
-            f"the checkpoint's weights are not this model's: {name} has shape {found.get(name)}, expected"
+            f"the checkpoint's weights do not fit the model: {name} has shape {found.get(name)}, expected"
             f" {expected.get(name)} ({len(differing)} differ); use the version and the model that wrote it"
         )
     with torch.no_grad():
@@ -78,10 +79,10 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
-    """Write a checkpoint, whole or not at all; returned with its digest.
+    """Write a whole checkpoint or none; returns it with its digest.
 
     Raises:
-        ModelError: It cannot be written; the one before is as it was.
+        ModelError: It cannot be written; the previous file stays as it was.
     """
     digest = _digest(checkpoint.weights)
     words = "\n".join(checkpoint.vocabulary.tokens).encode()
@@ -103,28 +104,20 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     part = path.with_name(f".{path.name}.part")
     try:
         save_file(tensors, part, header)
-        part.chmod(0o644)  # safetensors makes it readable by its owner alone
+        part.chmod(0o644)  # safetensors lets only the owner read it
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.replace(path)
     except (OSError, SafetensorError) as error:
         part.unlink(missing_ok=True)
         raise ModelError(
-            f"{path}: cannot be written ({error}); make room, then go on with --resume"
+            f"{path}: cannot be written ({error}); make room, then continue with `resume`"
         ) from error
-    return Checkpoint(
-        model=checkpoint.model,
-        config=checkpoint.config,
-        weights=checkpoint.weights,
-        vocabulary=checkpoint.vocabulary,
-        facts=checkpoint.facts,
-        training=checkpoint.training,
-        digest=digest,
-    )
+    return replace(checkpoint, digest=digest)
 
 
 def checkpoint_file(path: Path) -> Path:
-    """The file of a checkpoint: itself, or the best (else the last) of a run's folder.
+    """The file of a checkpoint: the path itself, or the best (or else the last) one in a run's folder.
 
     Raises:
         ModelError: There is none.
@@ -141,10 +134,10 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
 
     Args:
         path: The file, or the folder of a run.
-        training: Also what a run needs to go on.
+        training: Also read what a resumed run needs.
 
     Raises:
-        ModelError: It is missing, damaged, or not one of ours.
+        ModelError: It is missing, damaged, or not a checkpoint of ps-models.
     """
     path = checkpoint_file(path)
     try:
@@ -155,16 +148,18 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         raise _damaged(path, error) from error
     if header.get("format") != FORMAT:
         found = header.get("format")
-        raise ModelError(f"{path}: format {found!r}, expected {FORMAT!r}: not a checkpoint of ps-models")
+        raise ModelError(
+            f"{path}: format {found!r}, expected {FORMAT!r}: this is not a checkpoint of ps-models"
+        )
     ours = {name: tensor for name, tensor in tensors.items() if name.startswith(WEIGHTS)}
     weights = {name.removeprefix(WEIGHTS): tensor for name, tensor in ours.items()}
     if _digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
-        raise _damaged(path, "its sha256 is not the one that it states")
+        raise _damaged(path, "its sha256 is not the one in its header")
     try:
         vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
         config, facts = _mapping(json.loads(header["config"])), _mapping(json.loads(header["facts"]))
         if config["vocab_size"] != len(vocabulary):
-            raise _damaged(path, f"{len(vocabulary)} words, but its model is for {config['vocab_size']}")
+            raise _damaged(path, f"{len(vocabulary)} words, but its model has {config['vocab_size']}")
         return Checkpoint(
             model=header["model"],
             config=config,
@@ -179,15 +174,15 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
 
 
 def check_vocabulary(checkpoint: Checkpoint, vocabulary: Vocabulary, source: str) -> None:
-    """Refuse a vocabulary that the weights were not trained with.
+    """Check that a vocabulary is the one that the weights were trained with.
 
     Raises:
-        ModelError: It is another one.
+        ModelError: It is a different one.
     """
     if checkpoint.vocabulary.tokens != vocabulary.tokens:
         raise ModelError(
-            f"{source}: its vocabulary ({_described(vocabulary)}) is not the checkpoint's"
-            f" ({_described(checkpoint.vocabulary)}); use the dataset that it was trained on"
+            f"{source}: its vocabulary ({_described(vocabulary)}) differs from the checkpoint's"
+            f" ({_described(checkpoint.vocabulary)}); use the dataset that the model was trained on"
         )
 
 
@@ -197,14 +192,14 @@ def _described(vocabulary: Vocabulary) -> str:
 
 def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     if "training" not in tensors:
-        raise ModelError(f"{path}: holds weights only and cannot be gone on from; use {LAST}")
+        raise ModelError(f"{path}: has only weights and cannot be resumed; use {LAST}")
     buffer = io.BytesIO(tensors["training"].numpy().tobytes())
     return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
 
 
 def _mapping(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"found a {type(value).__name__} where it has names and values")  # noqa: TRY004 - of a file
+        raise ValueError(f"found a {type(value).__name__}, expected names with values")  # noqa: TRY004 - of a file
     return value
 
 
@@ -218,7 +213,7 @@ def _digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def _check(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
-    """sha256 over all but the weights, which have their own."""
+    """sha256 of everything except the weights, which have their own."""
     fields = sorted((key, value) for key, value in header.items() if key != "check")
     rest = {name: tensor for name, tensor in tensors.items() if not name.startswith(WEIGHTS)}
     return hashlib.sha256(f"{json.dumps(fields)} {_digest(rest)}".encode()).hexdigest()

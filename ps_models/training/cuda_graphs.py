@@ -1,9 +1,9 @@
-"""Updates and scores as CUDA graphs: recorded once, then replayed, one launch for thousands of kernels.
+"""Updates and scores as CUDA graphs: recorded once, then replayed, with one launch for thousands of kernels.
 
-A replay repeats the same work on the same memory. So the state and, of each recorded shape of chunk, its
-tokens stay where they are and are filled in place; numbers that the work takes as constants, such as the
-learning rate, belong to what it is recorded for; and nothing in it may wait for the GPU. Random numbers go on
-from replay to replay as they would without: torch registers a device's default generator with each graph.
+A replay repeats the same work on the same memory. So the state, and the tokens of each recorded shape of
+chunk, stay in place and are overwritten; numbers that the work takes as constants, such as the learning rate,
+are part of the key of a recording; and nothing in the work may wait for the GPU. Random numbers continue from
+replay to replay as they would without graphs: torch registers a device's default generator with each graph.
 
 Why it is done this way: docs/decisions/0013-cuda-graphs.md.
 """
@@ -26,10 +26,10 @@ from torch import Tensor, nn
 from ps_models.data.batching import Chunk
 from ps_models.errors import ModelError
 from ps_models.language_model import LanguageModel, State, map_state, tensors_of
-from ps_models.training.distributed import Processes
+from ps_models.training.distributed import World
 
-WARM_UP = 3  # updates of a shape in an epoch before it is recorded; they set libraries up, and all train
-MOST = 32  # shapes that are recorded
+WARM_UP = 3  # updates of a shape in an epoch before it is recorded: they train, and initialise libraries
+MOST = 32  # shapes that are recorded at once
 
 Result = TypeVar("Result")
 Work = Callable[[], object]
@@ -37,23 +37,23 @@ Step = Callable[[Chunk, Any, int], tuple[Tensor, Any]]  # chunk, state, targets 
 
 
 class Recorder(Protocol):
-    """How work is recorded."""
+    """What records work and gives a function that repeats it."""
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Do work as it must be done before it is recorded."""
+        """Do work in the way that is necessary before it is recorded."""
         ...
 
     def record(self, work: Work) -> Work:
-        """What repeats the work, which is not done now.
+        """Record work without doing it; returns a function that repeats it.
 
         Raises:
-            RuntimeError: It cannot be recorded.
+            RuntimeError: The work cannot be recorded.
         """
         ...
 
 
 class CudaGraphs:
-    """Records on a stream of its own; all graphs share memory, which none of them needs between replays."""
+    """Records on a separate stream; all graphs share memory, which none of them needs between replays."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -62,7 +62,7 @@ class CudaGraphs:
         self._keeps_pool: torch.cuda.CUDAGraph | None = None
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """On the stream that records: handles and workspaces of libraries belong to a stream."""
+        """Do work on the stream that records: handles and workspaces of libraries belong to a stream."""
         now = torch.cuda.current_stream(self._device)
         self._stream.wait_stream(now)
         with torch.cuda.stream(self._stream):
@@ -71,17 +71,17 @@ class CudaGraphs:
         return result
 
     def record(self, work: Work) -> Work:
-        """A graph of the work.
+        """Record a graph of the work.
 
         Raises:
-            RuntimeError: It waits for the GPU, or uses what graphs know nothing of.
+            RuntimeError: The work waits for the GPU, or uses what graphs do not support.
         """
         graph = torch.cuda.CUDAGraph()
         index = torch.cuda.current_device() if self._device.index is None else self._device.index
         generator = torch.cuda.default_generators[index]
         state = generator.clone_state()
         try:
-            # Torch's own context does not leave its stream where the end of a recording is refused.
+            # Torch's own context does not leave its stream if the end of a recording fails.
             with (
                 _no_garbage_collected(),
                 torch.cuda.stream(self._stream),
@@ -89,30 +89,31 @@ class CudaGraphs:
             ):
                 work()
         except RuntimeError:
-            generator.graphsafe_set_state(state)  # else it would go on as if it were recorded
+            generator.graphsafe_set_state(state)  # otherwise it would continue as if it were recorded
             self._give_up_pool(index)
             raise
-        # A pool that no graph uses any more cannot be used again: "use_count > 0 INTERNAL ASSERT FAILED",
-        # vllm-project/vllm's pull request 53682. Updates are forgotten each epoch; this one keeps it.
+        # A pool that no graph uses any longer cannot be used again: "use_count > 0 INTERNAL ASSERT FAILED",
+        # vllm-project/vllm's pull request 53682. Updates are forgotten each epoch; this graph keeps the pool.
         self._keeps_pool = self._keeps_pool or graph
         return graph.replay
 
     def _give_up_pool(self, index: int) -> None:
-        """Let others be recorded after one was refused.
+        """Allow other recordings after one has failed.
 
-        Before torch 2.12 the allocator goes on as if it were recording: every later recording, and all that
-        empties its cache, would fail (pytorch/pytorch's pull request 180395).
+        Before torch 2.12 the allocator continues as if it were recording: every later recording, and
+        everything that empties its cache, would fail (pytorch/pytorch's pull request 180395).
         """
-        with suppress(RuntimeError):  # it did end
+        with suppress(RuntimeError):  # it has ended
             torch._C._cuda_endAllocateToPool(index, self._pool)
         self._pool, self._keeps_pool = torch.cuda.graph_pool_handle(), None
 
 
 @contextmanager
 def _no_garbage_collected() -> Iterator[None]:
-    """An old graph in a cycle must not be destroyed while another is recorded, which that would spoil.
+    """No old graph in a cycle may be destroyed while another is recorded: that breaks the recording.
 
-    Seen from torch 2.9 on (pytorch/pytorch's pull request 161037). A `Training` and its records are a cycle.
+    Seen from torch 2.9 on (pytorch/pytorch's pull request 161037). A `Training` and its recordings are a
+    cycle.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -124,24 +125,25 @@ def _no_garbage_collected() -> Iterator[None]:
 
 
 class RecordedUpdates:
-    """Updates in one place of memory, those of frequent shapes recorded.
+    """Updates whose state stays in one place of memory; those of frequent shapes are recorded.
 
-    Chunks with shorter rows, and shapes that come once an epoch, such as the first ones, are never recorded.
+    Chunks with shorter rows, and shapes that occur once per epoch, such as the first ones, are never
+    recorded.
 
     Args:
         step: One update. It must not wait for the device.
-        state: Of the model; it stays where it is, and is changed.
-        recorder: How.
+        state: The state of the model; it stays in place, and is changed.
+        recorder: Records updates.
     """
 
     def __init__(self, step: Step, state: Any, recorder: Recorder) -> None:  # noqa: ANN401 - each model has its own
         self.state = map_state(Tensor.clone, state)
-        self.refused: str | None = None  # why nothing is recorded any more
-        self.replays = 0  # updates that were replayed
+        self.refused: str | None = None  # why nothing is recorded any longer
+        self.replays = 0  # the number of updates that were replayed
         self._step, self._recorder = step, recorder
         self._recorded: dict[Hashable, Callable[[Tensor], Tensor]] = {}
-        self._seen: Counter[Hashable] = Counter()  # of this epoch
-        self._frequent: set[Hashable] = set()  # of any epoch
+        self._seen: Counter[Hashable] = Counter()  # in this epoch
+        self._frequent: set[Hashable] = set()  # in any epoch
 
     def __call__(self, chunk: Chunk, targets: int, constants: Hashable) -> Tensor:
         """One update.
@@ -149,10 +151,10 @@ class RecordedUpdates:
         Args:
             chunk: On the device.
             targets: In the chunk over all processes.
-            constants: What else the step takes as given, such as the learning rate.
+            constants: What else the step takes as constant, such as the learning rate.
 
         Returns:
-            The step's numbers; the next update does not change them.
+            The step's numbers, in memory that the next update does not use.
         """
         shape = (tuple(chunk.tokens.shape), chunk.scored, chunk.advance, targets)
         key = (shape, constants)
@@ -166,7 +168,7 @@ class RecordedUpdates:
         return self._recorder.run(lambda: self._update(chunk, targets))
 
     def begin(self, state: Any) -> None:  # noqa: ANN401 - each model has its own
-        """Go on from this state; what was recorded is forgotten: an epoch has a learning rate of its own."""
+        """Continue from this state and forget the recordings: each epoch has its own learning rate."""
         self._recorded.clear()
         self._seen.clear()
         copy_state(self.state, state)
@@ -190,7 +192,7 @@ class RecordedUpdates:
 
         again, self.refused = _recorded(self._recorder, work, "updates")
         if again is None:
-            self._recorded.clear()  # their random numbers were those of before
+            self._recorded.clear()  # their random numbers were those from before
             return
 
         def replay(tokens: Tensor) -> Tensor:
@@ -204,11 +206,11 @@ class RecordedUpdates:
 class RecordedScores(Generic[State]):
     """A language model in evaluation mode that scores chunks of frequent shapes by replays.
 
-    Its weights may change, but must stay where they are.
+    Its weights may change, but must stay at the same place in memory.
 
     Args:
         model: Its scores must not wait for the device.
-        recorder: How.
+        recorder: Records scores.
     """
 
     def __init__(self, model: LanguageModel[State], recorder: Recorder) -> None:
@@ -219,7 +221,7 @@ class RecordedScores(Generic[State]):
         self._seen: Counter[Hashable] = Counter()
 
     def initial_state(self, batch_size: int) -> State:
-        """The model's."""
+        """The initial state of the model."""
         return self._model.initial_state(batch_size)
 
     @torch.no_grad()
@@ -258,7 +260,7 @@ class RecordedScores(Generic[State]):
 
 
 def _recorded(recorder: Recorder, work: Work, what: str) -> tuple[Work | None, str | None]:
-    """What repeats the work, or why there is nothing, which is told."""
+    """A function that repeats the work, or None and the reason; then there is a warning."""
     try:
         return recorder.record(work), None
     except RuntimeError as error:
@@ -268,7 +270,7 @@ def _recorded(recorder: Recorder, work: Work, what: str) -> tuple[Work | None, s
 
 
 def reason_of(error: BaseException) -> str:
-    """What was refused first, and where in the work: torch says last only that the recording was spoiled."""
+    """The first error, and where in the work it was raised; torch's last error only says that it failed."""
     while error.__context__ is not None:
         error = error.__context__
     package, frames = Path(__file__).parents[1], traceback.extract_tb(error.__traceback__)
@@ -278,34 +280,32 @@ def reason_of(error: BaseException) -> str:
 
 
 def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has its own
-    """Fill the tensors of a state with those of another of its shape."""
+    """Overwrite the tensors of a state with those of another state of the same shape."""
     for place, tensor in zip(tensors_of(into), tensors_of(state), strict=True):
         place.copy_(tensor)
 
 
-def choose_recorder(
-    wanted: bool, model: nn.Module, device: torch.device, processes: Processes
-) -> Recorder | None:
+def choose_recorder(wanted: bool, model: nn.Module, device: torch.device, world: World) -> Recorder | None:
     """CUDA graphs if they are wanted; None if updates are launched kernel by kernel.
 
     Args:
-        wanted: Whether to use them. It is a choice to make: they have not run on a GPU yet.
-        model: Says by its `capturable` whether its loss and its scores never wait for the device.
-        device: Where it is.
-        processes: Those of the run: several sum their gradients between kernels.
+        wanted: Whether to use them. They are off by default because they have not run on a GPU yet.
+        model: Its attribute `capturable` says that its loss and its scores never wait for the device.
+        device: Where the model is.
+        world: The processes of the run; several sum their gradients between kernels.
 
     Raises:
-        ModelError: They are wanted and cannot be.
+        ModelError: They are wanted and cannot be used.
     """
     if not wanted:
         return None
     missing = []
     if device.type != "cuda":
         missing.append(f"a GPU, not the device {device}")
-    if processes.count > 1:
-        missing.append(f"one process, not {processes.count}")
+    if world.size > 1:
+        missing.append(f"one process, not {world.size}")
     if not getattr(model, "capturable", False):
-        missing.append(f"a model that never waits for it, which {type(model).__name__} does not claim")
+        missing.append(f"a model that never waits for the GPU, which {type(model).__name__} does not claim")
     if missing:
-        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; train without them")
+        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; train without `cuda_graphs`")
     return CudaGraphs(device)

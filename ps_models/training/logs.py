@@ -1,4 +1,4 @@
-"""What a run writes down: `updates.jsonl`, `epochs.csv`, and TensorBoard's events where asked for."""
+"""The logs of a run: `updates.jsonl`, `epochs.csv` and, if wanted, events for TensorBoard."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Protocol, TextIO
 
 from ps_models.errors import ModelError
 
-UPDATES, EPOCHS = "updates.jsonl", "epochs.csv"
+UPDATES, EPOCHS = LOGS = ("updates.jsonl", "epochs.csv")
 
 
 class Events(Protocol):
-    """Where numbers over time are sent, such as TensorBoard's `SummaryWriter`."""
+    """What takes numbers over time, such as TensorBoard's `SummaryWriter`."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
-        """One number at one step."""
+        """Take one number at one step."""
         ...
 
 
 class RunLog:
-    """The logs of a run in its folder, which is the run's alone while they are open.
+    """The logs of a run in its folder; while they are open, no other run can use the folder.
 
-    A run that goes on cuts off what came after its checkpoint.
+    A resumed run cuts off what was logged after its checkpoint.
 
     Raises:
         ModelError: Another process has them open.
@@ -38,45 +38,47 @@ class RunLog:
         self, folder: Path, *, lengths: Mapping[str, int] | None = None, events: Events | None = None
     ) -> None:
         self._events = events
-        self._updates = (folder / UPDATES).open("a", encoding="utf-8", buffering=1)  # a line at a time
+        self._updates = (folder / UPDATES).open("a", encoding="utf-8", buffering=1)  # line by line
         self._epochs = (folder / EPOCHS).open("a", encoding="utf-8", buffering=1, newline="")
         try:
             fcntl.flock(self._updates, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.close()
-            raise ModelError(f"{folder}: another process trains into it; wait for it or stop it") from error
+            raise ModelError(
+                f"{folder}: another process trains in this folder; wait for it or stop it"
+            ) from error
         for name, file in ((UPDATES, self._updates), (EPOCHS, self._epochs)):
             file.truncate(min(file.tell(), lengths[name] if lengths else 0))
             file.seek(0, os.SEEK_END)
 
     def update(self, record: Mapping[str, float]) -> None:
-        """Write the numbers of an update, `update` among them."""
-        with _told(self._updates):
+        """Write the numbers of an update, including `update`."""
+        with _writing(self._updates):
             self._updates.write(json.dumps(record) + "\n")
         self._send(record, "update")
 
     def epoch(self, record: Mapping[str, float]) -> None:
-        """Write the numbers of an epoch, `epoch` among them; the first one decides the columns."""
+        """Write the numbers of an epoch, including `epoch`; the first call decides the columns."""
         lines = io.StringIO()
         writer = csv.DictWriter(lines, list(record), lineterminator="\n")
         if not self._epochs.tell():
             writer.writeheader()
         writer.writerow(record)
-        with _told(self._epochs):
+        with _writing(self._epochs):
             self._epochs.write(lines.getvalue())
         self._send(record, "epoch")
 
     def lengths(self) -> dict[str, int]:
-        """How long the files are, all being written out: where a run that goes on cuts them."""
+        """The lengths of the files after everything is written: where a resumed run cuts them."""
         self._updates.flush()
         self._epochs.flush()
         return {UPDATES: self._updates.tell(), EPOCHS: self._epochs.tell()}
 
     def close(self) -> None:
-        """Write all out."""
+        """Write everything and close the files."""
         with ExitStack() as stack:
             for file in (self._epochs, self._updates):
-                stack.enter_context(_told(file))
+                stack.enter_context(_writing(file))
                 stack.callback(file.close)
 
     def _send(self, record: Mapping[str, float], axis: str) -> None:
@@ -87,18 +89,18 @@ class RunLog:
 
 
 @contextmanager
-def _told(file: TextIO) -> Iterator[None]:
-    """What the system says of a file that cannot be written, with its name and what to do."""
+def _writing(file: TextIO) -> Iterator[None]:
+    """An error of the system while a file is written gets the file's name and says what to do."""
     try:
         yield
     except OSError as error:
         raise ModelError(
-            f"{file.name}: cannot be written ({error}); make room, then go on with --resume"
+            f"{file.name}: cannot be written ({error}); make room, then continue with `resume`"
         ) from error
 
 
 def tensorboard(folder: Path) -> Events:
-    """TensorBoard's writer into a run's folder.
+    """TensorBoard's writer for a run's folder.
 
     Raises:
         ModelError: The package is not installed.
@@ -106,6 +108,8 @@ def tensorboard(folder: Path) -> Events:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise ModelError(f"{error}; install the package tensorboard, or leave --tensorboard out") from error
+        raise ModelError(
+            f"{error}; install the package tensorboard, or train without `log_events`"
+        ) from error
     writer: Events = SummaryWriter(str(folder / "tensorboard"))
     return writer

@@ -1,14 +1,15 @@
-"""A run: epochs, validation, checkpoints, logs; it can be stopped at any update and gone on with."""
+"""A run: epochs, validation, checkpoints, logs; it can be stopped after any update and resumed."""
 
 from __future__ import annotations
 
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,54 +17,61 @@ from torch import Tensor, nn
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluate, evaluating
+from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.score import Score
 from ps_models.training.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import Recorder
-from ps_models.training.distributed import ONE_PROCESS, Processes
-from ps_models.training.logs import Events, RunLog
+from ps_models.training.distributed import ONE_PROCESS, World
+from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
 from ps_models.training.schedules import finished, learning_rate
 from ps_models.training.update import Position, Training
 from wikitext_builder.progress import Progress, no_progress
 
 SAVE_SECONDS = 300.0  # between two checkpoints within an epoch
-READ_UPDATES, READ_SECONDS = 64, 0.5  # a GPU is waited for no more often, to see what its updates gave
+READ_UPDATES, READ_SECONDS = 64, 0.5  # how often to wait for a GPU, to read the losses of its updates
 
 
 class StoppedError(ModelError):
-    """The user stopped the run; all is saved."""
+    """The run was stopped, and everything is saved."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """What to train on, and what the checkpoints say of it."""
+class TrainingData:
+    """The text to train on, and what checkpoints say about the run."""
 
-    stream: Tensor  # train
+    stream: Tensor  # int64 ids of train, (time,)
     valid: Sequence[Text]
-    describe: Checkpoint  # model, config, vocabulary and facts; its weights are not looked at
+    describe: Checkpoint  # model, config, vocabulary and facts; its weights are not used
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """When a run saves, logs and stops; nothing of it changes what is learned."""
+    """When a run saves, logs and stops; it does not change what the model learns.
 
-    save_seconds: float = SAVE_SECONDS  # between two checkpoints within an epoch
-    log_every: int = 1  # updates a line of the log
-    max_updates: int | None = None  # stop after so many in all, saved, as if the user had said so
-    max_seconds: float | None = None  # the same after so many from now on, at the end of an update
+    Attributes:
+        save_seconds: Between two checkpoints within an epoch.
+        log_every: Updates per line of the log.
+        max_updates: Save and stop after this many updates in all.
+        max_seconds: Save and stop after this many seconds from now, at the end of an update.
+    """
+
+    save_seconds: float = SAVE_SECONDS
+    log_every: int = 1
+    max_updates: int | None = None
+    max_seconds: float | None = None
 
 
-def train(
+def run_training(
     model: nn.Module,
-    task: Task,
+    data: TrainingData,
     config: TrainingConfig,
     out: Path,
     *,
     resume: Checkpoint | None = None,
     device: torch.device | str = "cpu",
-    processes: Processes = ONE_PROCESS,
+    world: World = ONE_PROCESS,
     progress: Progress = no_progress,
     events: Events | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -73,53 +81,67 @@ def train(
     """Train a model and keep its last and its best checkpoint in a folder.
 
     Args:
-        model: On its device already, its weights as they are to begin with.
-        task: The text.
-        config: How.
-        out: The folder; the logs go there too.
-        resume: Go on from here instead: the run's last checkpoint, read with `training=True`.
+        model: On its device, with the weights to start from.
+        data: The text.
+        config: The hyperparameters.
+        out: The folder for checkpoints and logs.
+        resume: Continue from here: the run's last checkpoint, read with `training=True`.
         device: Where the model is.
-        processes: What other processes take part.
-        progress: Told how many tokens of all epochs are done.
-        events: TensorBoard's writer or the like.
-        clock: Seconds, for rates and for when to save.
+        world: The processes of the run.
+        progress: Called with the number of tokens, over all epochs, that are done.
+        events: Also takes the numbers of updates and epochs, such as TensorBoard's writer.
+        clock: The time in seconds, for rates and for when to save.
         pace: When to save, log and stop.
         recorder: Records updates and replays them; see `choose_recorder`.
 
     Returns:
-        Where it ended.
+        Where the run ended.
 
     Raises:
-        StoppedError: The user stopped it (Ctrl-C, SIGTERM); it can be gone on with.
-        ModelError: The loss is no number any more, or `resume` is of another run.
+        StoppedError: The user stopped it (Ctrl-C, SIGTERM), or `pace` did; it can be resumed.
+        ModelError: The loss is no longer a number, or `resume` is of a different run.
     """
-    rows = to_rows(task.stream, config.batch_size)
-    run = Training(model, rows, config, device=torch.device(device), processes=processes, recorder=recorder)
+    rows = to_rows(data.stream, config.batch_size)
+    run = Training(model, rows, config, device=torch.device(device), world=world, recorder=recorder)
     lengths = None
     if resume is not None and resume.training is not None:
         load_weights(model, resume.weights)
-        run.restore(resume.training)
-        lengths = resume.training["logs"]
+        lengths = _restored(run, resume.training)
     with ExitStack() as stack:
         log = None
-        if processes.rank == 0:
+        if world.rank == 0:
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
         asked_to_stop = stack.enter_context(_stop_signals())
         ends = math.inf if pace.max_seconds is None else clock() + pace.max_seconds
-        session = _Session(run, task, out, log, progress, clock, pace, ends, asked_to_stop)
+        session = _Session(run, data, out, log, progress, clock, pace, ends, asked_to_stop)
         session.run_all()
     return run.position
 
 
+def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
+    """Continue from a snapshot; returns the lengths of the logs at that time.
+
+    Raises:
+        ModelError: It is of a run with other settings, or not a snapshot.
+    """
+    try:
+        run.restore(snapshot)
+        return {name: int(snapshot["logs"][name]) for name in LOGS}
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration) as error:
+        raise ModelError(
+            f"the checkpoint cannot be resumed: its training part is not whole ({error!r}); train again"
+        ) from error
+
+
 @dataclass
 class _Session:
-    """One sitting of a run: what is around the updates."""
+    """One session of a run: everything around the updates."""
 
     run: Training
-    task: Task
+    data: TrainingData
     out: Path
-    log: RunLog | None  # None but in the first process
+    log: RunLog | None  # None except in the first process
     progress: Progress
     clock: Callable[[], float]
     pace: Pace
@@ -134,7 +156,7 @@ class _Session:
         run = self.run
         while not finished(run.config, run.position.losses):
             self._train_epoch()
-            self._save(LAST)  # before validation, which may be interrupted
+            self._save(LAST)  # before validation, which can be interrupted
             self._end_epoch()
         self._save(LAST)
 
@@ -165,11 +187,11 @@ class _Session:
             self.last_save = self.clock()
 
     def _read(self, *votes: float) -> list[float]:
-        """See what the updates gave, and go on to after them; the sums of the votes over all processes."""
+        """Read the losses of the updates, advance the position, and sum the votes over all processes."""
         found = self.run.read(self.unread)
         nats, norms = zip(*found, strict=True)
         seconds = (self.clock() - self.last_read) / len(found)
-        summed = self.run.processes.summed([*nats, *votes])
+        summed = self.run.world.summed([*nats, *votes])
         for total, norm, (_, targets) in zip(summed, norms, self.unread, strict=False):
             self._advance(total, targets, norm, seconds)
         self.unread.clear()
@@ -209,7 +231,7 @@ class _Session:
         note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
         if position.losses:
             note += f" valid {_perplexity(position.losses[-1]):.1f}"
-        an_epoch = run.all_rows.targets  # one bar for all epochs, so that it tells the time that is left
+        an_epoch = run.all_rows.targets  # one bar for all epochs, so that it shows the time left
         self.progress(
             "train", position.epoch * an_epoch + position.targets, run.config.epochs * an_epoch, note
         )
@@ -219,12 +241,13 @@ class _Session:
         averages = averaged_weights(run.optimizer)
         with _swapped(averages), evaluating(run.model):
             score = sum(
-                evaluate(run.scores, self.task.valid, device=run.device, progress=self._validating), Score()
+                score_texts(run.scores, self.data.valid, device=run.device, progress=self._validating),
+                Score(),
             )
-            loss = run.processes.first(score.nats / score.tokens)
+            loss = run.world.first(score.nats / score.tokens)
             if math.isnan(loss):
                 raise ModelError(
-                    f"epoch {position.epoch + 1}: the loss of valid is no number;"
+                    f"epoch {position.epoch + 1}: the loss of valid is not a number;"
                     " train again with a lower learning_rate or clip"
                 )
             best = not loss >= min(position.losses, default=math.inf)
@@ -247,9 +270,9 @@ class _Session:
 
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         del stage, total
-        tokens = sum(len(text.tokens) for text in self.task.valid)
+        tokens = sum(len(text.tokens) for text in self.data.valid)
         self.progress("valid", done, tokens, note)
-        if self._must_stop() and self.run.processes.count == 1:
+        if self._must_stop() and self.run.world.size == 1:
             self._stop()
 
     def _save(self, name: str) -> None:
@@ -260,27 +283,27 @@ class _Session:
         if training is not None:
             training["logs"] = self.log.lengths()
         facts = {
-            **self.task.describe.facts,
+            **self.data.describe.facts,
             "epoch": run.position.epoch,
             "update": run.position.update,
-            "valid_perplexity": _perplexity(min(run.position.losses, default=math.inf)),
+            "valid_perplexity": run.position.best_perplexity,
             "training": asdict(run.config),
         }
         save_checkpoint(
             self.out / name,
-            replace(self.task.describe, weights=weights_of(run.model), facts=facts, training=training),
+            replace(self.data.describe, weights=weights_of(run.model), facts=facts, training=training),
         )
 
     def _stop(self) -> None:
         raise StoppedError(
             f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}."
-            " Run the same command with --resume to go on"
+            " To continue, train again with `resume`"
         )
 
 
 @contextmanager
 def _stop_signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM are remembered until the update is done; a second one ends the process as usual."""
+    """Ctrl-C and SIGTERM wait until the update is done; a second one ends the process as usual."""
     seen: list[int] = []
 
     def remember(number: int, frame: object) -> None:
@@ -291,7 +314,7 @@ def _stop_signals() -> Iterator[Callable[[], bool]]:
     numbers = (signal.SIGINT, signal.SIGTERM)
     try:
         before = {number: signal.signal(number, remember) for number in numbers}
-    except ValueError:  # not in the main thread: then signals are the caller's
+    except ValueError:  # not in the main thread, where only the caller can handle signals
         yield lambda: False
         return
     try:
@@ -303,7 +326,7 @@ def _stop_signals() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _swapped(averages: dict[nn.Parameter, Tensor]) -> Iterator[None]:
-    """The averages stand in for the weights."""
+    """The averages replace the weights."""
     kept = {parameter: parameter.detach().clone() for parameter in averages}
     for parameter, average in averages.items():
         parameter.data.copy_(average)

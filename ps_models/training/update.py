@@ -1,9 +1,9 @@
-"""Training by truncated back-propagation: one update, and all that is needed to go on from it."""
+"""Training by truncated back-propagation: one update, and all that a resumed run needs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from ps_models.evaluation.score import Score
 from ps_models.language_model import LanguageModel, Penalised, map_state, tensors_of
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
-from ps_models.training.distributed import Processes
+from ps_models.training.distributed import World
 from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
 
 
@@ -25,21 +25,21 @@ from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled
 class Position:
     """Where a run is."""
 
-    update: int = 0  # done since the start
-    chunk: int = 0  # done of this epoch
-    nats: float = 0.0  # of this epoch's targets so far
-    targets: int = 0
+    update: int = 0  # updates done since the start
+    chunk: int = 0  # chunks done in this epoch
+    nats: float = 0.0  # of this epoch so far
+    targets: int = 0  # of this epoch so far
     seconds: float = 0.0  # spent in training, over all sessions
-    losses: tuple[float, ...] = ()  # mean nats a token of valid, an epoch each
+    losses: tuple[float, ...] = ()  # mean nats per token of valid, one per epoch
 
     @property
     def epoch(self) -> int:
-        """Epochs done."""
+        """The number of epochs done."""
         return len(self.losses)
 
     @property
     def best_perplexity(self) -> float:
-        """Of valid; infinite before the first epoch has ended."""
+        """The best perplexity of valid; infinite before the first epoch has ended."""
         return Score(min(self.losses, default=math.inf), 1).perplexity
 
 
@@ -51,7 +51,7 @@ class ChunkLoss(nn.Module):
         self.model = model
 
     def forward(self, chunk: Chunk, state: Any) -> tuple[Tensor, Tensor | float, Any]:  # noqa: ANN401 - each model has its own
-        """Their sum, the model's penalty, and the state where the next chunk begins."""
+        """The sum of the nats, the model's penalty, and the state where the next chunk begins."""
         asked = chunk.tokens, state, chunk.scored, chunk.advance
         if isinstance(self.model, Penalised):
             nats, penalty, after = self.model.loss_and_penalty(*asked)
@@ -70,25 +70,25 @@ class Training:
         config: TrainingConfig,
         *,
         device: torch.device,
-        processes: Processes,
+        world: World,
         recorder: Recorder | None = None,
     ) -> None:
-        self.model, self.config, self.device, self.processes = model, config, device, processes
+        self.model, self.config, self.device, self.world = model, config, device, world
         self.batch_size = len(rows)
-        self.rows = rows.of_rank(processes.rank, processes.count).to(device)
+        self.rows = rows.of_rank(world.rank, world.size).to(device)
         self.all_rows = rows
-        self.loss = processes.wrapped(ChunkLoss(model))
+        self.loss = world.wrapped(ChunkLoss(model))
         self.optimizer = make_optimizer(model, config)
         self.position = Position()
         self.state = self._initial_state()
-        self.scores = cast("LanguageModel[Any]", model)  # what validation calls
+        self.scores = cast("LanguageModel[Any]", model)  # for validation
         self.recorded: RecordedUpdates | None = None
         if recorder is not None:
             self.recorded = RecordedUpdates(self._step, self.state, recorder)
             self.state = self.recorded.state
             self.scores = RecordedScores(self.scores, recorder)
-        # On a CPU a number is there at once; several processes sum theirs at each update.
-        self.waits = processes.count > 1 or (device.type == "cpu" and recorder is None)
+        # On a CPU numbers are ready at once; several processes sum theirs at each update.
+        self.waits = world.size > 1 or (device.type == "cpu" and recorder is None)
         use_products(config.precision)
 
     def update(self, chunk: Chunk, targets: int) -> Tensor:
@@ -99,8 +99,8 @@ class Training:
             targets: In the chunk over all processes.
 
         Returns:
-            Two numbers, for `read`, on the device and perhaps not computed yet: summed nats of this process's
-            targets, and the norm of the gradient before clipping.
+            Two numbers for `read`, on the device and possibly not computed yet: the summed nats of this
+            process's targets, and the norm of the gradient before clipping.
         """
         if self.recorded is not None:
             return self.recorded(chunk, targets, self._constants())
@@ -111,12 +111,12 @@ class Training:
         """The numbers of the updates since `position`, each given with its targets; waits for the device.
 
         Raises:
-            ModelError: A gradient is no number; what came of it must not be saved.
+            ModelError: A gradient is not a number; its results must not be saved.
         """
         found = torch.stack([numbers for numbers, _ in updates]).tolist()
         for index, ((nats, norm), (_, targets)) in enumerate(zip(found, updates, strict=True), 1):
             if not math.isfinite(norm):
-                loss = nats * self.processes.count / max(1, targets)
+                loss = nats * self.world.size / max(1, targets)
                 raise ModelError(
                     f"update {self.position.update + index}: the gradient is {norm}, the loss {loss:.3f};"
                     " train again with a lower learning_rate or clip"
@@ -124,14 +124,14 @@ class Training:
         return [(nats, norm) for nats, norm in found]
 
     def _step(self, chunk: Chunk, state: Any, targets: int) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
-        """One update, without waiting for the device; its numbers, and the state after it."""
+        """One update that does not wait for the device; returns its numbers and the state after it."""
         self.optimizer.zero_grad(set_to_none=True)
-        # Its cache of weights is emptied at its end, so that a replay casts them anew, as an ordinary update.
+        # Autocast empties its cache of weights at its end, so that a replay casts them again.
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
             nats, penalty, after = self.loss(chunk, state)
         divisor = targets if self.config.loss == "token" else self.batch_size
-        # DDP averages over processes: sums are to be multiplied by their count, means are not.
-        (nats * (self.processes.count / divisor) + penalty * (targets / divisor)).backward()
+        # DDP averages over processes: sums must be multiplied by their number, means must not.
+        (nats * (self.world.size / divisor) + penalty * (targets / divisor)).backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
         share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
         with scaled_learning_rate(self.optimizer, share):
@@ -139,12 +139,12 @@ class Training:
         return torch.stack([nats.detach(), norm]).double(), after
 
     def _constants(self) -> tuple[object, ...]:
-        """What a recorded step takes as given: the optimizer's options."""
+        """What a recorded step takes as constant: the optimizer's options."""
         groups = self.optimizer.param_groups
         return tuple(value for group in groups for name, value in group.items() if name != "params")
 
     def chunks(self) -> Iterator[tuple[Chunk, int]]:
-        """What is left of the epoch, with the number of each chunk's targets over all processes."""
+        """The rest of the epoch, with the number of each chunk's targets over all processes."""
         config, position, length = self.config, self.position, self.rows.tokens.shape[1]
         if config.random_strides:
             ends = random_ends(length, config.stride, seed=config.seed, epoch=position.epoch)
@@ -163,7 +163,7 @@ class Training:
         self._begin(self._initial_state())
 
     def snapshot(self) -> dict[str, Any]:
-        """All but the weights that a run needs to go on; the same on every process."""
+        """All that a resumed run needs except the weights; the same on every process."""
         own = {
             "state": [tensor.detach().cpu() for tensor in tensors_of(self.state)],
             "rng": torch.get_rng_state(),
@@ -174,31 +174,29 @@ class Training:
             "config": asdict(self.config),
             "position": asdict(self.position),
             "optimizer": self.optimizer.state_dict(),
-            "processes": self.processes.gathered(own),
+            "processes": self.world.gathered(own),
         }
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Go back to where a snapshot was taken (the weights are loaded apart).
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go back to where a snapshot was taken; the weights are loaded separately.
 
         Raises:
             ModelError: It is of a run with other settings.
         """
         _same_settings(snapshot["config"], asdict(self.config))
-        if len(snapshot["processes"]) != self.processes.count:
+        if len(snapshot["processes"]) != self.world.size:
             raise ModelError(
-                f"the checkpoint is of a run with {len(snapshot['processes'])} processes, not"
-                f" {self.processes.count}; go on with as many"
+                f"the checkpoint is of a run with {len(snapshot['processes'])} processes, found"
+                f" {self.world.size}; resume it with the same number"
             )
-        own = snapshot["processes"][self.processes.rank]
+        own = snapshot["processes"][self.world.rank]
         load_optimizer(self.optimizer, snapshot["optimizer"])
         position = dict(snapshot["position"])
         self.position = Position(**{**position, "losses": tuple(position["losses"])})
         saved = iter(own["state"])
         self._begin(map_state(lambda tensor: next(saved).to(tensor.device), self._initial_state()))
         torch.set_rng_state(own["rng"])
-        if (
-            self.device.type == "cuda" and "cuda_rng" in own
-        ):  # a run that goes on on another device draws anew
+        if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
 
     def _initial_state(self) -> Any:  # noqa: ANN401 - each model has its own
@@ -212,13 +210,13 @@ class Training:
 
 
 def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """A run may go on for more epochs; all else must be as it was."""
-    saved = asdict(TrainingConfig()) | saved  # what is newer than the run was as by default
+    """A run can be resumed for more epochs; all other settings must be the same."""
+    saved = asdict(TrainingConfig()) | saved  # fields newer than the run had their defaults
     differing = [
         name for name in wanted if name not in ("epochs", "patience") and saved[name] != wanted[name]
     ]
     if differing:
         changes = ", ".join(f"{name} {saved.get(name)} → {wanted[name]}" for name in differing)
         raise ModelError(
-            f"a run goes on with its own settings, but these were changed: {changes}; use another --out"
+            f"a resumed run keeps its settings, but these were changed: {changes}; use another `out`"
         )

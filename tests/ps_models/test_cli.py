@@ -106,14 +106,14 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "lstm", "{data}", "--out", "{plain}"), "holds a run already"),
+        (("train", "lstm", "{data}", "--out", "{plain}"), "continue it with --resume, or use another --out"),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "wings=2"), "expected key=value"),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "epochs=0"), "epochs=0: expected 1 or more"),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "eos=99999"), "less than vocab_size="),
         (("train", "transformer", "{data}", "--out", "{new}", "--set", "heads=7"), "multiple of heads=7"),
         (("train", "lstm", "{file}", "--out", "{new}"), "expected a folder with train and valid"),
         (("evaluate", "{file}", "{data}"), "not a whole checkpoint"),
-        (("evaluate", "{plain}", "{other}"), "use the dataset that it was trained on"),
+        (("evaluate", "{plain}", "{other}"), "use the dataset that the model was trained on"),
         (("evaluate", "{plain}", "{data}", "--device", "cuda:7"), "use cpu"),
         (("evaluate", "{plain}", "{data}", "--device", "meta"), "use cpu"),
         (("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-weight", "nan"), "between 0 and 1"),

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import ps_models as pm
 from lm_benchmarks.choices import UPDATES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.run import device_name, versions, written_now
@@ -21,7 +22,6 @@ from lm_benchmarks.records.lines import append_line, object_of, plain_record, re
 from lm_benchmarks.records.trained import Trained, trained, trained_of_json
 from ps_models.configs import config_of, make_model
 from ps_models.devices import choose_device
-from ps_models.experiment import train_model
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES as UPDATES_LOG
 from ps_models.training.loop import Pace, StoppedError
@@ -106,7 +106,7 @@ def _first_updates(
         options: dict[str, Any] = {"preset": preset, "settings": settings, "device": device}
         try:
             pace = Pace(max_updates=updates)
-            train_model(model, data, folder, **options, resume=True, progress=progress, pace=pace)
+            pm.train(model, data, folder, **options, resume=True, progress=progress, pace=pace)
         except StoppedError:
             if _updates(folder) < updates:  # the user did, not the number of updates
                 raise

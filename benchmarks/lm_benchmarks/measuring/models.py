@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import torch
 from torch import Tensor, nn
 
+import ps_models as pm
 from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.adapters.kenlm import KenlmFile
@@ -24,7 +25,6 @@ from lm_benchmarks.records.trained import Trained, trained
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import signature_value
-from ps_models.experiment import load_model
 from ps_models.language_model import LanguageModel, Recurrent
 from ps_models.models.baselines import BASELINES
 from ps_models.models.interpolation import interpolate
@@ -159,7 +159,8 @@ def models() -> dict[str, str]:
 
 def _checkpoint(specification: str, inputs: Inputs) -> Opened:
     path = Path(specification)
-    model, found = load_model(path, str(inputs.device))
+    loaded = pm.load(path, device=str(inputs.device))
+    model, found = loaded.model, loaded.checkpoint
     is_folder = inputs.dataset.layout != "file"
     if "train" in inputs.dataset.files and is_folder:
         check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)

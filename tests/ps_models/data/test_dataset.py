@@ -43,7 +43,7 @@ def test_missing_parts_and_folders_are_told(wikitext, tmp_path):
     with pytest.raises(BuilderError, match=r"expected a folder with wiki.train.tokens"):
         load_dataset(tmp_path / "nowhere")
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(ModelError, match="holds no line"):
+    with pytest.raises(ModelError, match="it has no lines"):
         list(read_texts(load_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluate, read_up_to, token_nats
+from ps_models.evaluation.evaluate import read_up_to, score_texts, token_nats
 from ps_models.evaluation.score import Score
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
@@ -36,8 +36,8 @@ def texts(lengths):
 @settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("context", ["carried", "article"])
 def test_chunks_and_batches_do_not_matter(model, context, lengths, chunk, batch):
-    whole = evaluate(model, texts(lengths), context=context, chunk=1000, batch=1)
-    parts = evaluate(model, texts(lengths), context=context, chunk=chunk, batch=batch)
+    whole = score_texts(model, texts(lengths), context=context, chunk=1000, batch=1)
+    parts = score_texts(model, texts(lengths), context=context, chunk=chunk, batch=batch)
     assert [score.tokens for score in parts] == lengths
     assert [score.nats for score in parts] == pytest.approx([score.nats for score in whole], rel=1e-10)
 
@@ -45,10 +45,10 @@ def test_chunks_and_batches_do_not_matter(model, context, lengths, chunk, batch)
 def test_carried_is_one_pass_over_all_and_article_begins_anew(model):
     parts = texts([7, 30, 12])
     joined = Text(torch.cat([text.tokens for text in parts]), 0)
-    carried = sum(evaluate(model, parts), Score())
-    assert carried.nats == pytest.approx(evaluate(model, [joined])[0].nats, rel=1e-12)
-    alone = [evaluate(model, [text])[0].nats for text in parts]
-    assert [score.nats for score in evaluate(model, parts, context="article")] == pytest.approx(
+    carried = sum(score_texts(model, parts), Score())
+    assert carried.nats == pytest.approx(score_texts(model, [joined])[0].nats, rel=1e-12)
+    alone = [score_texts(model, [text])[0].nats for text in parts]
+    assert [score.nats for score in score_texts(model, parts, context="article")] == pytest.approx(
         alone, rel=1e-12
     )
     assert carried.nats != pytest.approx(sum(alone), rel=1e-6)
@@ -69,13 +69,13 @@ def test_each_token_is_what_running_the_whole_text_before_it_says():
 
 def test_bytes_are_counted_and_the_mode_is_given_back(model):
     model.train()
-    assert sum(evaluate(model, texts([3, 4])), Score()).bytes == 21
+    assert sum(score_texts(model, texts([3, 4])), Score()).bytes == 21
     assert model.training
 
 
 def test_an_unknown_context_is_refused(model):
     with pytest.raises(ModelError, match="carried or article"):
-        evaluate(model, texts([3]), context="window")
+        score_texts(model, texts([3]), context="window")
 
 
 def test_a_float32_sum_does_not_drift():
@@ -83,5 +83,5 @@ def test_a_float32_sum_does_not_drift():
     model = LSTM(LSTMConfig(vocab_size=V, hidden_size=4))
     text = texts([20_000])[0]
     ((_, nats),) = token_nats(model, [text])
-    assert evaluate(model, [text], chunk=64)[0].nats == pytest.approx(float(nats.sum()), rel=1e-6)
+    assert score_texts(model, [text], chunk=64)[0].nats == pytest.approx(float(nats.sum()), rel=1e-6)
     assert nats.dtype == torch.float64

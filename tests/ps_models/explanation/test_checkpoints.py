@@ -8,7 +8,7 @@ import torch
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
-from ps_models.evaluation.generate import generate
+from ps_models.evaluation.generate import draw_words
 from ps_models.explanation.figure import save_picture
 from ps_models.explanation.frequency import buckets_of, compare_by_frequency, pointing, save_figure
 from ps_models.explanation.predictions import predictions
@@ -61,7 +61,7 @@ def test_gate_and_attention_make_one_and_point_at_the_window(pointer):
 def test_generation_follows_its_seed_and_temperature(pointer, lstm):
     def drawn(model, seed, **options):
         return list(
-            generate(model, WORDS, generator=torch.Generator().manual_seed(seed), words=40, **options)
+            draw_words(model, WORDS, generator=torch.Generator().manual_seed(seed), words=40, **options)
         )
 
     for model in (pointer, lstm):
@@ -78,7 +78,7 @@ def test_generation_goes_on_from_its_prompt(pointer, lstm):
     for model in (pointer, lstm):
         _, state = model(torch.tensor([WORDS.encode(prompt)]), model.initial_state(1))
         likeliest = WORDS.tokens[int(model.next_log_probs(state)[0].argmax())]
-        drawn = generate(model, WORDS, generator=torch.Generator(), prompt=prompt, words=1, temperature=0)
+        drawn = draw_words(model, WORDS, generator=torch.Generator(), prompt=prompt, words=1, temperature=0)
         assert list(drawn) == [likeliest]
 
 
@@ -86,7 +86,7 @@ def test_generation_draws_what_the_model_says(lstm):
     state = lstm.initial_state(1)
     expected = lstm.next_log_probs(state)[0].exp()
     generator = torch.Generator().manual_seed(0)
-    first = [next(generate(lstm, WORDS, generator=generator, words=1)) for _ in range(1500)]
+    first = [next(draw_words(lstm, WORDS, generator=generator, words=1)) for _ in range(1500)]
     shares = torch.tensor([first.count(token) / 1500 for token in WORDS.tokens])
     assert (shares - expected).abs().max() < 0.05  # about four standard deviations
 

@@ -8,7 +8,7 @@ import torch
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.monte_carlo import MonteCarloDropout
@@ -51,7 +51,7 @@ def test_tuning_finds_the_best_of_the_grid_and_its_weight():
     tuned = tuned_neural_cache(model, texts, grid=grid).config
 
     def nats(config):
-        return sum(evaluate(NeuralCache(model, config), texts), Score()).nats
+        return sum(score_texts(NeuralCache(model, config), texts), Score()).nats
 
     best = nats(tuned)
     for candidate in grid:

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 import torch
 
+import ps_models as pm
 from ps_models.configs import make_configs, make_model
 from ps_models.data.batching import random_ends, to_rows
-from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.language_model import Penalised
 from ps_models.layers.dropout import dropout_mask
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
@@ -142,7 +142,7 @@ def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss):
         to_rows(torch.randint(V, (ROWS * TIME,)), ROWS),
         config,
         device=torch.device("cpu"),
-        processes=ONE_PROCESS,
+        world=ONE_PROCESS,
     )
     ((chunk, targets),) = run.chunks()
     run.update(chunk, targets)
@@ -157,10 +157,8 @@ def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss):
 def test_the_loss_that_is_told_is_of_the_nats_alone_whatever_the_lengths(tmp_path):
     dataset = make_dataset(tmp_path)
     settings = (*settings_of("awd-lstm", *AWD, *QUIET), "activation=50", "learning_rate=0", "batch_size=1")
-    train_model(
-        "awd-lstm", dataset, tmp_path / "out", settings=[*settings, "epochs=1", "bptt=1"], device="cpu"
-    )
-    scored = evaluate_checkpoint(tmp_path / "out", dataset, split="train", device="cpu").score
+    pm.train("awd-lstm", dataset, tmp_path / "out", settings=[*settings, "epochs=1", "bptt=1"], device="cpu")
+    scored = pm.evaluate(tmp_path / "out", dataset, split="train", device="cpu").score
     row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
     assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
     updates = len((tmp_path / "out" / UPDATES).read_text().splitlines())
@@ -174,10 +172,10 @@ def test_a_stopped_run_of_random_lengths_goes_on_to_the_same_result(tmp_path, st
     more = ("optimizer=asgd", "averaging_interval=0", "learning_rate=8", "epochs=4", "patience=0")
     settings = settings_of("awd-lstm", *AWD, *more)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    train_model("awd-lstm", dataset, whole, settings=settings, device="cpu")
+    pm.train("awd-lstm", dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError):
-        train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
-    train_model("awd-lstm", dataset, parts, settings=settings, device="cpu", resume=True)
+        pm.train("awd-lstm", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
+    pm.train("awd-lstm", dataset, parts, settings=settings, device="cpu", resume=True)
     losses = [
         [json.loads(line)["loss"] for line in (folder / UPDATES).read_text().splitlines()]
         for folder in (whole, parts)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+import ps_models as pm
 from ps_models.configs import make_configs, make_model
 from ps_models.errors import ModelError
-from ps_models.experiment import evaluate_checkpoint, train_model
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig, spelled
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.loop import Pace, StoppedError
@@ -175,14 +175,14 @@ def test_spellings_travel_in_checkpoints_and_a_stopped_run_goes_on_to_the_same_r
     dataset = make_dataset(tmp_path)
     settings = settings_of("char-cnn", "widths=1,3", "features=4,6", "word_length=7", "epochs=1")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    train_model("char-cnn", dataset, whole, settings=settings, device="cpu")
+    pm.train("char-cnn", dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError):
-        train_model("char-cnn", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=13))
-    train_model("char-cnn", dataset, parts, settings=settings, device="cpu", resume=True)
+        pm.train("char-cnn", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=13))
+    pm.train("char-cnn", dataset, parts, settings=settings, device="cpu", resume=True)
     saved = read_checkpoint(whole / LAST)
     assert saved.digest == read_checkpoint(parts / LAST).digest
     assert torch.equal(saved.weights["words.codes_VC"], spelled(saved.vocabulary.tokens, 7))
     with pytest.raises(ModelError, match="as many"):
-        train_model("char-cnn", dataset, tmp_path / "no", settings=[*settings, "widths=1"], device="cpu")
-    found = evaluate_checkpoint(whole, dataset, split="valid", device="cpu")
+        pm.train("char-cnn", dataset, tmp_path / "no", settings=[*settings, "widths=1"], device="cpu")
+    found = pm.evaluate(whole, dataset, split="valid", device="cpu")
     assert found.score.perplexity < 60  # of about 50 words

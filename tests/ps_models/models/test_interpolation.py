@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ps_models.contract import check_generative, check_language_model
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
 from ps_models.models.interpolation import Interpolation, fit_weights, interpolate
 from ps_models.models.lstm import LSTM, LSTMConfig
@@ -86,10 +86,10 @@ def test_tuning_finds_the_best_of_the_grid_and_its_weight():
     tuned = tuned_cache(UNIGRAM, texts, grid)
 
     def nats(config):
-        return sum(evaluate(UnigramCache(UNIGRAM, config), texts), Score()).nats
+        return sum(score_texts(UnigramCache(UNIGRAM, config), texts), Score()).nats
 
     best = nats(tuned.config)
-    assert best < sum(evaluate(UNIGRAM, texts), Score()).nats
+    assert best < sum(score_texts(UNIGRAM, texts), Score()).nats
     for window in (1, 15, 300):
         for weight in torch.linspace(0.01, 0.99, 50).tolist():
             config = UnigramCacheConfig(window=window, decay=0.9, weight=weight)
@@ -191,8 +191,8 @@ def test_the_tuned_mixture_is_at_least_as_good_as_its_best_model():
     texts = [Text(repeating(500), 1)]
     models: list[Any] = [UNIGRAM, BIGRAM, UnigramCache(UNIGRAM, CONFIGS[1])]
     mixture = interpolate(models, texts)
-    found = sum(evaluate(mixture, texts), Score()).nats
-    assert found <= min(sum(evaluate(model, texts), Score()).nats for model in models) + 1e-6
+    found = sum(score_texts(mixture, texts), Score()).nats
+    assert found <= min(sum(score_texts(model, texts), Score()).nats for model in models) + 1e-6
 
 
 def test_nothing_to_mix_is_refused():

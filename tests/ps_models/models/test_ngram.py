@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ps_models.contract import check_generative, check_language_model
 from ps_models.data.dataset import read_texts
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
 from ps_models.models.baselines import BASELINES
 from ps_models.models.kneser_ney import ABSENT, FALLBACK, estimate
@@ -214,7 +214,7 @@ def test_estimates_are_kenlms_on_penn_treebank(tmp_path):
 
 
 def perplexity(model, dataset, split, vocabulary):
-    return sum(evaluate(model, read_texts(dataset, split, vocabulary)), Score()).perplexity
+    return sum(score_texts(model, read_texts(dataset, split, vocabulary)), Score()).perplexity
 
 
 def test_penn_treebank():

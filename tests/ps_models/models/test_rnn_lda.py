@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 import torch
 
+import ps_models as pm
 from ps_models.configs import make_configs, make_model
 from ps_models.errors import ModelError
-from ps_models.experiment import load_model, train_model
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
 from ps_models.models.topics import LDAConfig, topics_of_words
 from ps_models.training.checkpoint import read_checkpoint
@@ -156,8 +156,8 @@ def test_parameters_are_as_many_as_quoted():
 
 def test_a_checkpoint_keeps_the_topics(tmp_path):
     settings = ["hidden_size=8", "topics=3", "lda_passes=3", "batch_size=4", "stride=6", "bptt=4", "epochs=1"]
-    train_model("rnn-lda", make_dataset(tmp_path), tmp_path / "out", settings=settings, device="cpu")
-    model, _ = load_model(tmp_path / "out")
+    pm.train("rnn-lda", make_dataset(tmp_path), tmp_path / "out", settings=settings, device="cpu")
+    model = pm.load(tmp_path / "out", device="cpu").model
     assert isinstance(model, RNNLDA)
     assert model.log_topics_VK.abs().max() > 0
     torch.testing.assert_close(model.log_topics_VK.logsumexp(dim=1), torch.zeros(len(model.log_topics_VK)))

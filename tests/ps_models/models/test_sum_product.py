@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+import ps_models as pm
 from ps_models.configs import make_configs, make_model
 from ps_models.errors import ModelError
-from ps_models.experiment import train_model
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.training.checkpoint import read_checkpoint
 from tests.ps_models.tiny import make_dataset
@@ -143,5 +143,5 @@ def test_it_learns(tmp_path):
     settings = ["hidden_size=8", "scaled=yes", "batch_size=4", "stride=10", "bptt=1", "loss=token"]
     more = ["optimizer=adamw", "learning_rate=0.01", "epochs=2", "patience=0"]
     data = make_dataset(tmp_path)
-    done = train_model("sum-product-network", data, tmp_path / "out", settings=settings + more, device="cpu")
+    done = pm.train("sum-product-network", data, tmp_path / "out", settings=settings + more, device="cpu")
     assert done.losses[1] < done.losses[0] < math.log(len(read_checkpoint(tmp_path / "out").vocabulary)) - 0.3

@@ -13,7 +13,7 @@ from torch.nn import functional
 from ps_models.configs import make_configs, make_model
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluate
+from ps_models.evaluation.evaluate import score_texts
 from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig, TransformerLayer
 
 V = 7
@@ -150,7 +150,7 @@ def test_the_loss_of_a_carried_state_trains_on_a_constant_past():
 def test_chunks_of_an_evaluation_do_not_matter():
     model = made().float()
     text = Text(torch.randint(V, (200,)), 0)
-    scores = [sum(s.nats for s in evaluate(model, [text], chunk=size)) for size in (7, 64, 256)]
+    scores = [sum(s.nats for s in score_texts(model, [text], chunk=size)) for size in (7, 64, 256)]
     assert scores == pytest.approx([scores[0]] * 3, abs=1e-3)
 
 

@@ -117,11 +117,11 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"config": {"vocab_size": 6}}, "5 words, but its model is for 6"),
+        ({"config": {"vocab_size": 6}}, "5 words, but its model has 6"),
         ({"config": {}}, "vocab_size"),
-        ({"config": []}, "found a list where it has names and values"),
-        ({"facts": [1]}, "found a list where it has names and values"),
-        ({"training": [1]}, "found a list where it has names and values"),
+        ({"config": []}, "found a list, expected names with values"),
+        ({"facts": [1]}, "found a list, expected names with values"),
+        ({"training": [1]}, "found a list, expected names with values"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):
@@ -135,7 +135,7 @@ def test_the_best_one_of_a_folder_is_taken_and_cannot_be_gone_on_from(saved):
     written, path = saved
     save_checkpoint(path.parent / BEST, replace(written, training=None))
     assert checkpoint_file(path.parent).name == BEST
-    with pytest.raises(ModelError, match=r"holds weights only .* use last"):
+    with pytest.raises(ModelError, match=r"has only weights .* use last"):
         read_checkpoint(path.parent, training=True)
 
 

@@ -17,6 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import ps_models as pm
 from ps_models.configs import make_configs, make_model
 from ps_models.contract import check_language_model
 from ps_models.data.batching import to_rows
@@ -24,7 +25,6 @@ from ps_models.data.dataset import Text
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
-from ps_models.experiment import train_model
 from ps_models.language_model import LanguageModel
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.models import MODELS
@@ -38,7 +38,7 @@ from ps_models.training.cuda_graphs import (
     RecordedUpdates,
     choose_recorder,
 )
-from ps_models.training.distributed import ONE_PROCESS, Processes
+from ps_models.training.distributed import ONE_PROCESS, World
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import Pace, StoppedError
 from ps_models.training.optimizers import load_optimizer, make_optimizer
@@ -91,12 +91,12 @@ def assert_replays_change_nothing(dataset, tmp_path, monkeypatch, tape):
 
     def both(model, more, stop=None):
         ordinary, taped = tmp_path / "ordinary", tmp_path / "taped"
-        train_model(model, dataset, ordinary, settings=more, device="cpu")
-        monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
+        pm.train(model, dataset, ordinary, settings=more, device="cpu")
+        monkeypatch.setattr("ps_models.experiment.train.choose_recorder", lambda *_: tape)
         if stop is not None:
             with pytest.raises(StoppedError, match=f"after update {stop};"):
-                train_model(model, dataset, taped, settings=more, device="cpu", pace=Pace(max_updates=stop))
-        train_model(model, dataset, taped, settings=more, device="cpu", resume=stop is not None)
+                pm.train(model, dataset, taped, settings=more, device="cpu", pace=Pace(max_updates=stop))
+        pm.train(model, dataset, taped, settings=more, device="cpu", resume=stop is not None)
         assert_same_run(ordinary, taped)
         assert tape.replays > 10
 
@@ -181,14 +181,12 @@ def test_a_replayed_run_that_was_stopped_goes_on_to_the_same_result(
 def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, monkeypatch, tape):
     more = settings("lstm", "learning_rate=1e37", "clip=0", "stride=2")
     with pytest.raises(ModelError, match="the gradient is") as ordinary:
-        train_model("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
-    monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
+        pm.train("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
+    monkeypatch.setattr("ps_models.experiment.train.choose_recorder", lambda *_: tape)
     for save_seconds in (0.0, 1000.0):
         out = tmp_path / f"{save_seconds}"
         with pytest.raises(ModelError, match="the gradient is") as replayed:
-            train_model(
-                "lstm", dataset, out, settings=more, device="cpu", pace=Pace(save_seconds=save_seconds)
-            )
+            pm.train("lstm", dataset, out, settings=more, device="cpu", pace=Pace(save_seconds=save_seconds))
         assert str(replayed.value) == str(ordinary.value)
         assert (out / LAST).exists() == (save_seconds == 0)
         if (out / LAST).exists():
@@ -205,7 +203,7 @@ def training(model, config, device="cpu", recorder=None, *, tokens=241, more=())
     model_config, _ = make_configs(model, None, (*words, *more), 20)
     made = make_model(model, model_config).to(device).train()
     rows = to_rows(torch.randint(20, (tokens,)), config.batch_size)
-    return Training(made, rows, config, device=torch.device(device), processes=ONE_PROCESS, recorder=recorder)
+    return Training(made, rows, config, device=torch.device(device), world=ONE_PROCESS, recorder=recorder)
 
 
 def without_chance(model):
@@ -431,17 +429,16 @@ def test_graphs_are_chosen_only_where_they_are_wanted_and_can_be(monkeypatch):
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     assert choose_recorder(False, lstm, cpu, ONE_PROCESS) is None
     assert choose_recorder(False, lstm, gpu, ONE_PROCESS) is None
-    assert inspect.signature(train_model).parameters["cuda_graphs"].default is False
+    assert inspect.signature(pm.train).parameters["cuda_graphs"].default is False
     monkeypatch.setattr("ps_models.training.cuda_graphs.CudaGraphs", lambda device: f"graphs on {device}")
-    chosen: object = choose_recorder(True, lstm, gpu, ONE_PROCESS)
-    assert chosen == "graphs on cuda"
-    for model, processes in ((lstm, 2), (adaptive, 1), (torch.nn.Linear(1, 1), 1)):
-        with pytest.raises(ModelError, match="train without them"):
-            choose_recorder(True, model, gpu, Processes(count=processes))
-    with pytest.raises(ModelError, match="a GPU, not the device cpu; train without them"):
+    assert choose_recorder(True, lstm, gpu, ONE_PROCESS) == "graphs on cuda"
+    for model, size in ((lstm, 2), (adaptive, 1), (torch.nn.Linear(1, 1), 1)):
+        with pytest.raises(ModelError, match="train without `cuda_graphs`"):
+            choose_recorder(True, model, gpu, World(size=size))
+    with pytest.raises(ModelError, match="a GPU, not the device cpu; train without `cuda_graphs`"):
         choose_recorder(True, lstm, cpu, ONE_PROCESS)
     with pytest.raises(ModelError, match=r"one process, not 2 and a model.*LSTM does not claim"):
-        choose_recorder(True, adaptive, gpu, Processes(count=2))
+        choose_recorder(True, adaptive, gpu, World(size=2))
 
 
 # --- nothing waits, nothing is on another device
@@ -498,10 +495,10 @@ def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(mod
 
 def test_a_model_that_looks_at_its_words_waits_and_says_so(dataset, tmp_path, monkeypatch, tape):
     """The character-aware CNN asks which words are there, to make each one's letters once."""
-    monkeypatch.setattr("ps_models.experiment.choose_recorder", lambda *_: tape)
+    monkeypatch.setattr("ps_models.experiment.train.choose_recorder", lambda *_: tape)
     more = ("widths=1,3", "features=4,6", "word_length=7")
     with pytest.warns(UserWarning, match="graphs are off, updates are launched kernel by kernel: .*unique"):
-        train_model("char-cnn", dataset, tmp_path / "out", settings=(*SETTINGS, *more), device="cpu")
+        pm.train("char-cnn", dataset, tmp_path / "out", settings=(*SETTINGS, *more), device="cpu")
     assert not getattr(MODELS["char-cnn"][1], "capturable", False)
     assert set(TINY) == {name for name, (_, model) in MODELS.items() if getattr(model, "capturable", False)}
 
@@ -551,12 +548,10 @@ def test_a_layer_by_torch_is_near_the_same_in_bfloat16(device):
 
 def test_a_run_stops_after_its_time_and_goes_on(dataset, tmp_path):
     more = settings("lstm")
-    train_model("lstm", dataset, tmp_path / "whole", settings=more, device="cpu")
+    pm.train("lstm", dataset, tmp_path / "whole", settings=more, device="cpu")
     with pytest.raises(StoppedError, match="after update 1;"):
-        train_model(
-            "lstm", dataset, tmp_path / "parts", settings=more, device="cpu", pace=Pace(max_seconds=0)
-        )
-    train_model(
+        pm.train("lstm", dataset, tmp_path / "parts", settings=more, device="cpu", pace=Pace(max_seconds=0))
+    pm.train(
         "lstm",
         dataset,
         tmp_path / "parts",
@@ -609,7 +604,7 @@ def test_graphs_give_the_numbers_of_kernels_one_by_one(dataset, tmp_path, model,
     more = settings(model, *chosen)
     for graphs in (False, True):
         out = tmp_path / str(graphs)
-        train_model(model, dataset, out, settings=more, device="cuda", cuda_graphs=graphs)
+        pm.train(model, dataset, out, settings=more, device="cuda", cuda_graphs=graphs)
     compare_runs(tmp_path / "False", tmp_path / "True", model, chosen)
 
 
@@ -619,12 +614,12 @@ def test_graphs_give_the_numbers_of_kernels_one_by_one(dataset, tmp_path, model,
 @pytest.mark.parametrize("model", TINY)
 def test_a_run_on_a_gpu_that_was_stopped_goes_on_to_the_same_result(dataset, tmp_path, model, stop):
     more = settings(model, "optimizer=adamw", "learning_rate=0.01")
-    train_model(model, dataset, tmp_path / "whole", settings=more, device="cuda")
+    pm.train(model, dataset, tmp_path / "whole", settings=more, device="cuda")
     with pytest.raises(StoppedError):
-        train_model(
+        pm.train(
             model, dataset, tmp_path / "parts", settings=more, device="cuda", pace=Pace(max_updates=stop)
         )
-    train_model(model, dataset, tmp_path / "parts", settings=more, device="cuda", resume=True)
+    pm.train(model, dataset, tmp_path / "parts", settings=more, device="cuda", resume=True)
     compare_runs(tmp_path / "whole", tmp_path / "parts", model)
 
 

@@ -3,19 +3,22 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+import ps_models as pm
 from ps_models.errors import ModelError
-from ps_models.experiment import evaluate_checkpoint, train_model
-from ps_models.training.checkpoint import BEST, LAST, read_checkpoint
+from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog
 from ps_models.training.loop import Pace, StoppedError
 from tests.conftest import ROOT
@@ -39,10 +42,10 @@ def tiny_dataset(tmp_path):
 def test_a_stopped_run_goes_on_to_the_same_result(tiny_dataset, tmp_path, model, stop):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01")
-    train_model(model, tiny_dataset, whole, settings=settings, device="cpu")
-    with pytest.raises(StoppedError, match="--resume"):
-        train_model(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
-    train_model(model, tiny_dataset, parts, settings=settings, device="cpu", resume=True)
+    pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
+    with pytest.raises(StoppedError, match="`resume`"):
+        pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
+    pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", resume=True)
     assert losses(whole) == losses(parts)
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
     assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
@@ -59,8 +62,8 @@ def test_without_learning_an_epoch_is_an_evaluation_of_train_whatever_the_stride
 ):
     settings = (*settings_of(model, *QUIET), "batch_size=1", "learning_rate=0", "epochs=1")
     chunks = (f"stride={stride}", f"bptt={bptt}", "loss=token")
-    train_model(model, tiny_dataset, tmp_path / "out", settings=(*settings, *chunks), device="cpu")
-    scored = evaluate_checkpoint(tmp_path / "out", tiny_dataset, split="train", device="cpu").score
+    pm.train(model, tiny_dataset, tmp_path / "out", settings=(*settings, *chunks), device="cpu")
+    scored = pm.evaluate(tmp_path / "out", tiny_dataset, split="train", device="cpu").score
     row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
     assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
     assert len(losses(tmp_path / "out")) == -(-scored.tokens // stride)
@@ -116,13 +119,9 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tiny_dataset, tmp_path):
 
 TORCHRUN = """
 import sys, torch
-from pathlib import Path
-from ps_models.experiment import train_model
-from ps_models.training.distributed import torchrun_processes
+import ps_models as pm
 torch.set_num_threads(1)
-with torchrun_processes() as processes:
-    train_model(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), settings=sys.argv[4:], device="cpu",
-                processes=processes)
+pm.train(sys.argv[1], sys.argv[2], sys.argv[3], settings=sys.argv[4:], device="cpu")
 """
 
 
@@ -133,7 +132,7 @@ AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropo
 @pytest.mark.parametrize(("model", "more"), [("pointer-sentinel-lstm", QUIET), ("awd-lstm", AWD)])
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
     settings = settings_of(model, *more, "loss=token")
-    train_model(model, tiny_dataset, tmp_path / "one", settings=settings, device="cpu")
+    pm.train(model, tiny_dataset, tmp_path / "one", settings=settings, device="cpu")
     script = tmp_path / "script.py"
     script.write_text(TORCHRUN)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -169,16 +168,16 @@ def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
 
 def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", *QUIET, "epochs=6", "optimizer=adamw", "learning_rate=0.02")
-    position = train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
-    assert position.best_perplexity < 20  # of about 50 words
-    found = evaluate_checkpoint(tmp_path / "out", tiny_dataset, split="valid", device="cpu")
-    assert found.score.perplexity == pytest.approx(position.best_perplexity, rel=1e-6)
+    run = pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+    assert run.perplexity < 20  # of about 50 words
+    found = pm.evaluate(tmp_path / "out", tiny_dataset, split="valid", device="cpu")
+    assert found.score.perplexity == pytest.approx(run.perplexity, rel=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
 def test_each_precision_trains(tiny_dataset, tmp_path, precision):
     settings = settings_of("pointer-sentinel-lstm", f"precision={precision}", "epochs=1")
-    train_model("pointer-sentinel-lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+    pm.train("pointer-sentinel-lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
     dtypes = {tensor.dtype for tensor in read_checkpoint(tmp_path / "out").weights.values()}
     assert dtypes == {torch.float32}
     torch.set_float32_matmul_precision("highest")
@@ -186,34 +185,81 @@ def test_each_precision_trains(tiny_dataset, tmp_path, precision):
 
 def test_a_run_with_other_settings_or_words_is_not_gone_on_with(tiny_dataset, tmp_path):
     out = tmp_path / "out"
-    train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
-    with pytest.raises(ModelError, match="holds a run already"):
-        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    with pytest.raises(ModelError, match="already has a run"):
+        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
     with pytest.raises(ModelError, match=r"clip 1\.0 → 2\.0"):
-        train_model("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu", resume=True)
+        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu", resume=True)
     with pytest.raises(ModelError, match=r"hidden_size 8 → 9"):
-        train_model(
-            "lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu", resume=True
-        )
+        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu", resume=True)
     train = tiny_dataset / "wiki.train.tokens"
     text = train.read_text()
     train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
     with pytest.raises(ModelError, match=r"sha256 of train .*use the same data"):
-        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
     train.write_text(text)
     with train.open("a") as file:
         file.write(" one more \n")
     with pytest.raises(ModelError, match="vocabulary"):
-        train_model("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+
+
+STOPPED = Path(__file__).with_name("stopped_run") / LAST  # written by version 0.1.0 of November 2025
+STOPPED_SETTINGS = settings_of("lstm", *QUIET, "hidden_size=4", "optimizer=adamw", "learning_rate=0.05")
+
+
+def test_a_checkpoint_of_an_older_version_is_read_and_resumed(tiny_dataset, tmp_path):
+    shutil.copy(STOPPED, tmp_path)
+    found = pm.evaluate(tmp_path, tiny_dataset, split="valid", device="cpu")
+    assert found.score.perplexity == pytest.approx(19.15, abs=0.1)
+    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu", resume=True)
+    whole = pm.train("lstm", tiny_dataset, tmp_path / "whole", settings=STOPPED_SETTINGS, device="cpu")
+    assert run.losses == pytest.approx(whole.losses, rel=1e-4)
+
+
+def test_fields_that_a_checkpoint_does_not_have_are_as_by_default(tiny_dataset, tmp_path):
+    saved = read_checkpoint(STOPPED, training=True)
+    assert saved.training is not None
+    config = {name: value for name, value in saved.config.items() if name not in ("per_gate", "type_dropout")}
+    training = {name: value for name, value in saved.training["config"].items() if name != "random_strides"}
+    save_checkpoint(
+        tmp_path / LAST, replace(saved, config=config, training={**saved.training, "config": training})
+    )
+    model: Any = pm.load(tmp_path, device="cpu").model
+    assert model.config.type_dropout == 0.0
+    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu", resume=True)
+    assert run.epochs == 2
+
+
+FORGED: tuple[Any, ...] = (
+    *({name: None} for name in ("config", "position", "optimizer", "processes", "logs")),
+    {"position": {"update": 3}},
+    {"position": {"losses": (), "wings": 2}},
+    {"optimizer": {"state": {}}},
+    {"processes": [{}]},
+    {"processes": [{"state": [], "rng": torch.get_rng_state()}]},
+    {"processes": 1},
+    {"logs": {}},
+)
+
+
+@pytest.mark.parametrize("changed", FORGED)
+def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, tmp_path, changed):
+    saved = read_checkpoint(STOPPED, training=True)
+    training = {**(saved.training or {}), **changed}
+    training = {name: value for name, value in training.items() if value is not None}
+    save_checkpoint(tmp_path / LAST, replace(saved, training=training))
+    with pytest.raises(ModelError, match=r"cannot be resumed: its training part is not whole .*train again$"):
+        pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu", resume=True)
 
 
 def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
     (tmp_path / "out").mkdir()
     log = RunLog(tmp_path / "out")
     with pytest.raises(ModelError, match="another process"):
-        train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     log.close()
-    train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
 
 
 def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
@@ -223,39 +269,37 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
     try:
         for write in (log.update, log.epoch):
-            with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*--resume"):
+            with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*`resume`"):
                 write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
         with pytest.raises(ModelError, match="cannot be written"):  # what was left to write
             log.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    train_model("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", resume=True)
+    pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", resume=True)
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
 
 
 def test_more_epochs_go_on_from_a_finished_run(tiny_dataset, tmp_path):
-    train_model("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
-    position = train_model(
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    found = pm.train(
         "lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu", resume=True
     )
-    assert position.epoch == 3
+    assert found.epochs == 3
 
 
 def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
     for most, done in ((20, 20), (5, 21)):
         pace = Pace(max_updates=most)
         with pytest.raises(StoppedError, match=f"after update {done};"):
-            train_model(
-                "lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace, resume=True
-            )
+            pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace, resume=True)
 
 
 def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
     one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
     settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
-    with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is no number; train again"):
-        train_model("lstm", tiny_dataset, tmp_path, settings=settings, device="cpu")
+    with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is not a number; train again"):
+        pm.train("lstm", tiny_dataset, tmp_path, settings=settings, device="cpu")
     best = read_checkpoint(tmp_path / BEST)
     assert best.facts["epoch"] == 1
     assert all(weight.isfinite().all() for weight in best.weights.values())
@@ -264,4 +308,4 @@ def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_datase
 def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
     with pytest.raises(ModelError, match="lower learning_rate or clip"):
-        train_model("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")

@@ -1,0 +1,1 @@
+"""What the front door hands out: a model by name or path, a dataset by path."""

@@ -1,0 +1,81 @@
+"""Loading a trained model, and the data that fits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ps_models.configs import config_of, make_model
+from ps_models.devices import choose_device
+from ps_models.training.checkpoint import (
+    Checkpoint,
+    check_vocabulary,
+    checkpoint_file,
+    load_weights,
+    read_checkpoint,
+)
+from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedModel:
+    """A trained model in evaluation mode, and the checkpoint that it was loaded from."""
+
+    model: nn.Module
+    checkpoint: Checkpoint
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words that it predicts."""
+        return self.checkpoint.vocabulary
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return next(self.model.parameters()).device
+
+
+Source = TrainedModel | str | Path  # a model, a checkpoint or the folder of a run
+
+
+def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
+    """Load a trained model.
+
+    >>> import ps_models as pm
+    >>> lstm = pm.load("runs/lstm")  # doctest: +SKIP
+    >>> pm.score(lstm, "the cat sat").perplexity  # doctest: +SKIP
+
+    Args:
+        path: A checkpoint, or the folder of a run: then its best checkpoint.
+        device: auto, cpu, cuda or cuda:1.
+
+    Raises:
+        ModelError: The checkpoint is missing, damaged or written by another version.
+    """
+    checkpoint = read_checkpoint(checkpoint_file(Path(path)))
+    model = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
+    load_weights(model, checkpoint.weights)
+    return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
+
+
+def opened(source: Source, device: str) -> TrainedModel:
+    """A model, loaded if it is given by its path; a loaded one stays on its device."""
+    return source if isinstance(source, TrainedModel) else load(source, device=device)
+
+
+def open_data(data: str | Path, checkpoint: Checkpoint) -> Dataset:
+    """A dataset for a trained model; if it has a train file, its vocabulary must be the model's.
+
+    Raises:
+        ModelError: It has a different vocabulary.
+        BuilderError: There is no dataset.
+    """
+    dataset = load_dataset(data)
+    if dataset.layout != FILE and "train" in dataset.files:
+        check_vocabulary(checkpoint, dataset.vocabulary, str(data))
+    return dataset

@@ -1,0 +1,176 @@
+"""Training a model by its name on a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ps_models.configs import config_of, make_configs, make_model
+from ps_models.data.dataset import read_stream, read_texts
+from ps_models.devices import choose_device
+from ps_models.errors import ModelError
+from ps_models.evaluation.score import Score
+from ps_models.language_model import Prepared
+from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
+from ps_models.training.cuda_graphs import choose_recorder
+from ps_models.training.distributed import torchrun_world
+from ps_models.training.logs import tensorboard
+from ps_models.training.loop import Pace, TrainingData, run_training
+from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.hashing import file_sha256
+from wikitext_builder.progress import Progress, no_progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedRun:
+    """A training: its folder, and how well each epoch predicted valid."""
+
+    folder: Path
+    updates: int
+    losses: tuple[float, ...]  # mean nats per token of valid, one per epoch
+    rank: int = 0  # of this process under torchrun; the process of rank 0 writes and reports
+
+    @property
+    def epochs(self) -> int:
+        """The number of epochs."""
+        return len(self.losses)
+
+    @property
+    def perplexity(self) -> float:
+        """The best perplexity of valid."""
+        return Score(min(self.losses), 1).perplexity
+
+
+def train(
+    model: str,
+    data: str | Path,
+    out: str | Path,
+    *,
+    preset: str | None = None,
+    settings: Mapping[str, object] | Iterable[str] = (),
+    resume: bool = False,
+    device: str = "auto",
+    log_events: bool = False,
+    pace: Pace = Pace(),  # noqa: B008 - it is frozen
+    cuda_graphs: bool = False,
+    progress: Progress = no_progress,
+) -> TrainedRun:
+    """Train a model on a dataset; under torchrun, with one process per GPU.
+
+    >>> import ps_models as pm
+    >>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="small")  # doctest: +SKIP
+    >>> run.perplexity  # doctest: +SKIP
+
+    Args:
+        model: A name of `list_models`.
+        data: A folder with train and valid files.
+        out: The folder for checkpoints and logs.
+        preset: A name in the model's presets; None: the model's defaults.
+        settings: Hyperparameters that replace the preset's: `{"epochs": 3}`, or `key=value` texts.
+        resume: Continue from the folder's last checkpoint, if there is one.
+        device: auto, cpu, cuda or cuda:1.
+        log_events: Also write events for TensorBoard.
+        pace: When to save, log and stop.
+        cuda_graphs: Replay updates as CUDA graphs, on one GPU; this has not been tried on a GPU yet.
+        progress: Called with the number of tokens that are done.
+
+    Raises:
+        ModelError: Something is missing or wrong, or the folder already has a run.
+        StoppedError: The user stopped the run, or `pace` did; it can be resumed.
+    """
+    data, out = Path(data), Path(out)
+    dataset, vocabulary = _training_data(data)
+    model_config, training = make_configs(model, preset, settings, len(vocabulary))
+    out.mkdir(parents=True, exist_ok=True)
+    saved = _saved_run(out, model, asdict(model_config), vocabulary, data, resume=resume)
+    with torchrun_world() as world:
+        chosen = choose_device(device, world.rank)
+        texts = _texts(model, model_config, preset, dataset, vocabulary)
+        _check_same_text(saved, texts.describe, data)
+        torch.manual_seed(training.seed)
+        made = make_model(model, model_config)
+        if saved is None and isinstance(made, Prepared):
+            made.prepare(texts.stream, vocabulary, training.seed)
+        made.to(chosen)
+        torch.manual_seed(training.seed + world.rank)  # each process draws masks of its own
+        position = run_training(
+            made,
+            texts,
+            training,
+            out,
+            resume=saved,
+            device=chosen,
+            world=world,
+            progress=progress if world.rank == 0 else no_progress,
+            events=tensorboard(out) if log_events and world.rank == 0 else None,
+            pace=pace,
+            recorder=choose_recorder(cuda_graphs, made, chosen, world),
+        )
+    return TrainedRun(folder=out, updates=position.update, losses=position.losses, rank=world.rank)
+
+
+def _texts(
+    model: str,
+    config: Any,  # noqa: ANN401 - each model has its own
+    preset: str | None,
+    dataset: Dataset,
+    vocabulary: Vocabulary,
+) -> TrainingData:
+    """The text of a run, and what its checkpoints say besides the weights."""
+    facts = {"data": dataset.name, "train_sha256": file_sha256(dataset.file("train")), "preset": preset}
+    return TrainingData(
+        stream=read_stream(dataset, "train", vocabulary),
+        valid=list(read_texts(dataset, "valid", vocabulary)),
+        describe=Checkpoint(
+            model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts
+        ),
+    )
+
+
+def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:
+    dataset = load_dataset(data)
+    if dataset.layout == FILE:
+        raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
+    return dataset, dataset.vocabulary
+
+
+def _saved_run(
+    out: Path, model: str, config: dict[str, Any], vocabulary: Vocabulary, data: Path, *, resume: bool
+) -> Checkpoint | None:
+    """The checkpoint to resume from; None if nothing was saved."""
+    last = out / LAST
+    if not last.exists():
+        return None
+    if not resume:
+        raise ModelError(f"{out}: already has a run; continue it with `resume`, or use another `out`")
+    saved = read_checkpoint(last, training=True)
+    check_vocabulary(saved, vocabulary, str(data))
+    _check_same_model(saved, model, config, out)
+    return saved
+
+
+def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -> None:
+    if saved is None:
+        return
+    found, expected = (each.facts.get("train_sha256", "") for each in (wanted, saved))
+    if found != expected:
+        raise ModelError(
+            f"{data}: sha256 of train {found[:12]}, but the run's is {expected[:12]}: its place in that text"
+            " is a different one here; use the same data, or another `out`"
+        )
+
+
+def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out: Path) -> None:
+    # Fields newer than the checkpoint are as `config_of` completes them.
+    config_then = asdict(config_of(model, saved.config)) if saved.model == model else saved.config
+    found, wanted = {"model": saved.model, **config_then}, {"model": model, **config}
+    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    if differing:
+        changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
+        raise ModelError(f"{out}: the run there has a different model ({changes}); use another `out`")

@@ -1,0 +1,152 @@
+"""`import ps_models as pm`: quick, without torch, and every name is there and says what it is."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import ps_models as pm
+from ps_models.training.checkpoint import read_checkpoint
+from tests.command import environment
+from tests.ps_models.tiny import make_dataset
+from wikitext_builder.dataset.vocabulary import EOS
+
+HEAVY = {"torch", "numpy", "safetensors", "matplotlib", "pandas", "rich", "click"}
+MEASURE = (
+    "import time; start = time.process_time(); {work}; took = time.process_time() - start;"
+    " import sys; print(took, *{{name.split('.')[0] for name in sys.modules}})"
+)
+HELP = "from ps_models.cli import commands; commands([{argument!r}], standalone_mode=False)"
+WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; "
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+
+
+def seconds(work: str, heavy: set[str]) -> float:
+    """The best of three, of the processor: other work on the machine must not count."""
+    found = []
+    for _ in range(3):
+        done = python(MEASURE.format(work=work))
+        assert done.returncode == 0, done.stderr
+        took, *modules = done.stdout.splitlines()[-1].split()
+        assert not heavy & set(modules)
+        found.append(float(took))
+    return min(found)
+
+
+def test_the_import_is_quick_and_light():
+    assert seconds("import ps_models", HEAVY) < 0.1
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_and_version_are_quick_and_need_no_torch(argument):
+    assert seconds(HELP.format(argument=argument), HEAVY - {"rich", "click"}) < 0.5
+
+
+@pytest.mark.parametrize("name", pm.__all__)
+def test_every_name_is_there_and_documented(name):
+    value = getattr(pm, name)
+    assert name in dir(pm)
+    assert inspect.getdoc(value)
+    assert not inspect.ismodule(value)
+
+
+def test_all_is_what_is_handed_out():
+    """The three lists of names in the module must not drift apart."""
+    values = {name: getattr(pm, name) for name in (*pm.__all__, *dir(pm)) if not name.startswith("_")}
+    public = {name for name, value in values.items() if not inspect.ismodule(value)}
+    assert public - {"TYPE_CHECKING", "lazy_names"} == set(pm.__all__)
+    with pytest.raises(AttributeError, match="module 'ps_models' has no attribute 'trian'"):
+        _ = pm.trian  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["train", "lstm", ".", "--out", "run"],
+        ["evaluate", ".", "."],
+        ["generate", "."],
+        ["explain", ".", ".", "--out", "page.html"],
+        ["compare-by-frequency", ".", ".", "."],
+    ],
+)
+def test_without_torch_a_command_says_what_to_install(arguments):
+    code = f"import sys; sys.argv = ['ps-models', *{arguments!r}]; from ps_models.cli import main; main()"
+    done = python(WITHOUT_TORCH + code)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "ps-models: language models need torch, which is not installed;"
+        " pip install 'wikitext-builder[models]'\n"
+    )
+
+
+def test_without_torch_help_of_every_command_is_there():
+    for command in ("train", "evaluate", "generate", "explain", "compare-by-frequency", "list"):
+        code = f"from ps_models.cli import commands; commands([{command!r}, '--help'])"
+        assert "Usage: " in python(WITHOUT_TORCH + code).stdout
+
+
+def test_without_torch_a_name_raises_an_import_error():
+    code = "import ps_models\ntry: ps_models.train\nexcept ImportError as error: print(error)"
+    assert "wikitext-builder[models]" in python(WITHOUT_TORCH + code).stdout
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A dataset and a run on it."""
+    folder = tmp_path_factory.mktemp("runs")
+    dataset = make_dataset(folder)
+    settings = {"hidden_size": 8, "layers": 1, "batch_size": 4, "stride": 6, "epochs": 1, "tied": True}
+    return dataset, pm.train("lstm", str(dataset), str(folder / "run"), settings=settings, device="cpu")
+
+
+def test_settings_are_values_or_texts(run, tmp_path):
+    dataset, trained = run
+    texts = ["hidden_size=8", "layers=1", "batch_size=4", "stride=6", "epochs=1", "tied=yes"]
+    again = pm.train("lstm", dataset, tmp_path, settings=texts, device="cpu")
+    assert again.losses == trained.losses
+    assert read_checkpoint(tmp_path).digest == read_checkpoint(trained.folder).digest
+    for settings, message in (
+        ({"hidden_size": 8.5}, "hidden_size=8.5: expected an integer"),
+        ({"cutoffs": (3, "x")}, "integers separated by commas"),
+        ({"wings": 2}, "wings: no such setting; expected key=value with a key of"),
+    ):
+        with pytest.raises(pm.ModelError, match=message):
+            pm.train("lstm", dataset, tmp_path / "new", settings=settings, device="cpu")
+
+
+def test_a_text_scores_as_the_file_of_it(run, tmp_path):
+    _, trained = run
+    text = "the cat saw the zebra\n\na dog"
+    found = pm.score(trained.folder, text, device="cpu")
+    assert found.tokens == ("the", "cat", "saw", "the", "<unk>", EOS, EOS, "a", "dog", EOS)
+    assert found.perplexity == pytest.approx(torch.tensor(found.log_probs).neg().mean().exp().item())
+    (tmp_path / "text.txt").write_text("".join(f" {line} \n" if line else " \n" for line in text.split("\n")))
+    whole = pm.evaluate(trained.folder, tmp_path / "text.txt", device="cpu").score
+    assert whole == found.score
+    assert pm.score(trained.folder, f" {text}  \n", device="cpu") == found
+    with pytest.raises(pm.ModelError, match="it has no tokens"):
+        pm.score(trained.folder, " \n")
+
+
+def test_a_loaded_model_is_as_good_as_its_path(run):
+    dataset, trained = run
+    model = pm.load(trained.folder, device="cpu")
+    assert model.vocabulary.tokens[:2] == ("<unk>", EOS)
+    assert pm.score(model, "the cat") == pm.score(trained.folder, "the cat", device="cpu")
+    assert pm.evaluate(model, dataset).score == pm.evaluate(trained.folder, dataset, device="cpu").score
+    words = [list(pm.generate(source, words=9, device="cpu")) for source in (model, trained.folder)]
+    assert words[0] == words[1]
+    explained = pm.explain(model, dataset, words=5)
+    assert len(explained.predictions) == 5
+    assert all(bucket.difference in (0.0, None) for bucket in pm.compare(model, model, dataset).buckets)
+
+
+def test_lists_name_models_and_presets():
+    models = pm.list_models()
+    assert models["pointer-sentinel-lstm"]["medium"].about
