@@ -24,12 +24,12 @@ def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.
         lr=config.learning_rate,
         weight_decay=config.weight_decay,
         capturable=_on_gpu(trained),
-        fused=True,  # one operator for all: on a CPU it takes a third of the time
+        fused=True,  # one operator for all parameters: on a CPU it takes a third of the time
     )
 
 
 def _asgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until it is triggered.
+    # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until averaging starts.
     trained = list(parameters)
     return torch.optim.ASGD(
         trained,
@@ -42,11 +42,11 @@ def _asgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.o
 
 
 def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
-    """Where steps are counted by tensors: with or without CUDA graphs, so that both give the same numbers."""
+    """Returns True if tensors count the steps, with and without CUDA graphs: both give the same numbers."""
     return any(parameter.is_cuda for parameter in parameters)
 
 
-NEVER = 1e12  # a step that no run reaches
+NEVER = 1e12  # no run has as many steps
 OPTIMIZERS: dict[str, Callable[[Iterable[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
     "sgd": _sgd,
     "adamw": _adamw,
@@ -55,23 +55,23 @@ OPTIMIZERS: dict[str, Callable[[Iterable[nn.Parameter], TrainingConfig], torch.o
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimizer that a configuration names, over the parameters that are trained."""
+    """The optimizer that a configuration names, for all parameters that need gradients."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return OPTIMIZERS[config.optimizer](trained, config)
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Use this learning rate from the next step on."""
+    """Set the learning rate of the next steps."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     for state in optimizer.state.values():
-        if "eta" in state:  # torch's ASGD sets its rate for the next step at the end of one
+        if "eta" in state:  # torch's ASGD sets the rate of the next step at the end of a step
             state["eta"].fill_(rate)
 
 
 @contextmanager
 def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Iterator[None]:
-    """Steps of so many times the length, for now."""
+    """Multiply the learning rate by a factor inside the context."""
     rate = optimizer.param_groups[0]["lr"]
     set_learning_rate(optimizer, rate * factor)
     try:
@@ -81,7 +81,7 @@ def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Ite
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
-    """Go back to a saved state, also to one of another device: where steps are counted stays as it is."""
+    """Load a saved state, also from another device: options that depend on the device stay as they are."""
     own = ("capturable", "foreach", "fused")
     groups = [
         {**group, **{name: now[name] for name in own if name in now}}
@@ -93,9 +93,9 @@ def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> N
 def start_averaging(
     optimizer: torch.optim.Optimizer, losses: Sequence[float], config: TrainingConfig
 ) -> bool:
-    """Begin to average the weights (NT-ASGD) if validation is worse than some epochs ago; whether it did.
+    """Start to average the weights (NT-ASGD) if validation is worse than it was; returns True if it starts.
 
-    Merity et al. (2017), Algorithm 1: worse than the best of all epochs but the n before this one.
+    Merity et al. (2017), Algorithm 1: worse than the best of the epochs that are more than n epochs ago.
     """
     earlier = losses[: max(0, len(losses) - 1 - config.averaging_interval)]
     if not isinstance(optimizer, torch.optim.ASGD) or not earlier or losses[-1] <= min(earlier):
@@ -109,7 +109,7 @@ def start_averaging(
 
 
 def averaged_weights(optimizer: torch.optim.Optimizer) -> dict[nn.Parameter, torch.Tensor]:
-    """The averages that stand for the weights at evaluation, where they are averaged; else nothing."""
+    """The averages that replace the weights at evaluation; empty if nothing is averaged."""
     if not isinstance(optimizer, torch.optim.ASGD):
         return {}
     return {

@@ -13,22 +13,22 @@ Schedule = Callable[["TrainingConfig", float, Sequence[float]], float]
 
 
 def _halve_when_worse(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower when validation is worse than in the epoch before; section 5.2."""
+    """Lower if validation is worse than in the previous epoch; section 5.2."""
     return rate * config.decay if len(losses) > 1 and not losses[-1] <= losses[-2] else rate
 
 
 def _divide_unless_best(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower when validation is not better than ever before; as pytorch/examples' word language model."""
+    """Lower if validation is not the best so far; as pytorch/examples' word_language_model."""
     return rate * config.decay if len(losses) > 1 and not losses[-1] < min(losses[:-1]) else rate
 
 
 def _decay_after(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower after each epoch but the first ones; Zaremba et al. (2014), section 4.1."""
+    """Lower after each epoch except the first ones; Zaremba et al. (2014), section 4.1."""
     return rate * config.decay if len(losses) >= config.decay_after else rate
 
 
 def _decay_unless_one_better(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower unless perplexity is better by more than 1, from the third epoch on; as Kim et al.'s code."""
+    """From the third epoch on, lower unless perplexity is better by more than 1; as in Kim et al.'s code."""
     if len(losses) < 3 or math.exp(losses[-2]) - math.exp(losses[-1]) > 1:
         return rate
     return rate * config.decay
@@ -49,7 +49,7 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
-    """The learning rate of the next epoch, from the validation losses of those before.
+    """The learning rate of the next epoch, from the validation losses of all previous ones.
 
     >>> from ps_models.training.config import TrainingConfig
     >>> learning_rate(TrainingConfig(), [5.0, 4.0, 4.5, 4.2])
@@ -62,7 +62,7 @@ def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
 
 
 def finished(config: TrainingConfig, losses: Sequence[float]) -> bool:
-    """Whether training ends: all epochs done, or `patience` of them without a new best."""
+    """Returns True if training ends: after all epochs, or after `patience` epochs without a new best."""
     if len(losses) >= config.epochs:
         return True
     if not losses or not config.patience:
