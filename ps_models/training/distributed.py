@@ -6,7 +6,7 @@ The words are those of torch.distributed: the world is all processes, a rank is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -55,9 +55,9 @@ ONE_PROCESS = World()
 
 
 @contextmanager
-def torchrun_world(environment: Mapping[str, str] = os.environ) -> Iterator[World]:
+def torchrun_world() -> Iterator[World]:
     """The processes that torchrun started; only this one if torchrun did not start it."""
-    size = int(environment.get("WORLD_SIZE", "1"))
+    size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield ONE_PROCESS
         return

@@ -74,7 +74,6 @@ def run_training(
     world: World = ONE_PROCESS,
     progress: Progress = no_progress,
     events: Events | None = None,
-    clock: Callable[[], float] = time.monotonic,
     pace: Pace = Pace(),
     recorder: Recorder | None = None,
 ) -> Position:
@@ -90,7 +89,6 @@ def run_training(
         world: The processes of the run.
         progress: Called with the number of tokens, over all epochs, that are done.
         events: Also takes the numbers of updates and epochs, such as TensorBoard's writer.
-        clock: The time in seconds, for rates and for when to save.
         pace: When to save, log and stop.
         recorder: Records updates and replays them; see `choose_recorder`.
 
@@ -113,8 +111,8 @@ def run_training(
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
         asked_to_stop = stack.enter_context(_stop_signals())
-        ends = math.inf if pace.max_seconds is None else clock() + pace.max_seconds
-        session = _Session(run, data, out, log, progress, clock, pace, ends, asked_to_stop)
+        ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds
+        session = _Session(run, data, out, log, progress, pace, ends, asked_to_stop)
         session.run_all()
     return run.position
 
@@ -143,9 +141,8 @@ class _Session:
     out: Path
     log: RunLog | None  # None except in the first process
     progress: Progress
-    clock: Callable[[], float]
     pace: Pace
-    ends: float  # by the clock
+    ends: float  # in seconds of time.monotonic
     asked_to_stop: Callable[[], bool]
     unread: list[tuple[Tensor, int]] = field(default_factory=list)  # updates after the run's position
     last_read: float = 0.0
@@ -164,7 +161,7 @@ class _Session:
         run = self.run
         run.model.train()
         set_learning_rate(run.optimizer, learning_rate(run.config, run.position.losses))
-        self.last_read = self.last_save = self.clock()
+        self.last_read = self.last_save = time.monotonic()
         for chunk, targets in run.chunks():
             self.unread.append((run.update(chunk, targets), targets))
             self._after_update()
@@ -172,7 +169,7 @@ class _Session:
             self._read()
 
     def _after_update(self) -> None:
-        run, now = self.run, self.clock()
+        run, now = self.run, time.monotonic()
         stop = self._must_stop() or self._updates_are_done()
         due = now - self.last_save >= self.pace.save_seconds
         late = len(self.unread) >= READ_UPDATES or now - self.last_read >= READ_SECONDS
@@ -184,18 +181,18 @@ class _Session:
             self._stop()
         if due_votes:
             self._save(LAST)
-            self.last_save = self.clock()
+            self.last_save = time.monotonic()
 
     def _read(self, *votes: float) -> list[float]:
         """Read the losses of the updates, advance the position, and sum the votes over all processes."""
         found = self.run.read(self.unread)
         nats, norms = zip(*found, strict=True)
-        seconds = (self.clock() - self.last_read) / len(found)
+        seconds = (time.monotonic() - self.last_read) / len(found)
         summed = self.run.world.summed([*nats, *votes])
         for total, norm, (_, targets) in zip(summed, norms, self.unread, strict=False):
             self._advance(total, targets, norm, seconds)
         self.unread.clear()
-        self.last_read = self.clock()
+        self.last_read = time.monotonic()
         return summed[len(found) :]
 
     def _updates_are_done(self) -> bool:
@@ -203,7 +200,7 @@ class _Session:
         return most is not None and self.run.position.update + len(self.unread) >= most
 
     def _must_stop(self) -> bool:
-        return self.asked_to_stop() or self.clock() >= self.ends
+        return self.asked_to_stop() or time.monotonic() >= self.ends
 
     def _advance(self, nats: float, targets: int, norm: float, seconds: float) -> None:
         run, position = self.run, self.run.position

@@ -1,4 +1,4 @@
-"""Small models: more threads only wait for each other, and one gives the same sums on any machine."""
+"""Small models: more threads only wait for each other, and one thread gives the same sums everywhere."""
 
 import pytest
 import torch

@@ -1,7 +1,7 @@
 """CUDA graphs played on a CPU: work is recorded operator by operator, and replayed on the same memory.
 
 What holds for a CUDA graph holds here: recording computes nothing that can be seen after it; numbers of
-Python are frozen in; random numbers go on from replay to replay; to look at a number while recording is an
+Python are frozen in; random numbers continue from replay to replay; to look at a number while recording is an
 error. Tensors made while recording lie in memory that the next replay of any graph may use again: here they
 are overwritten with NaN after each replay.
 """

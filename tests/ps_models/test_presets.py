@@ -82,24 +82,24 @@ def test_settings_are_parsed_by_type_and_go_where_they_belong():
         ("seed=99999999999999999999", "less than 9.2"),
     ],
 )
-def test_a_wrong_setting_is_told(setting, message):
+def test_a_wrong_setting_is_an_error(setting, message):
     with pytest.raises(ModelError, match=message):
         make_configs("lstm", None, [setting], vocab_size=50)
 
 
 @pytest.mark.parametrize("setting", ["initial_gate=0.0", "initial_gate=1.0", "window=0"])
-def test_a_wrong_setting_of_the_pointer_is_told(setting):
+def test_a_wrong_setting_of_the_pointer_is_an_error(setting):
     with pytest.raises(ModelError, match=f"^{setting}: expected"):
         make_configs("pointer-sentinel-lstm", None, [setting], vocab_size=50)
 
 
-def test_a_model_too_large_for_the_memory_is_told():
+def test_a_model_too_large_for_the_memory_is_an_error():
     config, _ = make_configs("lstm", None, ["hidden_size=9000000000000"], vocab_size=50)
     with pytest.raises(ModelError, match=r"lstm cannot be made: .*memory"):
         make_model("lstm", config)
 
 
-def test_unknown_names_are_told():
+def test_unknown_names_are_errors():
     with pytest.raises(ModelError, match=r"no such model; there are .*lstm"):
         make_configs("gpt", None, [], vocab_size=50)
     with pytest.raises(ModelError, match="no such preset of lstm; there are small"):

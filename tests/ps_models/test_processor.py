@@ -23,7 +23,7 @@ print(ordinary, pages_that_were_cleared(), torch.get_num_threads())
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's memory can be told to stay")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be set to keep its memory")
 def test_large_tensors_take_the_memory_of_those_before_them():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     ordinary, kept, threads = map(int, done.stdout.split())

@@ -61,7 +61,7 @@ def test_gradients_go_through_views_and_operators_of_many_tensors():
 @pytest.mark.parametrize(
     "ask", [lambda t: t.sum().item(), lambda t: bool(t.any()), lambda t: t.nonzero(), lambda t: t[t > 0]]
 )
-def test_to_ask_for_a_number_is_refused_and_leaves_all_as_it_was(ask):
+def test_asking_for_a_number_is_an_error_that_changes_nothing(ask):
     random_numbers, tensor = torch.get_rng_state(), torch.ones(3)
     with pytest.raises(RuntimeError, match="waits for the device"):
         Tape().record(lambda: ask(tensor.mul_(torch.rand(3))))

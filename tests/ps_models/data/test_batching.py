@@ -1,4 +1,4 @@
-"""Nothing is dropped: every token is a target once, after all that it may look back on."""
+"""Nothing is dropped: every token is a target once, after all tokens that it can look back on."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def targets_of(rows: Rows, ends: list[int], lookback: int) -> list[int]:
     lookback=st.integers(0, 12),
     random=st.booleans(),
 )
-def test_every_token_is_a_target_exactly_once_an_epoch(length, batch_size, stride, lookback, random):
+def test_every_token_is_a_target_exactly_once_per_epoch(length, batch_size, stride, lookback, random):
     if length < batch_size:
         return
     rows = to_rows(torch.arange(length), batch_size)
@@ -88,7 +88,7 @@ def test_a_chunk_begun_in_the_middle_is_the_one_of_the_whole_epoch():
             assert (chunk.scored, chunk.advance) == (expected.scored, expected.advance)
 
 
-def test_what_cannot_be_cut_is_refused():
+def test_too_few_rows_or_tokens_are_errors():
     with pytest.raises(ModelError, match="3 tokens cannot fill 4 rows"):
         to_rows(torch.arange(3), 4)
     with pytest.raises(ModelError, match="cannot be shared by 3 processes"):

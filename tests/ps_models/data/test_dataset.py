@@ -37,7 +37,7 @@ def test_words_not_in_the_vocabulary_are_unknown(wikitext):
     assert text.tokens.tolist() == [1, 0, 0, 0, 1, 1, 0, 2, 1, 1]
 
 
-def test_missing_parts_and_folders_are_told(wikitext, tmp_path):
+def test_missing_splits_and_folders_are_errors(wikitext, tmp_path):
     with pytest.raises(BuilderError, match="no test file; found train, valid"):
         wikitext.file("test")
     with pytest.raises(BuilderError, match=r"expected a folder with wiki.train.tokens"):

@@ -42,7 +42,7 @@ def test_chunks_and_batches_do_not_matter(model, context, lengths, chunk, batch)
     assert [score.nats for score in parts] == pytest.approx([score.nats for score in whole], rel=1e-10)
 
 
-def test_carried_is_one_pass_over_all_and_article_begins_anew(model):
+def test_carried_is_one_pass_over_all_and_article_starts_without_context(model):
     parts = texts([7, 30, 12])
     joined = Text(torch.cat([text.tokens for text in parts]), 0)
     carried = sum(score_texts(model, parts), Score())
@@ -67,7 +67,7 @@ def test_each_token_is_what_running_the_whole_text_before_it_says():
         assert -model.next_log_probs(state)[0, text.tokens[place]].item() == pytest.approx(nats[place].item())
 
 
-def test_bytes_are_counted_and_the_mode_is_given_back(model):
+def test_bytes_are_counted_and_the_mode_is_restored(model):
     model.train()
     assert sum(score_texts(model, texts([3, 4])), Score()).bytes == 21
     assert model.training

@@ -47,7 +47,7 @@ def test_a_signature_parses_back_in_order(fields):
 @pytest.mark.parametrize(
     "line", ["", "data", "data:", "data:a|data:b", "data:a b", "Data:a", "data:a|", "data:é"]
 )
-def test_what_is_no_signature_is_refused(line):
+def test_a_line_that_is_not_a_signature_is_an_error(line):
     with pytest.raises(ValueError, match="signature"):
         Signature.parse(line)
 

@@ -1,12 +1,13 @@
 """Sizes of the table's rows against the papers' formulas, and what training needs of the LSTM."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 import torch
 
+import ps_models as pm
 from ps_models.errors import ModelError
-from ps_models.experiment import load_model, train_model
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.training.checkpoint import LAST, read_checkpoint, save_checkpoint
@@ -105,17 +106,17 @@ def test_a_run_from_before_zoneout_outputs_holds_its_outputs_back_and_resumes(tm
     """Its checkpoints lack the field: the option did not exist, and zoneout acted on outputs too."""
     data, out, straight = make_dataset(tmp_path), tmp_path / "out", tmp_path / "straight"
     settings = settings_of("lstm", "zoneout=0.5", "zoneout_outputs=yes")
-    train_model("lstm", data, straight, settings=settings, device="cpu")
-    train_model("lstm", data, out, settings=(*settings, "epochs=1"), device="cpu")
+    pm.train("lstm", data, straight, settings=settings, device="cpu")
+    pm.train("lstm", data, out, settings=(*settings, "epochs=1"), device="cpu")
     for path in out.glob("*.safetensors"):
         now = read_checkpoint(path, training=path.name == LAST)
         fields = {name: value for name, value in now.config.items() if name != "zoneout_outputs"}
         save_checkpoint(path, replace(now, config=fields))
-    model, checkpoint = load_model(out, "cpu")
-    assert "zoneout_outputs" not in checkpoint.config
-    assert model.config.zoneout_outputs  # type: ignore[union-attr]
+    loaded = pm.load(out, device="cpu")
+    assert "zoneout_outputs" not in loaded.checkpoint.config
+    assert cast("LSTM", loaded.model).config.zoneout_outputs
     with pytest.raises(ModelError, match="zoneout_outputs True → False"):
-        train_model("lstm", data, out, settings=settings[:-1], device="cpu", resume=True)
-    train_model("lstm", data, out, settings=(*settings, "epochs=2"), device="cpu", resume=True)
+        pm.train("lstm", data, out, settings=settings[:-1], device="cpu", resume=True)
+    pm.train("lstm", data, out, settings=(*settings, "epochs=2"), device="cpu", resume=True)
     one, other = (read_checkpoint(folder / LAST) for folder in (out, straight))
     assert one.digest == other.digest

@@ -1,4 +1,4 @@
-"""A checkpoint is whole or refused, with what was found and what to do."""
+"""A checkpoint is whole, or an error says what was found and what to do."""
 
 import os
 import random
@@ -63,7 +63,7 @@ def test_what_is_written_is_read(saved):
     load_weights(model, read.weights)
     assert torch.equal(model.output.weight, written.weights["embedding.weight"])
     assert read_checkpoint(path).training is None
-    assert list(path.parent.iterdir()) == [path]  # nothing is left aside
+    assert list(path.parent.iterdir()) == [path]  # no other file is left
 
 
 def test_weights_can_be_read_by_safetensors_alone(saved):
@@ -131,7 +131,7 @@ def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):
         read_checkpoint(path, training=True)
 
 
-def test_the_best_one_of_a_folder_is_taken_and_cannot_be_gone_on_from(saved):
+def test_the_best_one_of_a_folder_is_used_and_cannot_be_resumed(saved):
     written, path = saved
     save_checkpoint(path.parent / BEST, replace(written, training=None))
     assert checkpoint_file(path.parent).name == BEST

@@ -118,7 +118,7 @@ def epochs(folder):
 
 
 def assert_near_run(one, other, tolerance):
-    """For what is not the same from run to run on a GPU, see `TOLERANCE`."""
+    """For numbers that differ from run to run on a GPU, see `TOLERANCE`."""
     pairs = [torch.tensor(losses(folder), dtype=torch.float64) for folder in (one, other)]
     torch.testing.assert_close(*pairs, rtol=tolerance, atol=tolerance)
     assert len(epochs(one)) == len(epochs(other))
@@ -178,7 +178,7 @@ def test_a_replayed_run_that_was_stopped_goes_on_to_the_same_result(
     assert_replays_change_nothing(model, settings(model, "optimizer=adamw", "learning_rate=0.01"), stop)
 
 
-def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, monkeypatch, tape):
+def test_a_number_that_is_nan_is_reported_late_but_never_saved(dataset, tmp_path, monkeypatch, tape):
     more = settings("lstm", "learning_rate=1e37", "clip=0", "stride=2")
     with pytest.raises(ModelError, match="the gradient is") as ordinary:
         pm.train("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
@@ -193,7 +193,7 @@ def test_a_number_that_is_none_is_told_late_but_never_saved(dataset, tmp_path, m
             assert all(weight.isfinite().all() for weight in read_checkpoint(out / LAST).weights.values())
 
 
-# --- what is recorded
+# --- recordings
 
 
 def training(model, config, device="cpu", recorder=None, *, tokens=241, more=()):
@@ -250,7 +250,7 @@ def test_another_learning_rate_is_not_replayed_with_the_one_before():
     assert runs[1].recorded.replays > 15
 
 
-def test_a_refused_recording_is_told_once_and_training_goes_on():
+def test_a_failed_recording_gives_one_warning_and_training_continues():
     class Refusing(Tape):
         def record(self, work):
             raise RuntimeError("operation not permitted when stream is capturing\nand so on")
@@ -292,7 +292,7 @@ class Pools:
     """What torch.cuda 2.11 does with pools and streams, which only a GPU has.
 
     Its c10/cuda/CUDACachingAllocator.cpp, aten/src/ATen/cuda/CUDAGraph.cpp and torch/cuda/graphs.py: a pool
-    that no graph uses any more is refused; a recording that was refused never ends, nor leaves its stream.
+    that no graph uses any longer is an error; a recording that failed does not end or leave its stream.
     """
 
     def __init__(self, monkeypatch):
@@ -375,7 +375,7 @@ def test_work_is_recorded_again_after_all_that_was_recorded_is_forgotten(monkeyp
         assert list(pools.users.values()) == [1]
 
 
-def test_a_refused_recording_is_no_hindrance_for_the_next(monkeypatch):
+def test_a_failed_recording_does_not_hinder_the_next_one(monkeypatch):
     pools = Pools(monkeypatch)
 
     def waits():
@@ -431,7 +431,8 @@ def test_graphs_are_chosen_only_where_they_are_wanted_and_can_be(monkeypatch):
     assert choose_recorder(False, lstm, gpu, ONE_PROCESS) is None
     assert inspect.signature(pm.train).parameters["cuda_graphs"].default is False
     monkeypatch.setattr("ps_models.training.cuda_graphs.CudaGraphs", lambda device: f"graphs on {device}")
-    assert choose_recorder(True, lstm, gpu, ONE_PROCESS) == "graphs on cuda"
+    chosen: object = choose_recorder(True, lstm, gpu, ONE_PROCESS)
+    assert chosen == "graphs on cuda"
     for model, size in ((lstm, 2), (adaptive, 1), (torch.nn.Linear(1, 1), 1)):
         with pytest.raises(ModelError, match="train without `cuda_graphs`"):
             choose_recorder(True, model, gpu, World(size=size))
@@ -513,7 +514,7 @@ def test_an_adaptive_softmax_waits_for_its_device_and_says_so():
 
 
 def test_an_optimizer_keeps_where_it_counts_steps_whatever_was_saved():
-    """A run from a CPU goes on on a GPU, where steps are tensors on the device."""
+    """A run from a CPU can be resumed on a GPU, where steps are tensors on the device."""
     weight = torch.nn.Linear(2, 2)
     weight(torch.ones(1, 2)).sum().backward()
     optimizer = make_optimizer(weight, TrainingConfig(optimizer="adamw"))

@@ -1,4 +1,4 @@
-"""The paper's schedule on hand-worked validation curves; averaging begins when NT-ASGD says so."""
+"""The paper's schedule on hand-worked validation curves; averaging starts when NT-ASGD says so."""
 
 import pytest
 import torch
@@ -91,7 +91,7 @@ def test_averaging_begins_when_validation_gets_worse_and_averages_from_then_on()
     assert start_averaging(optimizer, [5.0, 4.0, 4.5], config)
     for _ in range(4):
         step()
-    assert not start_averaging(optimizer, [5.0, 4.0, 4.5, 4.6], config)  # it goes on, and does not begin anew
+    assert not start_averaging(optimizer, [5.0, 4.0, 4.5, 4.6], config)  # it does not start again
     (average,) = averaged_weights(optimizer).values()
     torch.testing.assert_close(average, torch.stack(visited[3:]).mean(dim=0))
 

@@ -39,7 +39,7 @@ def tiny_dataset(tmp_path):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("stop", [1, 13, 25, 39])
-def test_a_stopped_run_goes_on_to_the_same_result(tiny_dataset, tmp_path, model, stop):
+def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, stop):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01")
     pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
@@ -78,7 +78,7 @@ def command(model: str, dataset: Path, out: Path, settings: tuple[str, ...], *mo
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_result(tiny_dataset, tmp_path):
+def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
     model = "pointer-sentinel-lstm"
     settings = settings_of(model, "epochs=6", "optimizer=asgd", "averaging_interval=1")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -100,7 +100,7 @@ def test_a_killed_run_goes_on_to_the_same_result(tiny_dataset, tmp_path):
     assert read_checkpoint(killed).digest == read_checkpoint(whole).digest
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tiny_dataset, tmp_path):
+def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path):
     settings = settings_of("lstm", "epochs=64", "patience=0")
     arguments = command("lstm", tiny_dataset, tmp_path / "out", settings)
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
@@ -183,7 +183,7 @@ def test_each_precision_trains(tiny_dataset, tmp_path, precision):
     torch.set_float32_matmul_precision("highest")
 
 
-def test_a_run_with_other_settings_or_words_is_not_gone_on_with(tiny_dataset, tmp_path):
+def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_path):
     out = tmp_path / "out"
     pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
     with pytest.raises(ModelError, match="already has a run"):
@@ -262,7 +262,7 @@ def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
     pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
 
 
-def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
+def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_path):
     log = RunLog(tmp_path)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -280,7 +280,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(tiny_dataset, tmp_path):
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
 
 
-def test_more_epochs_go_on_from_a_finished_run(tiny_dataset, tmp_path):
+def test_a_finished_run_can_be_resumed_for_more_epochs(tiny_dataset, tmp_path):
     pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     found = pm.train(
         "lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu", resume=True
@@ -295,7 +295,7 @@ def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
             pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace, resume=True)
 
 
-def test_weights_that_are_no_numbers_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
+def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
     one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
     settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
     with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is not a number; train again"):
