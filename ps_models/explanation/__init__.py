@@ -1,1 +1,1 @@
-"""How a model came to its predictions."""
+"""How a model made its predictions."""

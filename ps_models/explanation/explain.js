@@ -75,9 +75,9 @@ const choose = (index) => {
   panel.replaceChildren(
     element("h2", words[prediction.w]),
     element("div", `probability ${number(prediction.p)}, ${nats.toFixed(2)} nats`, "probability"),
-    ...(prediction.gate === null ? [] : [element("div", `gate ${prediction.gate.toFixed(3)}: that much from the vocabulary`, "gate")]),
+    ...(prediction.gate === null ? [] : [element("div", `gate ${prediction.gate.toFixed(3)}: the share of the softmax`, "gate")]),
     ...table(pointing ? "Mixture" : "Most likely", prediction.mixture, prediction.w),
-    ...table("Vocabulary", prediction.vocabulary, prediction.w),
+    ...table("Softmax", prediction.vocabulary, prediction.w),
     ...table("Pointer", prediction.pointer, prediction.w),
     ...table("Attention in the window", window_rows, prediction.w),
   );

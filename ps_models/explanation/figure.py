@@ -14,8 +14,8 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 FORMATS = (".png", ".svg", ".pdf")
 POINTER, SOFTMAX = "#c26a00", "#2a78d6"
-HEADING = 12  # words before the predicted one that are shown above
-LABELLED = 12  # words of the window that are named, those with the most attention
+HEADING = 12  # how many of the words before the predicted one are in the title
+LABELLED = 12  # how many words of the window are labelled, those with the most attention
 STYLE: Any = {"svg.hashsalt": "ps-models", "svg.fonttype": "none", "font.size": 9.0}
 
 
@@ -23,17 +23,15 @@ def save_picture(path: Path, prediction: Prediction, vocabulary: Vocabulary) -> 
     """Draw a prediction as PNG, SVG or PDF.
 
     Args:
-        path: Where; its ending says how.
+        path: The file; its ending gives the format.
         prediction: What is drawn.
         vocabulary: The words of the ids.
 
     Raises:
-        ModelError: The ending is none of FORMATS.
+        ModelError: The ending is not one of FORMATS.
     """
     if path.suffix.lower() not in FORMATS:
-        raise ModelError(
-            f"{path}: cannot draw {path.suffix or 'without an ending'}; use {', '.join(FORMATS)}"
-        )
+        raise ModelError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
     with mpl.rc_context(STYLE):
         figure = _drawn(prediction, vocabulary)
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
@@ -55,7 +53,7 @@ def _drawn(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
     _window(top.subplots(), prediction, vocabulary)
     gate, vocab, pointer, mixture = bottom.subplots(1, 4, width_ratios=(1, 3, 3, 3))
     _gate(gate, prediction.gate)
-    _bars(vocab, "vocabulary", prediction.vocabulary, prediction.word, vocabulary, SOFTMAX)
+    _bars(vocab, "softmax", prediction.vocabulary, prediction.word, vocabulary, SOFTMAX)
     _bars(pointer, "pointer", prediction.pointer, prediction.word, vocabulary, POINTER)
     _bars(mixture, "mixture", prediction.mixture, prediction.word, vocabulary, "#555555")
     return figure

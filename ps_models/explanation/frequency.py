@@ -20,14 +20,14 @@ CHUNK = 64  # predictions at once, (chunk x window) numbers each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """Words of like frequency in train, and how two models predict them."""
+    """Words of similar frequency in train, and how two models predict them."""
 
     least: int  # of its words' counts in train
     most: int
     types: int
     tokens: int  # in the text that was predicted
-    difference: float | None  # mean nats of the second model minus the first: negative, the second is better
-    gate: float | None  # mean share of the softmax in the second; None where it has no pointer, or no token
+    difference: float | None  # mean nats of the second model minus the first; negative: the second is better
+    gate: float | None  # mean share of the softmax in the second; None without a pointer or without tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,8 @@ class Pointing:
     """What a pointer did at each token of a text."""
 
     gates: Tensor  # float64, (time,): the share of the softmax
-    back: Tensor  # float64, (window,): attention, summed, to the word 1, 2, … back
-    right: Tensor  # float64, (window,): the part of it that fell on the word that came
+    back: Tensor  # float64, (window,): the sum of the attention to the word 1, 2, … back
+    right: Tensor  # float64, (window,): how much of it was on the right word
 
     @property
     def half(self) -> int:
@@ -46,19 +46,20 @@ class Pointing:
 
 
 def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
-    """The bucket of each word, 0 for the most frequent ones.
+    """The bucket of each word; 0 has the most frequent words.
 
     Args:
         counts: Of each word in train.
         number: Of buckets.
-        equal: `types`: as many words in each, as the paper's figure; `tokens`: as much of train in each.
+        equal: `types`: equally many types in each, as in the paper's figure; `tokens`: equally many tokens of
+            train.
 
     Raises:
-        ModelError: There are more buckets than words, or `equal` is none of the two.
+        ModelError: There are more buckets than words, or `equal` is neither of the two.
     """
     if not 1 <= number <= len(counts) or equal not in ("types", "tokens"):
         raise ModelError(
-            f"{number} buckets of equal {equal}; expected 1 to {len(counts)}, of types or tokens"
+            f"{number} buckets of equally many {equal}: expected 1 to {len(counts)}, of types or tokens"
         )
     order = torch.sort(counts, descending=True, stable=True).indices
     if equal == "types":
@@ -111,7 +112,7 @@ def compare_by_frequency(
 
 
 def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu") -> Pointing | None:
-    """What the pointer of a model does over a text; None where it has none."""
+    """What the pointer of a model does over a text; None for a model without one."""
     if not isinstance(model, PointerSentinelLSTM):
         return None
     window = model.config.window
@@ -129,7 +130,7 @@ def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "
 
 
 def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None) -> None:
-    """Draw the comparison: differences by bucket, and of a pointer its gate and how far back it points."""
+    """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points."""
     figure = Figure(figsize=(9 if pointer is not None else 5, 3.2), layout="constrained")
     columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
     _bars(columns[0], buckets, [bucket.difference for bucket in buckets])
@@ -137,7 +138,7 @@ def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None)
     columns[0].axhline(0, color="black", linewidth=0.5)
     if pointer is not None:
         _bars(columns[1], buckets, [bucket.gate for bucket in buckets])
-        columns[1].set_ylabel("gate g: share of the vocabulary")
+        columns[1].set_ylabel("gate g: share of the softmax")
         columns[1].set_ylim(0, 1)
         _distances(columns[2], pointer)
     figure.savefig(path, dpi=200)

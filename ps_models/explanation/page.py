@@ -1,4 +1,4 @@
-"""A self-contained page to browse a text in: point at a word and see how it was predicted."""
+"""A self-contained HTML file in which you browse a text: point at a word to see how it was predicted."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DIGITS = 5  # of a probability that is shown
 
 
 def page(title: str, summary: str, predictions: Sequence[Prediction], vocabulary: Vocabulary) -> str:
-    """The page as HTML. It loads nothing, and its policy lets it load nothing.
+    """The HTML. It loads nothing, and its content security policy forbids it to.
 
     Args:
-        title: Of the page.
-        summary: A line on what is seen: the model, the text, the score and its signature.
+        title: Of the file.
+        summary: A line about what is shown: the model, the text, the score and its signature.
         predictions: In the order of the text.
         vocabulary: The words of the ids.
     """
@@ -39,12 +39,12 @@ def page(title: str, summary: str, predictions: Sequence[Prediction], vocabulary
         "DATA": _json(_data(predictions, vocabulary)),
     }
     text = _resource("explain.html")
-    pieces = text.split("@")  # fields stand at odd places: no field's content is looked at again
+    pieces = text.split("@")  # fields are at odd places; the content of a field is not searched again
     return "".join(fields[piece] if index % 2 else piece for index, piece in enumerate(pieces))
 
 
 def _data(predictions: Sequence[Prediction], vocabulary: Vocabulary) -> dict[str, Any]:
-    """Words once, predictions by their places among them."""
+    """Each word once; predictions refer to words by their places."""
     used: dict[int, int] = {}
 
     def place(word: int) -> int:
@@ -53,7 +53,7 @@ def _data(predictions: Sequence[Prediction], vocabulary: Vocabulary) -> dict[str
     def shares(pairs: Sequence[tuple[int, float]]) -> list[list[float]]:
         return [[place(word), _short(share)] for word, share in pairs]
 
-    records = [
+    entries = [
         {
             "w": place(prediction.word),
             "p": _short(prediction.probability) or prediction.probability,
@@ -66,9 +66,9 @@ def _data(predictions: Sequence[Prediction], vocabulary: Vocabulary) -> dict[str
         }
         for prediction in predictions
     ]
-    # The window of the first words reaches into what came before the text that is shown.
+    # The windows of the first words also hold words from before the text that is shown.
     before = [place(word) for word in predictions[0].window] if predictions else []
-    return {"words": [vocabulary.tokens[word] for word in used], "before": before, "predictions": records}
+    return {"words": [vocabulary.tokens[word] for word in used], "before": before, "predictions": entries}
 
 
 def _short(value: float) -> float:

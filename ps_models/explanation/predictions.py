@@ -1,4 +1,4 @@
-"""How a model came to each prediction: its likeliest words, and where a pointer looked."""
+"""How a model made each prediction: its most likely words, and where its pointer looked."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Prediction:
 
     word: int  # its id
     probability: float
-    mixture: Shares  # the likeliest words
+    mixture: Shares  # the most likely words
     vocabulary: Shares = ()  # the same by the softmax alone; empty for a model without a pointer
     pointer: Shares = ()  # the words of the window by the pointer alone
     gate: float | None = None  # g, the share of the softmax
-    attention: Shares = ()  # (how many words back, share), the gate's part left out
-    window: tuple[int, ...] = ()  # its words, the last one last
+    attention: Shares = ()  # (how many words back, share), without the gate
+    window: tuple[int, ...] = ()  # its words, oldest first
 
 
 def predictions(
@@ -45,7 +45,7 @@ def predictions(
     """How each token of a text is predicted.
 
     Args:
-        model: Any generative model; of a pointer sentinel-LSTM all parts are told.
+        model: Any generative model; a pointer sentinel-LSTM also gives the softmax, the pointer and the gate.
         tokens: int64 ids, (time,).
         state: What came before; the start of a text if None.
         device: Where the model is.

@@ -1,7 +1,8 @@
-"""Masks of dropout: locked over time or not, of word types, and zones of zoneout.
+"""Masks of dropout: locked over time or not, of types, and zones of zoneout.
 
-A mask is drawn once and passed on, so that one call of a model uses the same one throughout. It holds 0 where
-a unit is dropped and 1 / (1 - rate) elsewhere, so that nothing is to be scaled when all units are kept.
+A mask is drawn once and passed on, so that one call of a model uses the same mask throughout. It holds 0
+where a unit is dropped and 1 / (1 - rate) elsewhere, so that evaluation, which keeps all units, needs no
+scaling.
 """
 
 # Shapes: B = batch, T = time, H = hidden.
@@ -17,25 +18,25 @@ def dropout_mask(
 ) -> Tensor | None:
     """A mask of that shape, None for rate 0.
 
-    With a time dimension of 1 it is locked across time steps: variational dropout (Gal and Ghahramani 2015,
-    https://arxiv.org/abs/1512.05287). With all of it, it is that of Zaremba et al. (2014).
+    With a time dimension of 1 it is locked over all steps: variational dropout (Gal and Ghahramani 2015,
+    https://arxiv.org/abs/1512.05287). With one mask per step it is the dropout of Zaremba et al. (2014).
 
     >>> _ = torch.manual_seed(0)
     >>> dropout_mask(0.5, (1, 2, 3), like=torch.zeros(1)).unique().tolist()
     [0.0, 2.0]
     """
     if not 0 <= rate < 1:
-        raise ValueError(f"a dropout rate of {rate} was given; it must be at least 0 and less than 1")
+        raise ValueError(f"dropout rate {rate}: expected at least 0 and less than 1")
     if rate == 0:
         return None
     return _ones(1 - rate, shape, like, generator).div_(1 - rate)
 
 
 def type_mask(rate: float, tokens_BT: Tensor, like: Tensor) -> Tensor | None:
-    """A mask (B, T) that drops word types: all or none of a type's occurrences in a row.
+    """A mask (B, T) that drops types: in each row all or none of a type's occurrences.
 
-    Gal and Ghahramani (2015), section 4.2. Where only positions are drawn, no table of the vocabulary's size
-    is needed: each occurrence takes what its type's first one in the row has drawn.
+    Gal and Ghahramani (2015), section 4.2. Positions are drawn, not the whole vocabulary: each occurrence of
+    a type takes what its first occurrence in the row has drawn.
     """
     drawn_BT = dropout_mask(rate, tuple(tokens_BT.shape), like)
     if drawn_BT is None:
@@ -48,7 +49,7 @@ def type_mask(rate: float, tokens_BT: Tensor, like: Tensor) -> Tensor | None:
 def zone_mask(rate: float, shape: tuple[int, ...], like: Tensor) -> Tensor | float:
     """Zones of 0 and 1, 1 where a unit keeps its previous value; 0.0 for rate 0."""
     if not 0 <= rate < 1:
-        raise ValueError(f"a zoneout rate of {rate} was given; it must be at least 0 and less than 1")
+        raise ValueError(f"zoneout rate {rate}: expected at least 0 and less than 1")
     return _ones(rate, shape, like) if rate else 0.0
 
 
@@ -61,5 +62,5 @@ def _ones(
 
 
 def masked(value: Tensor, mask: Tensor | None) -> Tensor:
-    """The value with the mask applied, where there is one."""
+    """The value with the mask applied, if there is a mask."""
     return value if mask is None else value * mask

@@ -1,11 +1,11 @@
-"""The recurrence of a highway network over all steps and depths, its gradient by hand.
+"""The recurrence of a highway network over all steps and depths; its gradient is by hand.
 
-    h = tanh(x W_h + (m s) R_h + b_h)        x in the first depth only; m: dropout, the same at all of them
+    h = tanh(x W_h + (m s) R_h + b_h)        x at the first depth only; m: dropout, the same at every depth
     t = sigmoid(x W_t + (m s) R_t + b_t)
     s' = h t + s (1 - t)                     coupled gates: c = 1 - t
 
-It is as long as time x depth, so that each step must be short: going back it is two products and a sum, as
-the derivatives of all gates are made at once, before the loop, and the gradient of R after it.
+The loop has time x depth steps, so each step must be short. In the backward pass a step is two products and a
+sum: the derivatives of all gates are computed at once before the loop, and the gradient of R after it.
 """
 
 # Shapes: T = time, D = depth, N = T D: steps, B = batch, H = hidden, G = 2H: h and t side by side.
@@ -22,7 +22,7 @@ from ps_models.layers.dropout import masked
 
 
 class _Steps(torch.autograd.Function):
-    """All steps. Products are in `weight_DGH`'s type, all else in that of the state."""
+    """All steps. Products are in the type of `weight_DGH`, all else in that of the state."""
 
     @staticmethod
     def forward(
@@ -62,7 +62,7 @@ class _Steps(torch.autograd.Function):
         h_NBH, t_NBH = gates_NBG.chunk(2, dim=-1)
         kept_NBH = 1 - t_NBH
         by_h, by_t = (1 - h_NBH.square()) * t_NBH, (h_NBH - s_NBH[:-1]) * t_NBH * kept_NBH
-        by_gates = torch.stack([by_h, by_t], dim=2).unbind()  # ds' / dgates: (B, 2, H) a step
+        by_gates = torch.stack([by_h, by_t], dim=2).unbind()  # ds' / dgates: (B, 2, H) per step
         dgates_NBG = torch.empty_like(gates_NBG, dtype=weight_DGH.dtype)
         dgates, halves = dgates_NBG.unbind(), dgates_NBG.view(N, B, 2, G // 2).unbind()
         weights, kept, grads = weight_DGH.unbind(), kept_NBH.unbind(), grad_TBH.unbind()
@@ -83,7 +83,7 @@ class _Steps(torch.autograd.Function):
 
 
 def _weight_gradient(dgates_NBG: Tensor, read_NBH: Tensor, depth: int) -> Tensor:
-    """One product a depth for all steps: (D, G, H)."""
+    """One product per depth for all steps: (D, G, H)."""
     dgates_DRG, read_DRH = (
         steps.view(-1, depth, *steps.shape[1:]).transpose(0, 1).flatten(1, 2)
         for steps in (dgates_NBG, read_NBH.to(dgates_NBG.dtype))
@@ -97,7 +97,7 @@ def highway_steps(
     """The state after each step of time, (T, B, H).
 
     Args:
-        inputs_TBG: What the inputs give to h and t, x W, without a bias.
+        inputs_TBG: What the inputs add to h and t, x W, without a bias.
         s_BH: The state before the first step.
         weight_DGH: R of each depth. In a narrower type than the rest, it sets that of the products.
         bias_DG: b of each depth.

@@ -208,7 +208,7 @@ def lstm_steps(
     """Outputs and states of all steps.
 
     Args:
-        gates_TBG: What the inputs give to each gate, bias included. It may be overwritten.
+        gates_TBG: What the inputs add to each gate, bias included. It may be overwritten.
         h_BH: The state h before the first step.
         c_BH: The cell before the first step.
         weight_GH: U of all gates. In a narrower type than the rest, it sets that of the products.

@@ -1,7 +1,7 @@
-"""Softmaxes over the vocabulary, always normalised in float32 or more.
+"""Softmaxes over the vocabulary, always normalised in float32 or wider.
 
-Both give the log-probability of each target alone, which is all that a loss needs, also inside a mixture; and
-all of them, for generation.
+Both give the log-probabilities of the targets, which is all that a loss needs, also inside a mixture; and
+those of all words, for generation.
 """
 
 # Shapes: N = positions, H = hidden, V = vocabulary.
@@ -18,8 +18,8 @@ from torch.nn import functional
 
 from ps_models.layers.products import near_rows, outer_sum, product_type, wide
 
-CHUNK = 512  # rows of a product: it is near full speed, logits of 33,278 words take 68 MB
-KEPT = 2**28  # logits that are kept for their gradient, 1 GiB in float32
+CHUNK = 512  # rows per product: nearly full speed, and logits of 33,278 words take 68 MB
+KEPT = 2**28  # at most as many logits are kept for their gradient, 1 GiB in float32
 
 
 class Output(Protocol):
@@ -62,11 +62,11 @@ class Softmax(nn.Module):
 
 
 class _TargetLogProbs(torch.autograd.Function):
-    """Log-softmax at the targets, rows in chunks, so that the (N, V) logits need not exist at once.
+    """Log-softmax at the targets, rows in chunks, so that the (N, V) logits need not all exist at once.
 
-    They are kept for the gradient where they fit, and become it in their place; elsewhere they are made anew.
-    Against torch's own operators in float32 on a CPU it takes no more time when they are kept, and a tenth of
-    the memory when they are not; `functional.linear_cross_entropy` of torch 2.13 is as lean but slower
+    Logits that fit are kept, and the gradient is computed in their place; others are computed again. Compared
+    with torch's own operators in float32 on a CPU, kept logits take no more time, and the others a tenth of
+    the memory; `functional.linear_cross_entropy` of torch 2.13 takes as little memory but is slower
     (benchmarks/speed/models.py).
     """
 
@@ -109,7 +109,7 @@ class _TargetLogProbs(torch.autograd.Function):
             weight_HV, space = _columns(cast_VH), cast_NH.new_empty(min(N, chunk), V)
         for begin in range(0, N, chunk):
             rows = slice(begin, begin + chunk)
-            # What was kept is changed in place: torch would refuse a second gradient of it.
+            # Kept logits are overwritten, so torch refuses a second gradient of them.
             logits = logits_NV if kept else _logits(cast_NH[rows], weight_HV, bias_V, space)
             for few, *given in _few(logits, totals_N[rows], targets_N[rows], grad_N[rows]):
                 _become_gradient(few, *given)
@@ -121,7 +121,7 @@ class _TargetLogProbs(torch.autograd.Function):
 
 
 def _columns(weight_VH: Tensor) -> Tensor:
-    """The weights as products read them, (H, V): in bfloat16 twice as fast if a column lies in one place."""
+    """The weights as products read them, (H, V); in bfloat16 twice as fast if its rows are contiguous."""
     return weight_VH.t().contiguous() if weight_VH.dtype == torch.bfloat16 else weight_VH.t()
 
 
@@ -131,13 +131,13 @@ def _chunk(hidden_NH: Tensor, kept: bool) -> int:
 
 
 def _few(logits_NV: Tensor, *others_N: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """The rows of all, a few at a time."""
+    """The rows of all tensors, a few at a time."""
     rows = near_rows(logits_NV)
     return zip(*(torch.split(tensor, rows) for tensor in (logits_NV, *others_N)), strict=True)
 
 
 def _logits(hidden_NH: Tensor, weight_HV: Tensor, bias_V: Tensor | None, space_NV: Tensor) -> Tensor:
-    """In as many rows of the space as are needed."""
+    """The logits, in the first rows of the given space."""
     logits_NV = torch.mm(hidden_NH, weight_HV, out=space_NV[: len(hidden_NH)])
     return logits_NV if bias_V is None else logits_NV.add_(bias_V)
 
@@ -145,7 +145,7 @@ def _logits(hidden_NH: Tensor, weight_HV: Tensor, bias_V: Tensor | None, space_N
 def _become_gradient(logits_NV: Tensor, totals_N: Tensor, targets_N: Tensor, grad_N: Tensor) -> None:
     """Put the gradient of each row's score in place of its logits.
 
-    It is grad where the target stands, less grad times the softmax.
+    It is grad at the target, minus grad times the softmax.
     """
     exact = wide(logits_NV)  # the same memory where it is wide
     exact.sub_(totals_N[:, None]).exp_().mul_(-grad_N[:, None])
@@ -158,7 +158,7 @@ def _become_gradient(logits_NV: Tensor, totals_N: Tensor, targets_N: Tensor, gra
 class AdaptiveSoftmax(nn.Module):
     """A softmax over frequent words and clusters of rare ones (Grave et al. 2016, arXiv 1609.04309).
 
-    It needs ids in order of frequency, as those of `wikitext_builder`'s vocabularies are.
+    Ids must be in order of frequency, as in the vocabularies of `wikitext_builder`.
     """
 
     def __init__(self, vocab_size: int, hidden_size: int, cutoffs: Sequence[int], *, bias: bool) -> None:

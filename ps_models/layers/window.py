@@ -1,4 +1,4 @@
-"""Attention of each step over the words of a window that moves along with it."""
+"""Attention of each step over the words of a window that moves with it."""
 
 # Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
 
@@ -9,18 +9,18 @@ from torch import Tensor
 
 from ps_models.layers.products import wide
 
-NO_WORD = -1  # the window's place before the text began
-BLOCK = 128  # steps that are computed at once, each with the windows of all
-NEVER = -1e30  # log-probability of what cannot be; -inf would give gradients of NaN
+NO_WORD = -1  # in the window: a place before the text began
+BLOCK = 128  # steps that are computed at once, each over the windows of all of them
+NEVER = -1e30  # log-probability of what is impossible; -inf would give gradients of NaN
 
 
 def look_back(
     queries_BTH: Tensor, keys_BSH: Tensor, words_BS: Tensor, targets_BT: Tensor, window: int
 ) -> tuple[Tensor, Tensor]:
-    """Log of the sums of exp(query . key) over each step's window: all of it, and where the target stands.
+    """Log of the sums of exp(query . key) over each step's window: all of it, and the target's places in it.
 
-    Step t looks at the positions t to t + W - 1. In float32 at least, also under autocast. Where a window is
-    empty or has no such word, the sum is exp(-1e30), which is 0, and no gradient flows.
+    Step t looks at the positions t to t + W - 1. In float32 or wider, also under autocast. If a window is
+    empty or does not hold the target, the sum is exp(-1e30), which is 0, and no gradient flows.
 
     Returns:
         Two tensors (B, T).
@@ -44,7 +44,7 @@ def _blocks(values_BT: Tensor) -> tuple[Tensor, ...]:
 
 
 def _visible(words_BS: Tensor, steps: int, window: int) -> Tensor:
-    """Which positions are in a step's window and hold a word: (B, T, S)."""
+    """Which positions are in each step's window and hold a word: (B, T, S)."""
     places = torch.arange(words_BS.shape[1], device=words_BS.device)
     offsets_TS = places - torch.arange(steps, device=words_BS.device)[:, None]
     return ((offsets_TS >= 0) & (offsets_TS < window)) & (words_BS != NO_WORD)[:, None]
@@ -55,7 +55,7 @@ def _log_sum_exp(scores: Tensor, where: Tensor) -> Tensor:
 
 
 def windows(values_BS: Tensor, window: int) -> Tensor:
-    """Each step's window, oldest first: (B, T, W, ...) out of (B, S, ...), without a copy.
+    """Each step's window, oldest word first: (B, T, W, ...) from (B, S, ...), without a copy.
 
     >>> windows(torch.arange(5)[None], 3).tolist()
     [[[0, 1, 2], [1, 2, 3], [2, 3, 4]]]

@@ -1,7 +1,7 @@
 """The models, one file each; `MODELS` names those that can be trained.
 
-For each: the dataclass of its configuration, and the module made of it. They keep `Trainable`'s contract,
-and none inherits from another. Models that only count are named in `ps_models.models.baselines`.
+For each name: the dataclass of its configuration, and the module that is made from it. They obey the laws of
+`Trainable`, and none inherits from another. Models that only count are in `ps_models.models.baselines`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """AWD-LSTM, the regularised LSTM of Merity et al. (2017), arXiv 1708.02182.
 
 Section 2: DropConnect on the recurrent weights U, one mask for all steps of an update.
-Section 4: locked dropout of the embedding's output, between layers and of the last output; dropout of word
-    types, the same ones in all rows; an embedding narrower than the layers, which the softmax is tied to.
-Section 4.6: activation regularisation, in nats a token beside the loss, of the last layer's outputs h:
+Section 4: locked dropout of the embedding's output, between layers and of the last output; dropout of types,
+    the same in all rows; an embedding narrower than the layers, which the softmax is tied to.
+Section 4.6: activation regularisation, in nats per token, added to the loss, of the last layer's outputs h:
 
     penalty = alpha mean((m h_t)^2) + beta mean((h_t - h_(t-1))^2)      m: the mask of output dropout
 
-Random chunk lengths and NT-ASGD are the training's: `random_strides` and `asgd`.
+Random chunk lengths and NT-ASGD belong to training: `random_strides` and `asgd`.
 
-The dropped weights stand in for the weights during one call and are kept nowhere: there is no second copy to
-go stale, so that a model can be evaluated in the midst of training.
+The dropped weights replace the weights during one call and are not kept. No copy of them can become stale, so
+a model can be evaluated at any point of training.
 """
 
 # Shapes: B = batch, T = time, E = embedding, H = a layer's outputs: E in the last one, V = vocabulary.
@@ -40,7 +40,7 @@ class AWDLSTMConfig(Config):
     embedding_size: Size = 400  # E, and the outputs of the last layer; section 5
     hidden_size: Size = 1150  # of the other layers; section 5
     layers: Size = 3  # section 5
-    type_dropout: Rate = 0.1  # of whole words of the embedding; section 5
+    type_dropout: Rate = 0.1  # of types, in the embedding; section 5
     input_dropout: Rate = 0.4  # of the embedding's output; section 5
     layer_dropout: Rate = 0.25  # between layers; the paper has 0.3, its code's README 0.25
     output_dropout: Rate = 0.4  # section 5
@@ -55,7 +55,7 @@ class AWDLSTMState(NamedTuple):
     """What the model knows of the past. Not yet read: its last token."""
 
     token_B: Tensor
-    h: tuple[Tensor, ...]  # a layer: (B, H)
+    h: tuple[Tensor, ...]  # per layer: (B, H)
     c: tuple[Tensor, ...]
 
 
@@ -87,7 +87,7 @@ class AWDLSTM(nn.Module):
                 nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
 
     def initial_state(self, batch_size: int) -> AWDLSTMState:
-        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self.embedding.weight
         token_B = torch.full((batch_size,), self.config.eos, device=like.device)
         zeros = tuple(wide(like.new_zeros(batch_size, size)) for size in self.sizes[1:])
@@ -156,7 +156,7 @@ class AWDLSTM(nn.Module):
         return dropout_mask(rate, shape, self.embedding.weight) if self.training else None
 
     def _penalty(self, outputs: Outputs) -> Tensor:
-        """In nats a token. A single step has no differences: that term is then 0."""
+        """In nats per token. A single step has no differences: that term is then 0."""
         config = self.config
         penalty = config.activation * outputs.dropped_BTE.square().mean()
         steps_BTE = outputs.raw_BTE.diff(dim=1)

@@ -1,4 +1,4 @@
-"""The baselines that only count, by name: each is made anew from a dataset, nothing of it is saved."""
+"""The baselines that only count, by name: each is computed from a dataset when it is used, and not saved."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""The character-aware language model of Kim et al. (2016), arXiv 1508.06615: words are read by their letters.
+"""The character-aware language model of Kim et al. (2016), arXiv 1508.06615: it reads words by their letters.
 
     f_k[i] = tanh(<C[i : i + w], F_k> + b_k)        y_k = max over i of f_k[i]        C: the letters' vectors
     z = t * relu(W y + b) + (1 - t) * y             t = sigmoid(W' y + b')            once or twice: a highway
 
-z takes the place of the word's embedding in an LSTM with Zaremba's dropout and a softmax over whole words.
+z replaces the word's embedding in an LSTM with Zaremba's dropout and a softmax over whole words.
 
-Letters are UTF-8 bytes: the alphabet is known before the text, no letter is unknown, and on Penn Treebank,
-all of ASCII, bytes are characters. Two bytes that UTF-8 never uses mark a word's begin and end. Each of the
-256 has a vector of 15 numbers, used or not: about 3,000 parameters more than with Penn Treebank's characters.
+Letters are UTF-8 bytes: the alphabet is known before the text, and no letter is unknown. Penn Treebank is all
+ASCII, where bytes are characters. Two bytes that UTF-8 never uses mark the begin and the end of a word. Each
+of the 256 bytes has a vector of 15 numbers, used or not: about 3,000 parameters more than with the characters
+of Penn Treebank.
 
-The paper fills all words with vectors of zeros to the length of the longest, so that all but the longest have
-windows of nothing but zeros, whose feature is tanh(b). Here every word has one: then no word's vector depends
-on other words, and those of a call need only be filled to the longest among them.
+The paper fills all words with vectors of zeros up to the length of the longest. So all words but the longest
+have windows of zeros only, whose feature is tanh(b). Here every word has such a window. So no word's vector
+depends on other words, and a call only fills up to the longest of its own words.
 """
 
 # Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = letters of a word,
@@ -31,22 +32,22 @@ from ps_models.layers.products import wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
-FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: U+0000 is no text, the others are no UTF-8
+FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: no text has U+0000, UTF-8 never has the others
 
 
 @dataclass(frozen=True, kw_only=True)
 class CharCNNConfig(LSTMConfig):
-    """The LSTM's sizes and rates, and the letters'; the defaults are the paper's large model, its Table 2."""
+    """Sizes and rates of the LSTM and of the letters; the defaults are the paper's large model, Table 2."""
 
     character_size: Size = 15  # D
     widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
     features: tuple[int, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
     highways: Count = 2
-    gate_bias: float = -2.0  # of t before training, section 3: most is carried at first
-    word_length: Size = 63  # bytes that are read of a word; 65 with its marks, as in the paper's code
+    gate_bias: float = -2.0  # of t before training, section 3: at first most of y is carried through
+    word_length: Size = 63  # bytes that are read of each word; 65 with its marks, as in the paper's code
     softmax_bias: bool = True
     locked: bool = False  # Zaremba's dropout …
-    input_dropout: Rate = 0.0  # … between layers and of outputs only: none of z, as in the paper's code
+    input_dropout: Rate = 0.0  # … between layers and of outputs only, not of z, as in the paper's code
     zoneout: Rate = 0.0
 
 
@@ -59,13 +60,13 @@ class Highway(nn.Module):
         self.gate = nn.Linear(size, size)
 
     def forward(self, values_NK: Tensor) -> Tensor:
-        """As many numbers for each word as before."""
+        """The new vectors of the words, of the same size."""
         gate_NK = torch.sigmoid(wide(self.gate(values_NK)))
         return torch.lerp(values_NK, torch.relu(wide(self.transform(values_NK))), gate_NK)
 
 
 class SpelledWords(nn.Module):
-    """Vectors of words, made of their letters anew in each call: once for each distinct word in it."""
+    """Vectors of words, computed from their letters in each call, once for each distinct word."""
 
     codes_VC: Tensor
 
@@ -105,10 +106,12 @@ class CharCNN(nn.Module):
     def __init__(self, config: CharCNNConfig) -> None:
         super().__init__()
         if config.tied:
-            raise ValueError("tied=True: the softmax has no embedding of words to be tied to; use tied=no")
+            raise ValueError(
+                "tied=True: there is no embedding of words that the softmax could use; use tied=no"
+            )
         if len(config.widths) != len(config.features):
             raise ValueError(
-                f"{len(config.widths)} widths, but {len(config.features)} features; give as many"
+                f"{len(config.widths)} widths and {len(config.features)} features; expected as many"
             )
         self.config = config
         self.words = SpelledWords(config)

@@ -2,7 +2,7 @@
 
 The expectation-maximisation of Jelinek and Mercer (1980), "Interpolated estimation of Markov source
 parameters from sparse data": each weight becomes the mean share that its model has in the words of validation
-data. Its goal is concave, so there is one best mixture, and EM comes to it from equal weights.
+data. The objective is concave, so EM finds the best mixture from equal weights.
 """
 
 # Shapes: M = models, B = batch, T = time.
@@ -26,7 +26,7 @@ LEFT = 1e-4  # nats per token that the best mixture may then be ahead
 
 
 class Interpolation:
-    """A mixture of models over one vocabulary; modules among them have to be in evaluation mode.
+    """A mixture of models over one vocabulary; modules among them must be in evaluation mode.
 
     Its state is the tuple of theirs.
     """
@@ -36,13 +36,13 @@ class Interpolation:
         if not models or len(models) != len(weights) or abs(total - 1) > 1e-6 or min(weights) < 0:
             raise ModelError(
                 f"weights {', '.join(f'{weight:g}' for weight in weights) or 'none'} of {len(models)} models;"
-                " expected one a model, none below 0, with a sum of 1"
+                " expected one per model, none below 0, with a sum of 1"
             )
         self.models = tuple(models)
         self.weights = tuple(weight / total for weight in weights)
 
     def initial_state(self, batch_size: int) -> tuple[Any, ...]:
-        """Those of the models."""
+        """The states of the models."""
         return tuple(model.initial_state(batch_size) for model in self.models)
 
     def __call__(self, tokens: Tensor, state: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
@@ -64,7 +64,7 @@ def interpolate(
     """The mixture that predicts texts best.
 
     Args:
-        models: Each is asked once for every token.
+        models: Each scores every token once.
         texts: Of validation data, in order.
         context: As in `evaluate`.
 
@@ -112,7 +112,7 @@ def fit_weights(log_probs_MT: Tensor) -> Tensor:
 
 
 def _scaled(log_probs_MT: Tensor) -> tuple[Tensor, Tensor]:
-    """Probabilities as multiples of the highest for each token, so that none of them all underflows."""
+    """Probabilities divided by the highest of each token, so that they do not all underflow."""
     highest_T = log_probs_MT.max(dim=0).values
     if not log_probs_MT.numel() or not highest_T.isfinite().all():
         raise ModelError(

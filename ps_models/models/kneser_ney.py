@@ -8,12 +8,12 @@ Kneser-Ney language model estimation", section 2::
     gamma(h) = sum over w of D(c(hw)) / c(h.)                              h' is h without its first word
     p_0(w) = 1 / V
 
-At the highest order c counts occurrences. Below it, c counts the different words that stand before, but that
-of an n-gram at the start of a line, before which nothing can stand, its occurrences. D has a value of its own
-for a count of 1, of 2 and of 3 or more, and at each order. No n-gram reaches over the end of a line.
+At the highest order c counts occurrences. At lower orders c counts the different words that come before the
+n-gram. Nothing comes before an n-gram at the start of a line: there c counts occurrences. Each order has
+three values of D, for counts of 1, of 2 and of 3 or more. No n-gram crosses the end of a line.
 
-Counts are kept by sorting: an n-gram's key is the number of its first k - 1 words among the (k - 1)-grams,
-times V, plus its last word; the different keys, sorted, are the table, and its number is its key's place.
+An n-gram's key is the number of its first k - 1 words among the (k - 1)-grams, times V, plus its last word.
+The distinct keys, sorted, are the table, and the number of an n-gram is the place of its key.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]  # counts and numbers of n-grams: half the memory of Ints
 Floats = NDArray[np.float64]
 
-FALLBACK = (0.5, 1.0, 1.5)  # D where a corpus is too small to tell: those of KenLM's --discount_fallback
-ABSENT = -1  # the number of an n-gram that was never met
+FALLBACK = (0.5, 1.0, 1.5)  # D if the text is too small to estimate it: KenLM's --discount_fallback
+ABSENT = -1  # the number of an n-gram that does not occur
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class Grams:
 
     keys: Ints  # number of the first words * V + the last word
     log_probs: Floats  # log p_k(last word | the words before it)
-    log_backoffs: Floats  # log gamma of the n-gram where it is a context, else 0; empty at the highest order
+    log_backoffs: Floats  # log gamma of the n-gram if it is a context, else 0; empty at the highest order
     discounts: tuple[float, float, float]  # D of counts 1, 2 and 3 or more
 
     def find(self, keys: Ints) -> Ints:
-        """The numbers of n-grams by their keys, `ABSENT` where there is none; keys below 0 have none."""
+        """The numbers of n-grams by their keys, `ABSENT` for a key that does not occur or is below 0."""
         if not len(self.keys):
             return np.full(keys.shape, ABSENT)
         places = np.searchsorted(self.keys, keys)
@@ -59,24 +59,25 @@ class _Counts:
     keys: Ints
     occurrences: Places
     suffixes: Places  # the number of each without its first word
-    at_start: NDArray[np.bool_]  # which begin with <eos>
+    at_start: NDArray[np.bool_]  # whether it begins with <eos>
 
 
 def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams, ...]:
     """The n-grams of orders 1 to `order` with their probabilities.
 
-    Time and memory grow with the length of the stream: a token takes some 60 bytes while one order is sorted,
-    a different n-gram of any order 17 while counting and 33 in the end; of these, 24 stay. For the 5-grams of
-    WikiText-2 the peak was 158 bytes a token; longer texts have fewer different n-grams a token.
+    Time and memory grow with the length of the stream. A token takes about 60 bytes while one order is
+    sorted. A distinct n-gram of any order takes 17 bytes while counting and 33 in the end, of which 24 stay.
+    For the 5-grams of WikiText-2 the peak was 158 bytes per token; longer texts have fewer distinct n-grams
+    per token.
 
     Args:
-        stream: The training text, each line ended by `eos`.
-        vocab_size: V; words that the stream lacks have their share of p_0.
+        stream: The training text; each line ends with `eos`.
+        vocab_size: V; words that are not in the stream have their share of p_0.
         order: Of the longest n-grams.
-        eos: The id that ends lines; one stands before the stream.
+        eos: The id that ends lines; one is put before the stream.
 
     Raises:
-        ModelError: There are no tokens, or more than can be numbered.
+        ModelError: There are no tokens, or too many to be numbered.
     """
     if not 0 < len(stream) < 2**31 - 1:
         raise ModelError(f"{len(stream)} tokens to count n-grams in; expected 1 to {2**31 - 2}")
@@ -96,7 +97,7 @@ def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams
 
 
 def _count(text: Ints, vocab_size: int, order: int, eos: int) -> Iterator[_Counts]:
-    """The n-grams of each order; those that begin at each place are numbered on the way."""
+    """The n-grams of each order, and on the way the number of the n-gram that begins at each place."""
     words = np.arange(vocab_size)
     yield _Counts(
         keys=words,
@@ -122,9 +123,9 @@ def _count(text: Ints, vocab_size: int, order: int, eos: int) -> Iterator[_Count
 
 
 def _distinct(keys: Ints) -> tuple[Ints, Places, Ints, Places]:
-    """The different keys, sorted; how often and where each stands; and the number of each place's key.
+    """The distinct keys, sorted; how often and where each occurs; and the number of the key at each place.
 
-    `numpy.unique` does this too, with a stable sort, which takes thrice the time.
+    `numpy.unique` does this too, with a stable sort, which takes three times as long.
     """
     order = np.argsort(keys)
     ordered = keys[order]
@@ -137,7 +138,7 @@ def _distinct(keys: Ints) -> tuple[Ints, Places, Ints, Places]:
 
 
 def _adjusted(grams: _Counts, longer: _Counts | None) -> Ints:
-    """How many different words stand before each n-gram; its occurrences where nothing longer is counted."""
+    """How many distinct words come before each n-gram; its occurrences if nothing longer is counted."""
     occurrences = grams.occurrences.astype(np.int64)
     if longer is None:
         return occurrences
@@ -158,7 +159,7 @@ def _discounts(counts: Ints) -> tuple[float, float, float]:
 def _interpolated(
     counts: Ints, discounts: tuple[float, float, float], grams: _Counts, vocab_size: int, below: Floats
 ) -> tuple[Floats, Floats]:
-    """Log-probabilities of one order out of those below it, and the log gamma of each context."""
+    """Log-probabilities of one order from those below it, and the log gamma of each context."""
     contexts = grams.keys // vocab_size
     taken = np.array([0.0, *discounts])[np.minimum(counts, 3)]
     totals = np.bincount(contexts, weights=counts, minlength=len(below))

@@ -37,14 +37,14 @@ class LSTMConfig(Config):
     layers: Size = 2
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
     softmax_bias: bool = False  # the paper: softmax(U h); Zaremba's code has one
-    cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; a full one where empty
-    type_dropout: Rate = 0.0  # of the embedding, whole word types
+    cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; empty: a full one
+    type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
     input_dropout: Rate = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
     layer_dropout: Rate = 0.5  # of the input to each further layer
     output_dropout: Rate = 0.5  # of the last layer's output
     recurrent_dropout: Rate = 0.0  # of h before the recurrent weights, always locked
     locked: bool = True  # the same mask at each step, section 5.2
-    per_gate: bool = False  # another mask at each gate, of layers' inputs and of the recurrence
+    per_gate: bool = False  # a different mask at each gate, of layers' inputs and of the recurrence
     zoneout: Rate = 0.5  # of h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
     zoneout_cell: Rate = 0.0  # of cells c, not in the paper; Krueger et al. had 0.5, and 0.05 of h
     zoneout_outputs: bool = False  # also of what is handed up; the paper has "recurrent connections" only
@@ -71,11 +71,11 @@ class LSTMState(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """Dropout of one call, drawn once; None where nothing is dropped. Zones of zoneout are drawn apart."""
+    """Dropout of one call, drawn once; None if nothing is dropped. Zones of zoneout are not among them."""
 
     types: Tensor | None  # (B, V)
-    inputs: tuple[Tensor | None, ...]  # a layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
-    recurrent: tuple[Tensor | None, ...]  # a layer: (B, H), or (4, B, H) per gate
+    inputs: tuple[Tensor | None, ...]  # per layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
+    recurrent: tuple[Tensor | None, ...]  # per layer: (B, H), or (4, B, H) per gate
     output: Tensor | None  # (1 or T, B, H)
 
 
@@ -126,9 +126,9 @@ class LSTMLayer(nn.Module):
     def by_torch(
         self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], at: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The same without zoneout and masks by `torch.lstm`, cuDNN's on a GPU.
+        """The same without zoneout and masks by `torch.lstm`, which is cuDNN's on a GPU.
 
-        It tells only the last cell: to know that after `at` steps it is called twice.
+        It returns the last cell only, so it is called twice to know the cell after `at` steps.
         """
         before, middle = self._torch_lstm(inputs_TBE[:at], start)
         after, _ = self._torch_lstm(inputs_TBE[at:], middle)
@@ -155,7 +155,7 @@ class LSTMLayer(nn.Module):
 
 
 def cudnn_takes_bfloat16() -> bool:
-    """Whether its LSTM does: from 9.13 on, says pytorch/pytorch's pull request 164411."""
+    """Whether its LSTM computes in bfloat16: from version 9.13 (pull request 164411 of pytorch/pytorch)."""
     return (cudnn.version() or 0) >= 91300  # type: ignore[no-untyped-call]
 
 
@@ -171,8 +171,8 @@ class LSTM(nn.Module):
 
         Args:
             config: Sizes and rates.
-            words: What gives ids their vectors, in place of an embedding.
-            word_size: Of its vectors.
+            words: Maps ids to vectors, in place of an embedding.
+            word_size: The size of those vectors.
         """
         super().__init__()
         self.config = config
@@ -187,11 +187,11 @@ class LSTM(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether CUDA graphs can record it, which never waits for its device: an adaptive softmax does."""
+        """Whether CUDA graphs can capture it: an adaptive softmax waits for its device, all else does not."""
         return not self.config.cutoffs
 
     def initial_state(self, batch_size: int) -> LSTMState:
-        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self._like
         zeros = like.new_zeros(batch_size, self.config.layers, self.config.hidden_size)
         token_B = torch.full((batch_size,), self.config.eos, device=like.device)
@@ -234,13 +234,14 @@ class LSTM(nn.Module):
     ) -> tuple[Tensor, LSTMState]:
         """The outputs that predict each token, and the state after `at` of them.
 
-        The output that predicts a token comes of reading the one before it: the last token is not read.
+        The output that predicts a token comes from reading the token before it: the last token is not read.
 
         Args:
-            tokens_BT: The tokens that are to be predicted.
+            tokens_BT: The tokens to predict.
             state: What came before.
-            at: The state after so many tokens is returned; 0 for the given one.
-            masks: Those to drop by; if None, they are drawn in training and there are none in evaluation.
+            at: Return the state after this many tokens; 0: the given one.
+            masks: The dropout masks; if None, they are drawn in training, and nothing is dropped in
+                evaluation.
         """
         if masks is None:
             masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
@@ -263,7 +264,7 @@ class LSTM(nn.Module):
         return hidden_BTH, LSTMState(token_B, torch.stack(h, dim=1), torch.stack(c, dim=1))
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """Masks of so many rows for all time, also in evaluation; see `MonteCarloDropout`.
+        """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`.
 
         Raises:
             ValueError: The model was not trained with masks that are locked over time.
@@ -294,7 +295,7 @@ class LSTM(nn.Module):
         )
 
     def _zones(self, like_TBH: Tensor) -> tuple[Tensor | float, Tensor | float]:
-        """Where this layer keeps previous values: drawn in training, their expectation in evaluation."""
+        """Where this layer keeps previous values: drawn in training, the rates themselves in evaluation."""
         rates = self.config.zoneout, self.config.zoneout_cell
         if not self.training:
             return rates
@@ -304,21 +305,21 @@ class LSTM(nn.Module):
 
     @property
     def _like(self) -> Tensor:
-        """A parameter, to have its type and device."""
+        """A parameter, for its type and device."""
         return next(self.parameters())
 
 
 def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
-    """What `Trainable.loss` was asked for, with its defaults.
+    """The arguments of `Trainable.loss`, with their defaults.
 
     Raises:
-        ValueError: More tokens are to be scored or passed than there are.
+        ValueError: They are more than the tokens.
     """
     time = tokens.shape[1]
     scored = time if scored is None else scored
     advance = scored if advance is None else advance
     if not 1 <= scored <= time or not 0 <= advance <= time:
-        raise ValueError(f"scored={scored} and advance={advance} were asked for, of {time} tokens")
+        raise ValueError(f"scored={scored} and advance={advance}: expected at most the {time} tokens")
     return scored, advance
 
 

@@ -27,16 +27,16 @@ class Maskable(Protocol[State]):
         ...
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """Masks of so many rows, each for a whole text."""
+        """One mask per sample, each for a whole text."""
         ...
 
 
 class MonteCarloDropout(Generic[State]):
-    """A trained model with its dropout on, as the mean of the probabilities under M samples of its masks.
+    """A trained model with dropout on: probabilities are means over M samples of its masks.
 
-    Each sample keeps its masks for whole texts, and all texts see the same ones: so scores depend neither on
-    chunks nor on batches. Zoneout, whose zones change at each step, is taken at its expectation. Gal's own
-    1000 samples cost 1000 times the model.
+    Each sample keeps its masks for whole texts, and all texts have the same masks, so scores do not depend on
+    chunks or batches. The zones of zoneout change at each step; their rates replace them. Gal's own 1000
+    samples cost 1000 times the model.
 
     Args:
         model: In evaluation mode, trained with `locked=True`.

@@ -3,8 +3,8 @@
     p(w) = (1 - weight) p_model(w) + weight p_cache(w)
     p_cache(w) ~ sum of exp(theta h_t . h_i) over the places i of the window with x_(i+1) = w
 
-Each output is paired with the word that came after it, the one it had to predict: not with the word read, as
-the pointer sentinel's are.
+Each output is paired with the word after it, which it had to predict. The pointer sentinel pairs it with the
+word that was read.
 """
 
 # Shapes: B = batch, T = time, W = window, H = hidden.
@@ -27,7 +27,7 @@ Inner = TypeVar("Inner")
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralCacheConfig:
-    """To be tuned on validation data; the defaults are awd-lstm-lm's for Penn Treebank, in its README."""
+    """Tune it on validation data; the defaults are those of awd-lstm-lm's README for Penn Treebank."""
 
     window: int = 500
     theta: float = 1.0  # flatness: 0 is a unigram cache
@@ -36,8 +36,8 @@ class NeuralCacheConfig:
     def __post_init__(self) -> None:
         if self.window < 1 or not 0 <= self.theta < math.inf or not 0 < self.weight < 1:
             raise ModelError(
-                f"a neural cache of {self.window} words, theta {self.theta}, weight {self.weight}; expected"
-                " one word or more, a theta of 0 or more, and a weight between 0 and 1"
+                f"neural cache with window {self.window}, theta {self.theta}, weight {self.weight}: expected"
+                " a window of 1 or more, a theta of 0 or more, and a weight between 0 and 1"
             )
 
 
@@ -50,16 +50,16 @@ class NeuralCacheState(NamedTuple, Generic[Inner]):
 
 
 class NeuralCache(Generic[State]):
-    """A recurrent model with a cache of its outputs; it learns nothing and adds no parameter."""
+    """A recurrent model with a cache of its outputs; it learns nothing and adds no parameters."""
 
     def __init__(self, model: Recurrent[State], config: NeuralCacheConfig) -> None:
         self.model = model
         self.config = config
 
     def initial_state(self, batch_size: int) -> NeuralCacheState[State]:
-        """The model's, and an empty cache."""
+        """The model's state, and an empty cache."""
         W, state = self.config.window, self.model.initial_state(batch_size)
-        with torch.no_grad():  # only to learn size, type and device of its outputs
+        with torch.no_grad():  # only to know the size, type and device of its outputs
             word_B1 = _any_tensor(state).new_zeros(batch_size, 1, dtype=torch.int64)
             _, hidden, _ = self.model.scores_and_hidden(word_B1, state)
         words_BW = torch.full((batch_size, W), NO_WORD, device=hidden.device)
@@ -86,6 +86,6 @@ def _any_tensor(state: object) -> Tensor:
         state = state[0]
     if not isinstance(state, Tensor):
         raise TypeError(
-            f"a recurrent model's state begins with a tensor, but this one with {type(state).__name__}"
+            f"expected a recurrent model's state to begin with a tensor, found {type(state).__name__}"
         )
     return state

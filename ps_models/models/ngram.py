@@ -17,21 +17,21 @@ from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
 
 @dataclass(frozen=True, kw_only=True)
 class NGramConfig:
-    """What an n-gram model is; nothing in it is tuned."""
+    """The order of an n-gram model; nothing in it is tuned."""
 
     vocab_size: int
     order: int = 5  # Mikolov and Zweig (2012), Table 2: KN5
-    eos: int = 1  # no n-gram reaches over the end of a line
+    eos: int = 1  # no n-gram crosses the end of a line
 
     def __post_init__(self) -> None:
         if self.order < 1:
-            raise ModelError(f"order {self.order}; expected 1 or more")
+            raise ModelError(f"order={self.order}: expected 1 or more")
 
 
 class NGram:
     """Probabilities from the last N - 1 words of the line, looked up in the tables of `kneser_ney`.
 
-    The state are the last N - 1 tokens, (batch, N - 1).
+    The state is the last N - 1 tokens, (batch, N - 1).
     """
 
     def __init__(self, config: NGramConfig, tables: Sequence[Grams]) -> None:
@@ -44,12 +44,12 @@ class NGram:
 
         Args:
             config: The order and the vocabulary's size.
-            stream: int64 ids, (time,), each line ended by `<eos>`.
+            stream: int64 ids, (time,); each line ends with `<eos>`.
         """
         return cls(config, estimate(stream.cpu().numpy(), config.vocab_size, config.order, config.eos))
 
     def initial_state(self, batch_size: int) -> Tensor:
-        """A line begins: what stands before an `<eos>` is never looked at."""
+        """The start of a line: what comes before an `<eos>` does not matter."""
         return torch.full((batch_size, self.config.order - 1), self.config.eos)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,7 +68,7 @@ class NGram:
         return sum(len(table.log_probs) + len(table.log_backoffs) for table in self.tables)
 
     def _scores(self, text: Ints, length: int) -> Floats:
-        """Context by context, the shortest first: a longer n-gram's own probability, or one more backoff."""
+        """From the shortest context to the longest: the n-gram's own probability, or one more backoff."""
         log_probs_BT = self.tables[0].log_probs[text[:, text.shape[1] - length :]]
         numbers = text  # of the n-gram that begins at each place
         for words, (shorter, table) in enumerate(zip(self.tables, self.tables[1:], strict=False), start=1):
@@ -86,7 +86,7 @@ class NGram:
             number = int(context[-words])
             for table, word in zip(self.tables[1:words], context[len(context) - words + 1 :], strict=True):
                 number = int(_one_word_on(table, np.array([number]), np.array([word]), V)[0])
-            if number == ABSENT:  # nor was any longer context met
+            if number == ABSENT:  # then no longer context occurs either
                 break
             table = self.tables[words]
             begin, end = np.searchsorted(table.keys, [number * V, (number + 1) * V])
@@ -96,7 +96,7 @@ class NGram:
 
 
 def _values(column: Floats, numbers: Ints, otherwise: Floats) -> Floats:
-    """A column's values at the numbers of n-grams; what else there is where one is absent."""
+    """A column's values at the numbers of n-grams; `otherwise` for those that are absent."""
     found = numbers != ABSENT
     values = otherwise.copy()
     values[found] = column[numbers[found]]
@@ -104,5 +104,5 @@ def _values(column: Floats, numbers: Ints, otherwise: Floats) -> Floats:
 
 
 def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> Ints:
-    """The numbers of n-grams that are a context and one word more."""
+    """The numbers of n-grams that consist of a context and one more word."""
     return np.where(contexts == ABSENT, ABSENT, table.find(contexts * vocab_size + words))

@@ -31,7 +31,7 @@ class PointerSentinelConfig(LSTMConfig):
     """The LSTM's sizes and rates, and the window's."""
 
     window: Size = 100  # L, section 5.2
-    initial_gate: Share | None = None  # g before training, over a full window; None: as the weights fall
+    initial_gate: Share | None = None  # g before training, over a full window; None: given by the weights
 
 
 class PointerSentinelState(NamedTuple):
@@ -50,7 +50,7 @@ class Inspection(NamedTuple):
     gate_BT: Tensor  # g, the share of the softmax
     words_BTW: Tensor  # the window of each prediction, oldest word first; NO_WORD before the text began
     attention_BTW: Tensor  # a; with the gate they sum to one
-    hidden_BTH: Tensor  # outputs, from which `vocab_log_probs` tells the softmax over all words
+    hidden_BTH: Tensor  # outputs; `vocab_log_probs` computes the softmax over all words from them
 
 
 class PointerSentinelLSTM(nn.Module):
@@ -70,7 +70,7 @@ class PointerSentinelLSTM(nn.Module):
 
     @torch.no_grad()
     def _set_gate(self, gate: float) -> None:
-        """Let q . s be what gives g that value while all q . h_i are near 0, as they are at first."""
+        """Choose q . s such that g has this value while all q . h_i are near 0, as they are at first."""
         bias, H = 0.1, self.config.hidden_size
         score = math.log(self.config.window * gate / (1 - gate))
         self.query.bias.fill_(bias)
@@ -78,7 +78,7 @@ class PointerSentinelLSTM(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether CUDA graphs can record it, as its LSTM."""
+        """Whether CUDA graphs can capture it, as its LSTM."""
         return self.lstm.capturable
 
     def initial_state(self, batch_size: int) -> PointerSentinelState:
@@ -114,7 +114,7 @@ class PointerSentinelLSTM(nn.Module):
     ) -> tuple[Tensor, PointerSentinelState]:
         """Nats of the last `scored` tokens; see `Trainable`.
 
-        With `scored` + W - 1 tokens or more, every window consists of outputs made anew in this call.
+        With `scored` + W - 1 tokens or more, every window consists of outputs computed in this call.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
         past_BSH, words_BS, next_state = self._run(tokens, state, at=advance)
@@ -167,7 +167,7 @@ class PointerSentinelLSTM(nn.Module):
     def _run(
         self, tokens_BT: Tensor, state: PointerSentinelState, at: int, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Outputs and words of all positions that a step looks back on, and the state after `at` tokens."""
+        """Outputs and words of all positions that any step looks back on, and the state after `at` tokens."""
         W = self.config.window
         hidden_BTH, lstm = self.lstm.run(tokens_BT, state.lstm, at=at, masks=masks)
         past_BSH = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)

@@ -1,12 +1,13 @@
 """The recurrent highway network of Zilly et al. (2016), arXiv 1607.03474, with variational dropout.
 
-One recurrent layer whose step from word to word is D highway layers deep, the first of which reads the word:
+One recurrent layer. Its step from word to word is D highway layers deep, and the first of them reads the
+word:
 
     s_0 = state after the last word        s_d = h_d t_d + s_{d-1} (1 - t_d)        p = softmax(U s_D)
-    h_1 = tanh(W_h x + R_h1 s_0 + b_h1)    t_1 = sigmoid(W_t x + R_t1 s_0 + b_t1)   further ones without x
+    h_1 = tanh(W_h x + R_h1 s_0 + b_h1)    t_1 = sigmoid(W_t x + R_t1 s_0 + b_t1)   the next layers without x
 
-Masks are those of the authors' TensorFlow code, with which their last numbers were made: one mask of the
-state for all depths, steps and both gates (their Torch code, like Gal's, draws one for each gate).
+Masks are those of the authors' TensorFlow code, which gave their last numbers: one mask of the state for all
+depths, all steps and both gates (their Torch code, like Gal's, draws one for each gate).
 """
 
 # Shapes: B = batch, T = time, H = hidden, D = depth, G = 2H: h and t, V = vocabulary.
@@ -31,19 +32,19 @@ from ps_models.models.lstm import Masks, scored_and_advance
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentHighwayConfig(Config):
-    """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, but for `tied`."""
+    """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, except `tied`."""
 
     vocab_size: int
     hidden_size: Size = 830  # H, of the embedding too
     depth: Size = 10  # D
     tied: bool = False  # the softmax takes the embedding's weights
     softmax_bias: bool = True
-    type_dropout: Rate = 0.25  # of the embedding, whole word types
+    type_dropout: Rate = 0.25  # of the embedding, all occurrences of a type
     input_dropout: Rate = 0.75  # of the embedding's output
     recurrent_dropout: Rate = 0.25  # of the state before R, at each depth
     output_dropout: Rate = 0.75
-    transform_bias: float = -2.0  # b_t before training: at first the state is mostly carried on
-    init: Amount = 0.04  # all else is uniform in [-init, init]
+    transform_bias: float = -2.0  # b_t before training: at first most of the state is carried through
+    init: Amount = 0.04  # all other weights are uniform in [-init, init]
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
@@ -74,7 +75,7 @@ class RecurrentHighway(nn.Module):
         nn.init.constant_(self.bias[:, H:], config.transform_bias)
 
     def initial_state(self, batch_size: int) -> RecurrentHighwayState:
-        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self.embedding.weight
         token_B = torch.full((batch_size,), self.config.eos, device=like.device)
         return RecurrentHighwayState(token_B, wide(like.new_zeros(batch_size, self.config.hidden_size)))
@@ -112,13 +113,13 @@ class RecurrentHighway(nn.Module):
         return self.softmax.log_probs(hidden_BTH[:, 0])
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """Masks of so many rows for all time, also in evaluation; see `MonteCarloDropout`."""
+        """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
         shape = (samples, self.config.vocab_size)
         types = dropout_mask(self.config.type_dropout, shape, self.embedding.weight, generator)
         return self._draw_masks(samples, generator)._replace(types=types)
 
     def _draw_masks(self, batch: int, generator: torch.Generator | None = None) -> Masks:
-        """All but those of word types."""
+        """All masks except those of types."""
         config, like = self.config, self.embedding.weight
         shape = (batch, config.hidden_size)
         rates = config.input_dropout, config.recurrent_dropout, config.output_dropout

@@ -1,4 +1,4 @@
-"""Simple recurrent networks: Elman's as Mikolov used it, and the deep one of Pascanu et al.
+"""Simple recurrent networks: Elman's as Mikolov used it, and the deep network of Pascanu et al.
 
 Elman (Mikolov 2012):                       h' = f(W x + U h + b),                     p = softmax(V h')
 DOT(S)-RNN (Pascanu et al. 2013,            z  = f(W x + U h + b)                      deep transition
@@ -30,9 +30,9 @@ class RNNConfig(Config):
 
     vocab_size: int
     hidden_size: Size = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
-    embedding_size: Count = 0  # of words before W, without a nonlinearity; 0: W itself is the embedding
+    embedding_size: Count = 0  # of a linear embedding before W; 0: W itself is the embedding
     deep: bool = False  # deep transition with a shortcut, and deep output
-    dropout: Rate = 0.0  # of the output, anew at each step
+    dropout: Rate = 0.0  # of the output, a new mask at each step
     softmax_bias: bool = True
     init: Amount = 0.1  # weights are uniform in [-init, init]
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
@@ -55,7 +55,7 @@ class RNN(nn.Module):
         self.config = config
         V, H = config.vocab_size, config.hidden_size
         E = config.embedding_size
-        self.embedding = nn.Embedding(V, E or H)  # W: one column a word
+        self.embedding = nn.Embedding(V, E or H)  # W: one column per word
         self.projection = nn.Linear(E, H, bias=False) if E else None  # then this is W
         self.recurrent = nn.Linear(H, H)
         self.transition = nn.Linear(H, H) if config.deep else None
@@ -66,7 +66,7 @@ class RNN(nn.Module):
             nn.init.uniform_(parameter, -config.init, config.init)
 
     def initial_state(self, batch_size: int) -> RNNState:
-        """The state at the start of a text: zeros, and `<eos>` to be read."""
+        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self.embedding.weight
         token_B = torch.full((batch_size,), self.config.eos, device=like.device)
         return RNNState(token_B, wide(like.new_zeros(batch_size, self.config.hidden_size)))

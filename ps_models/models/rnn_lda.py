@@ -3,13 +3,13 @@
     h' = s(W x + U h + F f')         p = softmax(V h' + G f')         s: the sigmoid
     f' ~ f^d t(x)^(1 - d)            t(x): how likely each topic is, given the word x
 
-f is the distribution of topics that goes along with the text, updated with each word that is read: a product
-of the words' topics whose older factors count less and less. `prepare` estimates the topics on train.
+f is a distribution of topics that each word updates: a product of the words' topics in which older factors
+count less and less. `prepare` estimates the topics on train.
 
-Equations and the two places where f enters are those of Microsoft's toolkit for the paper (RNNLM 0.3f, as
-ported by P. Mirowski, github.com/piotrmirowski/DependencyTreeRnn), read there. The product is the paper's as
-we remember it; that toolkit has a sum, f' = d f + (1 - d) t(x). The paper itself could not be read, so that
-decay, smoothing and how documents are made of train are ours.
+The equations, and the two places where f enters, are those of Microsoft's toolkit for the paper (RNNLM 0.3f,
+in the port of P. Mirowski, github.com/piotrmirowski/DependencyTreeRnn). The product is the paper's as we
+remember it; the toolkit has a sum, f' = d f + (1 - d) t(x). We could not read the paper itself, so the decay,
+the smoothing and the way to make documents from train are ours.
 """
 
 # Shapes: B = batch, T = time, H = hidden, K = topics, V = vocabulary.
@@ -37,13 +37,13 @@ class RNNLDAConfig(Config):
     """Sizes of the network and of its topics."""
 
     vocab_size: int
-    hidden_size: Size = 300  # gives the 7 M parameters that are quoted of it with 10,000 words
+    hidden_size: Size = 300  # with 10,000 words this gives the 7 M parameters that others report for it
     topics: Size = 40  # Mikolov and Zweig 2012
     topic_decay: Rate = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
-    document_lines: Size = 10  # of train, a document of LDA
+    document_lines: Size = 10  # of train, per document of LDA
     lda_passes: Count = 50
     smoothing: Amount = 0.1  # counts added to each word's topics
-    dropout: Rate = 0.0  # of the hidden output, anew at each step
+    dropout: Rate = 0.0  # of the hidden output, a new mask at each step
     softmax_bias: bool = True
     init: Amount = 0.1  # weights are uniform in [-init, init]
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
@@ -54,11 +54,11 @@ class RNNLDAState(NamedTuple):
 
     token_B: Tensor
     h_BH: Tensor
-    topics_BK: Tensor  # log f, but for a constant
+    topics_BK: Tensor  # log f, up to a constant
 
 
 class RNNLDA(nn.Module):
-    """An Elman network that is told the topics of what it has read."""
+    """An Elman network that also reads the topics of the text so far."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
     log_topics_VK: Tensor  # log t, of each word
@@ -67,7 +67,7 @@ class RNNLDA(nn.Module):
         super().__init__()
         self.config = config
         V, H, K = config.vocab_size, config.hidden_size, config.topics
-        self.embedding = nn.Embedding(V, H)  # W: one column a word
+        self.embedding = nn.Embedding(V, H)  # W: one column per word
         self.recurrent = nn.Linear(H, H)  # U
         self.topics = nn.Linear(K, H, bias=False)  # F
         self.softmax = Softmax(nn.Parameter(torch.empty(V, H + K)), bias=config.softmax_bias)  # V, G
@@ -85,7 +85,7 @@ class RNNLDA(nn.Module):
         self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
 
     def initial_state(self, batch_size: int) -> RNNLDAState:
-        """The state at the start of a text: zeros, all topics alike, and `<eos>` to be read."""
+        """The state at the start of a text: zeros, equal topics, and `<eos>` is the next token to read."""
         like, config = self.embedding.weight, self.config
         return RNNLDAState(
             token_B=torch.full((batch_size,), config.eos, device=like.device),
@@ -134,7 +134,7 @@ class RNNLDA(nn.Module):
         return hidden_BTH, topics_BTK, RNNLDAState(token_B, steps[at], logs[at])
 
     def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:
-        """The log of f, but for a constant, before the first word and after each."""
+        """The log of f, up to a constant, before the first word and after each word."""
         decay, logs = self.config.topic_decay, [topics_BK]
         for word_BK in self.log_topics_VK[read_BT].unbind(dim=1):
             logs.append(decay * logs[-1] + (1 - decay) * word_BK)

@@ -1,22 +1,23 @@
 """The sum-product network language model of Cheng et al. (2014), Interspeech: p(word | the N words before).
 
-    h = [e(x_(t-N)), ..., e(x_(t-1))]       similarity nodes H: D a word, the same e at each place
-    m_v = sum over j of W_vj h_j            sum nodes M: one a word v of the vocabulary
+    h = [e(x_(t-N)), ..., e(x_(t-1))]       similarity nodes H: D per word, the same e at each place
+    m_v = sum over j of W_vj h_j            sum nodes M: one per word v of the vocabulary
     g_vk = m_v^k,  k = 1, ..., K            product nodes G
     s_v = b_v + sum over k of c_vk g_vk     sum nodes S
-    p(v) = s_v / sum over u of s_u          the root, with v's indicator at 1, over the root with all at 1
+    p(v) = s_v / sum over u of s_u          the root with v's indicator at 1, over the root with all at 1
 
-All weights are at least 0, as those of a sum-product network must be. Nothing is exponentiated: c_vk begins
-at 1 / k! and b_v at 1, so that s_v is about exp(m_v) at first and any such polynomial later.
+All weights are at least 0, as in every sum-product network. Nothing is exponentiated: c_vk starts at 1 / k!
+and b_v at 1, so s_v is about exp(m_v) at first, and later any polynomial with such weights.
 
-Layers, sizes, first values and updates were read in the authors' own code, github.com/stakok/lmspn
-(generateConnectionType1 and configs/Treebank_G5_iG4.ini); its FAQ tells that the best network began with the
-weights of that with three words, which is not done here, nor its tiny growth of W. Of the paper only the
-abstract could be read: its figure is said to square where the code takes ten powers. Ours is what keeps the
-arithmetic sound: b_v is at least `least_bias`, so that each word has some probability and gradients, which go
-with 1 / s_v, are bounded; m_v counts as 1000 at most (m^10 would leave float32 at 7,000). And `scaled`:
-weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps
-are of one size for all of them; the network is the same.
+Layers, sizes, first values and updates come from the authors' code, github.com/stakok/lmspn
+(generateConnectionType1 and configs/Treebank_G5_iG4.ini). Its FAQ says that the best network started from the
+weights of a network of three words. We do not do this, nor its tiny growth of W. Of the paper we could read
+the abstract only; its figure is said to square where the code takes ten powers.
+
+Two limits are ours. b_v is at least `least_bias`: so each word has some probability, and gradients, which
+grow with 1 / s_v, are bounded. m_v counts as 1000 at most: m^10 overflows float32 at 7,000. `scaled` is ours
+too: weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose
+steps have one size for all weights. The network is the same.
 """
 
 # Shapes: B = batch, T = time, N = positions, C = words of context, D = similarity nodes, V = vocabulary,
@@ -46,7 +47,7 @@ class SumProductConfig(Config):
 
     vocab_size: int
     context: Size = 4  # N words; GRAM_NUM = 5
-    hidden_size: Size = 100  # D, nodes H of each word; in_dim = 400 = 4 x 100
+    hidden_size: Size = 100  # D, nodes H per word; in_dim = 400 = 4 x 100
     powers: Size = 10  # K; K_P = 10
     least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
@@ -60,7 +61,7 @@ class SumProductState(NamedTuple):
 
 
 class SumProductNetwork(nn.Module):
-    """Similarity nodes, a sum node a word, their powers, a sum of these a word, all over their total."""
+    """Similarity nodes; per word a sum node, its powers and a sum of these; all divided by their total."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
     units_K: Tensor  # of the coefficients
@@ -81,7 +82,7 @@ class SumProductNetwork(nn.Module):
             self.mixing.div_(self.mixing.sum(dim=1, keepdim=True) * self.unit)
 
     def initial_state(self, batch_size: int) -> SumProductState:
-        """The state at the start of a text: `<eos>` as often as words are looked back on."""
+        """The state at the start of a text: all words of the context are `<eos>`."""
         shape, device = (batch_size, self.config.context), self.mixing.device
         return SumProductState(torch.full(shape, self.config.eos, device=device))
 
@@ -96,7 +97,8 @@ class SumProductNetwork(nn.Module):
     ) -> tuple[Tensor, SumProductState]:
         """Nats of the last `scored` tokens; see `Trainable`.
 
-        In training the weights that the last update made too small are set right first: projected gradients.
+        In training, weights that the last update made too small are first set to their least value (projected
+        gradients).
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
         if self.training:
@@ -153,7 +155,7 @@ def _polynomials(sums_NV: Tensor, coefficients_KV: Tensor) -> Tensor:
 
 
 class _TargetLogProbs(torch.autograd.Function):
-    """Log-probability of each target, rows in chunks; m is kept for the gradient, its powers are not."""
+    """Log-probability of each target, rows in chunks; m is kept for the gradient, but not its powers."""
 
     @staticmethod
     def forward(

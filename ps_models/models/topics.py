@@ -1,12 +1,13 @@
 """Topics of words: latent Dirichlet allocation (Blei et al. 2003, JMLR 3), by batch variational Bayes.
 
-Each pass is the smoothed model's own coordinate ascent. With l = E[log p] under the Dirichlet posteriors:
+Each pass is the coordinate ascent of the smoothed model. With l = E[log p] under the Dirichlet posteriors:
 
     share of topic k in word w of document d:  phi_dwk ~ exp(l_dk) exp(l_kw)
     documents:  gamma_dk = alpha + sum over w of count_dw phi_dwk
     topics:    lambda_kw = eta + sum over d of count_dw phi_dwk
 
-The shares of a block of documents are never stored: both sums are matrix products over its table of counts.
+The shares are never stored: for each block of documents both sums are matrix products with its table of
+counts.
 """
 
 # Shapes: N = tokens, D = documents, V = vocabulary, K = topics.
@@ -20,12 +21,12 @@ import torch
 from torch import Tensor
 
 BLOCK = 2**23  # counts at once: 32 MiB in float32
-LEAST = 1e-30  # a word's probability in a document; that of float32's smallest numbers would be none
+LEAST = 1e-30  # of a word's probability in a document; below it float32 loses digits
 
 
 @dataclass(frozen=True, kw_only=True)
 class LDAConfig:
-    """What topics are estimated with; the papers that use them say the first two at most."""
+    """How topics are estimated; the papers that use them give at most the first two."""
 
     topics: int = 40
     lines: int = 10  # of a document
@@ -42,7 +43,7 @@ def topics_of_words(stream_N: Tensor, vocab_size: int, eos: int, config: LDAConf
         stream_N: int64 ids of a text.
         vocab_size: Ids are below it.
         eos: The id at the end of each line.
-        config: How.
+        config: How topics are estimated.
     """
     K, lengths_D = config.topics, torch.bincount(_documents(stream_N, eos, config.lines)).float()
     generator = torch.Generator().manual_seed(config.seed)
@@ -63,7 +64,7 @@ def topics_of_words(stream_N: Tensor, vocab_size: int, eos: int, config: LDAConf
 
 
 def _expected(parameters: Tensor) -> Tensor:
-    """exp(E[log p]) of Dirichlet distributions, one a row."""
+    """exp(E[log p]) of Dirichlet distributions, one per row."""
     return (parameters.digamma() - parameters.sum(dim=1, keepdim=True).digamma()).exp_()
 
 
@@ -78,7 +79,7 @@ def _documents(stream_N: Tensor, eos: int, lines: int) -> Tensor:
 
 
 def _blocks(stream_N: Tensor, vocab_size: int, eos: int, lines: int) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of documents, each with how often each word stands in each."""
+    """Blocks of documents, each with the counts of each word in each document."""
     documents_N = _documents(stream_N, eos, lines)
     count, size = int(documents_N[-1]) + 1, max(1, BLOCK // vocab_size)
     for first in range(0, count, size):

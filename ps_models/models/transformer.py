@@ -1,15 +1,16 @@
-"""A small decoder-only Transformer that reads a text as a stream, like the recurrent models beside it.
+"""A small decoder-only Transformer that reads a text as a stream, like the recurrent models.
 
     x_0 = sqrt(H) E w                                         w: the word that was read
-    a_l = x_l + O attention(Q n_l, K n_l, V n_l)              n_l = norm(x_l): layers normalise what they read
+    a_l = x_l + O attention(Q n_l, K n_l, V n_l)              n_l = norm(x_l): layers normalise their inputs
     x_{l+1} = a_l + D relu(U norm(a_l) + b) + d
     p = softmax(E norm(x_last))                               the softmax takes the embedding's weights
 
-Each position attends to the last W positions, itself included, never to more or fewer of those that there
-are: the state keeps the inputs of every layer at the W - 1 positions before (Transformer-XL's memory; Dai et
-al. 2019, arXiv 1901.02860), which are constants in training and exact in evaluation. So no score depends on
-how a text is cut. Positions are told by turning queries and keys (Su et al. 2021, arXiv 2104.09864): only
-their distance counts. A score depends on up to 1 + L (W - 1) words before it through the layers below.
+Each position attends to exactly the last W positions, itself included (or to all there are at the start of a
+text). The state keeps the inputs of every layer at the last W - 1 positions (the memory of Transformer-XL,
+Dai et al. 2019, arXiv 1901.02860). They are constants in training and exact in evaluation, so no score
+depends on how a text is cut. Queries and keys are rotated by their positions (Su et al. 2021, arXiv
+2104.09864): only distances matter. Through the layers below, a score depends on up to 1 + L (W - 1) words
+before it.
 """
 
 # Shapes: B = batch, T = time, W = window, P = W - 1: remembered positions, S = P + T, H = hidden, N = heads,
@@ -33,7 +34,7 @@ from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax, score
 from ps_models.models.lstm import scored_and_advance
 
-BLOCK = 128  # positions whose attention is computed at once, each over the windows of all
+BLOCK = 128  # positions whose attention is computed at once, each over the windows of all of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +45,10 @@ class TransformerConfig(Config):
     hidden_size: Size = 400  # H
     layers: Size = 8  # L
     heads: Size = 4  # N
-    inner_size: Size = 1600  # of the feed-forward parts; 4 H as in Vaswani et al. (2017), arXiv 1706.03762
+    inner_size: Size = 1600  # of the feed-forward blocks; 4 H as in Vaswani et al. (2017), arXiv 1706.03762
     window: Size = 100  # W, as far as the paper's pointer looks back
-    type_dropout: Rate = 0.0  # of the embedding, whole word types
-    dropout: Rate = 0.2  # of the embedding, of what each part adds, of its inner units, of the output
+    type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
+    dropout: Rate = 0.2  # of the embedding, of what each block adds, of its inner units, of the output
     attention_dropout: Rate = 0.0  # of the attention's weights
     locked: bool = False  # the same masks of `dropout` at each step of a call
     softmax_bias: bool = False
@@ -69,7 +70,7 @@ class TransformerState(NamedTuple):
 
 
 class TransformerLayer(nn.Module):
-    """Attention over the window and a feed-forward part, each added to what it reads."""
+    """Attention over the window and a feed-forward block, each added to its input."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -130,9 +131,9 @@ class Transformer(nn.Module):
         self._initialise()
 
     def _initialise(self) -> None:
-        """Normal weights; those that add to the sum through all layers are smaller the more layers there are.
+        """Normal weights; those that add to the sum through all layers get smaller with the number of layers.
 
-        So that training needs no warm-up: as Radford et al. (2019), "Language models are unsupervised
+        Training then needs no warm-up; as in Radford et al. (2019), "Language models are unsupervised
         multitask learners", section 2.3.
         """
         for name, parameter in self.named_parameters():
@@ -144,7 +145,7 @@ class Transformer(nn.Module):
                 nn.init.normal_(parameter, std=std)
 
     def initial_state(self, batch_size: int) -> TransformerState:
-        """The state at the start of a text: no position is seen, and `<eos>` is to be read."""
+        """The state at the start of a text: no position is seen, and `<eos>` is the next token to read."""
         config, like = self.config, self.embedding.weight
         P = config.window - 1
         token_B = torch.full((batch_size,), config.eos, device=like.device)
@@ -204,14 +205,14 @@ def dropped(value_BTH: Tensor, config: TransformerConfig, *, on: bool) -> Tensor
     """The value under dropout, in training."""
     B, T, H = value_BTH.shape
     shape = (B, 1 if config.locked else T, H)
-    mask = dropout_mask(config.dropout * on, shape, wide(value_BTH[..., :0]))  # not drawn in bf16's 8 bits
+    mask = dropout_mask(config.dropout * on, shape, wide(value_BTH[..., :0]))  # bf16 is too coarse to draw in
     return value_BTH if mask is None else value_BTH * mask.to(value_BTH.dtype)
 
 
 def turns(positions: int, like_A: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of the angles by which a head's pairs of units are turned at each position: (S, A/2).
+    """Cosine and sine of the angles by which a head's pairs of units are rotated at each position: (S, A/2).
 
-    Su et al. (2021), section 3.2.2; in float32 at least. The last unit of an odd head is not turned.
+    Su et al. (2021), section 3.2.2; in float32 or wider. The last unit of a head of odd size is not rotated.
     """
     pairs = like_A.shape[-1] // 2
     dtype, device = wide(like_A[..., :0]).dtype, like_A.device
@@ -221,7 +222,7 @@ def turns(positions: int, like_A: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def turned(value: Tensor, cos_SA: Tensor, sin_SA: Tensor) -> Tensor:
-    """Each unit of the first half turned with its partner in the second, (..., S, A)."""
+    """Each unit of the first half rotated with its partner in the second half, (..., S, A)."""
     pairs = cos_SA.shape[-1]
     one, other, rest = value[..., :pairs], value[..., pairs : 2 * pairs], value[..., 2 * pairs :]
     parts = [one * cos_SA - other * sin_SA, one * sin_SA + other * cos_SA, rest]
@@ -234,7 +235,7 @@ def _heads(value_BSH: Tensor, heads: int) -> Tensor:
 
 
 def _visible(seen_BS: Tensor, steps: int, window: int) -> Tensor:
-    """Which positions a step attends to: those of its window that the text has, (B, 1, T, S)."""
+    """Which positions each step attends to: those of its window that are in the text, (B, 1, T, S)."""
     places = torch.arange(seen_BS.shape[1], device=seen_BS.device)
     offsets_TS = places - torch.arange(steps, device=seen_BS.device)[:, None]
     return (((offsets_TS >= 0) & (offsets_TS < window)) & seen_BS[:, None])[:, None]

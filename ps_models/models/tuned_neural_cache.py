@@ -1,7 +1,7 @@
 """A neural cache tuned on validation data: its window and flatness by a grid, its weight by EM.
 
-For every window and flatness of the grid the cache's probabilities come from one pass: the model is asked
-once, and the outputs of its widest window are multiplied once.
+All windows and flatnesses of the grid share one pass: the model scores the text once, and the products of
+outputs are computed once, for the widest window.
 """
 
 # Shapes: B = batch, T = time, S = positions that a block looks back on, H = hidden, C = caches of the grid.
@@ -23,11 +23,11 @@ from ps_models.models.interpolation import fit_weights
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 
 BLOCK: Final = 128  # steps at once: bounds the memory
-LEAST: Final = 1e-6  # a cache that is of no use keeps a share that a logarithm can bear
+LEAST: Final = 1e-6  # a useless cache keeps a weight above 0, for the logarithm
 GRID: Final = tuple(
     NeuralCacheConfig(window=window, theta=theta)
     for window in (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
-    for theta in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs want more
+    for theta in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs need more
 )
 
 
@@ -41,9 +41,9 @@ def tuned_neural_cache(
     """The model with the neural cache of the grid that predicts texts best in one pass.
 
     Args:
-        model: A recurrent model, which is asked once.
+        model: A recurrent model; it scores the texts once.
         texts: Of validation data, in order; the cache is carried from one to the next.
-        grid: Windows and flatnesses to try; their weights are not looked at.
+        grid: Windows and flatnesses to try; their weights are not used.
         device: Where the model is.
 
     Raises:
@@ -69,7 +69,7 @@ def tuned_neural_cache(
 def _scores_and_hidden(
     model: Recurrent[Any], stream: Tensor, device: torch.device | str
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities in float64 on the CPU, and the outputs that predicted each token, where they are."""
+    """Log-probabilities in float64 on the CPU, and the outputs that predicted each token on their device."""
     scores, outputs, state = [], [], model.initial_state(1)
     with evaluating(model), torch.no_grad():
         for tokens in torch.split(stream, CHUNK):

@@ -1,4 +1,4 @@
-"""Frequencies of the training text, whatever came before: the floor of any comparison."""
+"""Frequencies of the training text, whatever came before: the least that a model must beat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Unigram:
-    """p(w) = (c(w) + 1) / (N + V): no word is impossible, also one that the training text lacks.
+    """p(w) = (c(w) + 1) / (N + V): words that are not in the training text are possible too.
 
     Its state is empty, (batch, 0).
 

@@ -1,7 +1,7 @@
-"""A unigram cache over any model: what was said a short while ago is said again.
+"""A unigram cache over any model: words that came a short while ago come again.
 
     p(w) = (1 - weight) p_model(w) + weight p_cache(w)
-    p_cache(w) ~ sum of decay^age over the places of the last `window` tokens that hold w
+    p_cache(w) ~ sum of decay^age over the places of w among the last `window` tokens
 
 Kuhn and De Mori (1990), "A cache-based natural language model for speech recognition"; the decay is that of
 Clarkson and Robinson (1997), "Language model adaptation using mixtures and an exponentially decaying cache".
@@ -26,12 +26,12 @@ from ps_models.language_model import Generative, LanguageModel, State
 from ps_models.layers.window import NO_WORD, windows
 from ps_models.models.interpolation import fit_weights
 
-BLOCK = 2**19  # places compared at once: what bounds the memory
+BLOCK = 2**19  # places compared at once: bounds the memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramCacheConfig:
-    """To be tuned on validation data, by `tuned_cache`; the defaults suit KN-5 on Penn Treebank."""
+    """Tune it on validation data by `tuned_cache`; the defaults suit KN-5 on Penn Treebank."""
 
     window: int = 200
     decay: float = 1.0
@@ -40,12 +40,12 @@ class UnigramCacheConfig:
     def __post_init__(self) -> None:
         if self.window < 1 or not 0 < self.decay <= 1 or not 0 <= self.weight < 1:
             raise ModelError(
-                f"{self}; expected a window of 1 or more, a decay above 0 and up to 1, and a weight from 0 on"
-                " that leaves the model a share"
+                f"{self}: expected a window of 1 or more, a decay above 0 and up to 1, and a weight of 0 or"
+                " more and below 1"
             )
 
 
-GRID = (  # of windows and decays; the weight is found for each
+GRID = (  # of windows and decays; EM finds the weight of each
     *(UnigramCacheConfig(window=window) for window in (100, 200, 400, 800, 1600)),
     *(UnigramCacheConfig(window=2000, decay=decay) for decay in (0.98, 0.99, 0.995, 0.997, 0.998, 0.999)),
 )
@@ -61,8 +61,8 @@ class UnigramCacheState(NamedTuple, Generic[State]):
 class UnigramCache(Generic[State]):
     """A model mixed with the frequencies of the last words, `<eos>` among them.
 
-    A module inside has to be in evaluation mode. Until a word was read, the cache is empty and the model's
-    scores stand.
+    A module inside must be in evaluation mode. Before the first word the cache is empty, and the scores are
+    those of the model.
     """
 
     def __init__(self, model: LanguageModel[State], config: UnigramCacheConfig) -> None:
@@ -70,7 +70,7 @@ class UnigramCache(Generic[State]):
         self.config = config
 
     def initial_state(self, batch_size: int) -> UnigramCacheState[State]:
-        """The model's, and an empty cache."""
+        """The model's state, and an empty cache."""
         words_BW = torch.full((batch_size, self.config.window), NO_WORD)
         return UnigramCacheState(self.model.initial_state(batch_size), words_BW)
 
@@ -104,9 +104,9 @@ def tuned_cache(
     """The model with the cache of the grid that predicts texts best in one pass, its weight found by EM.
 
     Args:
-        model: Anything that scores; it is asked once.
+        model: Any language model; it scores the texts once.
         texts: Of validation data, in order; the cache is carried from one to the next.
-        grid: Windows and decays to try; their weights are not looked at.
+        grid: Windows and decays to try; their weights are not used.
     """
     model_T = -torch.cat([nats for _, nats in token_nats(model, texts)])
     stream = torch.cat([text.tokens for text in texts])
@@ -122,8 +122,8 @@ def tuned_cache(
 def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[UnigramCacheConfig]) -> Tensor:
     """Log p_cache of a text's tokens in several caches at once, (caches, time).
 
-    Each pair of equal words is met once, whatever the caches: round k adds, for all tokens, the word's k-th
-    last occurrence. Memory is a few numbers a token and cache.
+    Each pair of equal words is visited once for all caches: round k adds, for all tokens, the k-th last
+    occurrence of the word. Memory is a few numbers per token and cache.
     """
     ages = max(config.window for config in configs)
     weights_CW = torch.zeros(len(configs), ages, dtype=torch.float64)  # by age: 0 is the last word's
@@ -146,7 +146,7 @@ def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[Unigram
 
 
 def _cache_log_probs(words: Tensor, tokens: Tensor, model_BT: Tensor, config: UnigramCacheConfig) -> Tensor:
-    """Log p_cache of tokens; `words` begin W places before the first. While it is empty, the model's."""
+    """Log p_cache of tokens, the model's if the cache is empty; `words` begin W places before the tokens."""
     weights_W = _weights(config, tokens.device)
     steps = max(1, BLOCK // (len(tokens) * config.window))
     seen_BTWs = torch.split(windows(words[:, :-1], config.window), steps, 1)
@@ -165,7 +165,7 @@ def _weights(config: UnigramCacheConfig, device: torch.device) -> Tensor:
 
 
 def _log_ratio(counts: Tensor, totals: Tensor, otherwise: Tensor) -> Tensor:
-    """The log of counts / totals; where a total is 0, what else there is."""
+    """The log of counts / totals; `otherwise` where a total is 0."""
     return torch.where(totals == 0, otherwise.double(), (counts / totals.clamp(min=1e-300)).log())
 
 

@@ -142,7 +142,7 @@ def test_pictures_hold_words_as_they_are_and_are_the_same_each_time(pointer, lst
         if ending == ".svg" and name == "pointer":
             assert "&lt;b&gt;" in paths[0].read_text()
             assert "<b>" not in paths[0].read_text()
-    with pytest.raises(ModelError, match=r"cannot draw \.gif"):
+    with pytest.raises(ModelError, match=r"gif: expected a name that ends in \.png"):
         save_picture(tmp_path / "x.gif", prediction, WORDS)
 
 

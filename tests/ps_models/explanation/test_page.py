@@ -115,7 +115,7 @@ def test_hovering_a_word_shows_its_prediction(pointer, opened):
         assert f"gate {found[index].gate:.3f}" in (panel.text_content() or "")
         assert [title.text_content() for title in panel.locator("h3").all()] == [
             "Mixture",
-            "Vocabulary",
+            "Softmax",
             "Pointer",
             "Attention in the window",
         ]

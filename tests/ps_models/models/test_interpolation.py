@@ -149,7 +149,7 @@ def test_a_model_of_weight_0_has_no_say():
 
 @pytest.mark.parametrize("weights", [[0.5], [0.5, 0.6], [-0.5, 1.5], []])
 def test_weights_that_are_no_mixture_are_refused(weights):
-    with pytest.raises(ModelError, match="expected one a model, none below 0, with a sum of 1"):
+    with pytest.raises(ModelError, match="expected one per model, none below 0, with a sum of 1"):
         Interpolation([UNIGRAM, BIGRAM], weights)
 
 

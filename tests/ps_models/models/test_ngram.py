@@ -113,7 +113,7 @@ def test_parameters_are_counted():
 
 @pytest.mark.parametrize("order", [0, -1])
 def test_an_order_below_1_is_refused(order):
-    with pytest.raises(ModelError, match=f"order {order}; expected 1 or more"):
+    with pytest.raises(ModelError, match=f"order={order}: expected 1 or more"):
         NGramConfig(vocab_size=V, order=order)
 
 
