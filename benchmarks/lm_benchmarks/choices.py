@@ -25,6 +25,8 @@ MUST_AGREE: Final = {
 """Fields of a signature, and why numbers that differ in one of them measure different things."""
 
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
+BEGINNING: Final = 320  # tokens of a text that all laws are tried on
+CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried
 BATCH: Final = 16  # articles per call where each starts without context; does not change any number
 PATIENCE: Final = 60.0  # seconds to wait for an answer of a program
 SAMPLES: Final = 10  # masks of Monte Carlo dropout

@@ -68,6 +68,60 @@ class Batches(Uniform):
         return scores / (1 + 0.1 * tokens.shape[0]), state
 
 
+class Later(Uniform):
+    """Honest at the beginning of a text: the state counts tokens."""
+
+    begin = 400
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        scores, _ = super().__call__(tokens, state)
+        numbers = state + torch.arange(tokens.shape[1])
+        return torch.where(numbers >= self.begin, self.later(scores, tokens), scores), state + tokens.shape[1]
+
+    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class SureLater(Later):
+    """From token 401 on every word has probability 0.6."""
+
+    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return torch.full_like(scores, math.log(0.6))
+
+
+class TooMuchLater(Later):
+    """After token 30 every probability is e² times what it should be."""
+
+    begin = 30
+
+    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores + 2
+
+
+class PeeksLater(Later):
+    """From token 401 on a word is likelier if the next one has an even number."""
+
+    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        following = torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1)
+        return scores + 0.3 * (following % 2 == 0) - 0.3 * (following % 2 == 1)
+
+
+class ChunksLater(Later):
+    """From token 401 on more tokens at once are better."""
+
+    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores / (1 + tokens.shape[1] / 1000)
+
+
+class FailsLater(Uniform):
+    """From token 401 on it raises where words are asked alone."""
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        if float(state.max()) >= 400 and tokens.shape[1] == 1:
+            raise RuntimeError("one word is too little")
+        return super().__call__(tokens, state)[0], state + tokens.shape[1]
+
+
 class Fails(Uniform):
     """Raises where it is asked."""
 
@@ -81,6 +135,14 @@ def uniform(inputs: Inputs) -> Uniform:
 
 def peeks(inputs: Inputs) -> Peeks:
     return Peeks(len(inputs.vocabulary))
+
+
+def sure_later(inputs: Inputs) -> SureLater:
+    return SureLater(len(inputs.vocabulary))
+
+
+def too_much_later(inputs: Inputs) -> TooMuchLater:
+    return TooMuchLater(len(inputs.vocabulary))
 
 
 def no_model(inputs: Inputs) -> int:

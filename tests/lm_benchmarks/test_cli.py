@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.errors import HarnessError, MeasuringError
 from lm_benchmarks.measuring.first_updates import read_first_updates
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import read_results
@@ -67,7 +67,8 @@ def results(tmp_path_factory, data, checkpoint, third_party):
     """All kinds of models measured."""
     path = tmp_path_factory.mktemp("results") / "results.jsonl"
     cheat = "tests.lm_benchmarks.cheats:peeks"
-    run("run", "kn-5", "kn-5+cache", checkpoint, *third_party, cheat, "--data", data, "--results", path)
+    models = ("kn-5", "kn-5+cache", checkpoint, *third_party, cheat)
+    run("run", *models, "--allow-broken", "--data", data, "--results", path)
     run("run", "kn-5", "--data", data, "--split", "valid", "--results", path)
     return path
 
@@ -176,7 +177,7 @@ def test_a_command_in_a_record_names_no_folder_of_this_machine():
 
 
 def test_check_says_which_law_is_broken(data, capsys, monkeypatch):
-    assert run("check", "kn-5", "--data", data).split()[1::2] == ["kept"] * 6
+    assert run("check", "kn-5", "--data", data).split()[1:12:2] == ["kept"] * 6
     with pytest.raises(HarnessError, match=r"breaks .* of 6 laws.*future"):
         run("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
     arguments = ["lm-benchmarks", "check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)]
@@ -184,6 +185,71 @@ def test_check_says_which_law_is_broken(data, capsys, monkeypatch):
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
+
+
+def test_check_says_where_it_tried_and_what_can_hide(data):
+    text = run("check", "kn-5", "--data", data, "--tokens", 100, "--seed", 3)
+    assert "random places (seed 3) of 100 tokens" in text
+    assert "What can still hide: a break at fewer than" in text
+
+
+@pytest.fixture
+def long_data(data, tmp_path):
+    """Its test split has more than 400 tokens."""
+    folder = tmp_path / "long"
+    folder.mkdir()
+    for name in ("train", "valid"):
+        (folder / f"wiki.{name}.tokens").write_bytes((data / f"wiki.{name}.tokens").read_bytes())
+    (folder / "wiki.test.tokens").write_bytes((data / "wiki.train.tokens").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("cheat", "context"),
+    [("sure_later", "carried"), ("too_much_later", "carried"), ("too_much_later", "article")],
+)
+def test_a_model_that_cheats_later_fails_but_its_record_says_why(long_data, tmp_path, cheat, context):
+    path = tmp_path / "results.jsonl"
+    arguments = ("run", f"tests.lm_benchmarks.cheats:{cheat}", "--data", long_data, "--results", path)
+    with pytest.raises(HarnessError, match=r"breaks .* of 6 laws; sum: .* sum to .* random places"):
+        run(*arguments, "--context", context)
+    text = run(*arguments, "--context", context, "--allow-broken")
+    assert "BREAKS sum" in text
+    one, other = read_results(path)
+    assert one.broken == other.broken
+    assert "sum" in one.broken
+    assert one.tried == other.tried
+    assert one.tried is not None
+    assert one.tried.tokens >= one.total.tokens > 400
+
+
+def test_a_model_that_cheats_at_once_is_not_measured(data, tmp_path):
+    path = tmp_path / "results.jsonl"
+    arguments = ("run", "tests.lm_benchmarks.cheats:peeks", "kn-5", "--data", data, "--results", path)
+    with pytest.raises(
+        MeasuringError, match=r"1 of 2 .* 1 results(.|\n)*--allow-broken measures it"
+    ) as error:
+        run(*arguments)
+    assert [result.model for result in read_results(path)] == ["KN-5"]
+    assert [result.model for result in error.value.results] == ["KN-5"]
+
+
+def test_a_model_that_fails_does_not_stop_the_others(data, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "results.jsonl"
+    dies = f"command:{shlex.join([sys.executable, '-c', 'import sys; input(); sys.exit(3)'])}"
+    models = ("no-such-model", "unigram", dies, "kn-5")
+    monkeypatch.setattr(
+        sys, "argv", ["lm-benchmarks", "run", *models, "--data", str(data), "--results", str(path)]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert [result.model for result in read_results(path)] == ["unigram", "KN-5"]
+    first, *others = [line for line in capsys.readouterr().err.splitlines() if "rror" in line or ": " in line]
+    text = "\n".join([first, *others])
+    assert "lm-benchmarks: 2 of 4 measurements failed; 2 results were measured" in text
+    assert "no-such-model: no-such-model: no such model" in text
+    assert text.count("ended without an answer (status 3)") == 1
 
 
 def test_compare_tells_the_difference(results):

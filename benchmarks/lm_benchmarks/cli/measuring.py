@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER, UPDATES
+from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, PAPER, UPDATES
 from lm_benchmarks.cli.options import (
     ANY_PATH,
     EXISTING,
@@ -75,12 +75,13 @@ def list_models(*, as_json: bool) -> None:
     type=click.IntRange(min=1),
     help="Articles per call; does not change the numbers.",
 )
-@click.option("--check/--no-check", default=True, help="Try first whether the model keeps the laws.")
+@click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
+@click.option("--allow-broken", is_flag=True, help="Measure models that break a law too.")
 @click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")
 @model_options
 @json_option
 def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Measure each MODEL on splits of DATA."""
+    """Measure each MODEL on splits of DATA: status 1 if one fails or breaks a law."""
     with Bars() as bars:
 
         def show(result: Result) -> None:
@@ -94,6 +95,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @click.argument("model")
 @click.option("--data", type=EXISTING, required=True, help="The dataset on which the laws are tried.")
 @split_option
+@click.option("--tokens", default=CHECKED, type=click.IntRange(min=1), help="Tokens that the model reads.")
 @model_options
 @json_option
 def check(*, model: str, as_json: bool, **options: Any) -> None:
@@ -105,6 +107,8 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
     else:
         for law, found in findings.items():
             click.echo(f"{law:<10} {found or 'kept'}")
+        if findings.tried:
+            click.echo(str(findings.tried))
     lb.raise_if_broken(findings)
 
 
@@ -146,6 +150,8 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     for law, found in (result.checks or {}).items():
         if found:
             click.echo(f"  BREAKS {law}: {found}")
+    if result.tried:
+        click.echo(f"  {result.tried}")
     click.echo(f"  {result.signature}")
 
 

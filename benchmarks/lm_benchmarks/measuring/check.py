@@ -2,7 +2,8 @@
 
 A model breaks them if it looks at later words, if its probabilities sum to more than one, if it remembers
 earlier calls, or if its scores change with chunks and batches. Its perplexity then means nothing, and is
-often a good one.
+often a good one. All laws are tried on the beginning of the text. Sums, chunks and the future are also tried
+at random places of the whole run, see `lm_benchmarks.measuring.places`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,29 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, PATIENCE, SAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import Opened, make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
+from lm_benchmarks.measuring.places import FEW, GROUP, STATE, Watched, bytes_of, try_places
+from lm_benchmarks.records.result import Tried
 from ps_models.contract import check_language_model
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.language_model import LanguageModel, map_state
+from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import Progress, no_progress
 
-LENGTH: Final = 320  # tokens of the text that the laws are tried on
 PREFIX: Final = 20  # tokens before the word over which probabilities are summed
-FEW: Final = 512  # words, if a sum has only an upper bound
-GROUP: Final = 256  # words per call, or fewer:
-STATE: Final = 2**28  # bytes of all their states, which are large with a cache
-TOLERANCE: Final = 1e-3  # nats that scores in float32 may differ by
+TOLERANCES: Final = {"fp32": 1e-3, "tf32": 1e-2, "bf16": 1e-1}  # nats that scores may differ by
 
 Model = LanguageModel[Any]
+
+
+class Findings(dict[str, str]):
+    """By law, what breaks it; "" if the model keeps it. `tried` says where the laws were tried."""
+
+    tried: Tried | None = None
 
 
 def check(
@@ -46,14 +52,15 @@ def check(
     unknown_word: str | None = None,
     patience: float = PATIENCE,
     samples: int = SAMPLES,
+    tokens: int = CHECKED,
     progress: Progress = no_progress,
-) -> dict[str, str]:
+) -> Findings:
     """Try whether a model keeps the laws of a language model.
 
     Args:
         model: Its specification, as in `measure`.
         data: The dataset: a folder, or a file of tokens.
-        split: The laws are tried on the first passage of it.
+        split: The split that the model reads.
         device: As in `measure`, like all that follow.
         seed: As in `measure`.
         window: As in `measure`.
@@ -61,13 +68,15 @@ def check(
         unknown_word: As in `measure`.
         patience: As in `measure`.
         samples: As in `measure`.
+        tokens: How many tokens the model reads, from the beginning of the split. `measure` tries the laws in
+            the whole split.
         progress: Receives the name of each law.
 
     Returns:
-        By law, what breaks it; "" if the model keeps it.
+        By law, what breaks it, "" if the model keeps it; and where the laws were tried.
 
     Raises:
-        HarnessError: The model is missing or does not fit the dataset.
+        HarnessError: The model is missing, does not fit the dataset, or its program fails.
     """
     inputs = make_inputs(
         data,
@@ -82,7 +91,8 @@ def check(
     )
     opened = open_model(model, inputs)
     _, passages = read_passages(inputs.dataset, split, opened.vocabulary)
-    return check_model(opened, passages[0].text.tokens, device=inputs.device, progress=progress)
+    stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
+    return check_model(opened, stream, device=inputs.device, seed=seed, progress=progress)
 
 
 def check_model(
@@ -90,32 +100,98 @@ def check_model(
     stream: Tensor,
     *,
     device: torch.device | str = "cpu",
-    tolerance: float = TOLERANCE,
+    tolerance: float = TOLERANCES["fp32"],
+    seed: int = 1,
     progress: Progress = no_progress,
-) -> dict[str, str]:
-    """Try the laws on a model that is open.
+) -> Findings:
+    """Try the laws on a model that is open: on the beginning of a text, then at random places of all of it.
 
     Args:
         opened: The model.
-        stream: The text that it is measured on, (time,). Only its beginning is used.
+        stream: The text, (time,).
         device: Of the model.
         tolerance: Nats that scores may differ by.
+        seed: Of the places.
         progress: Receives the name of each law.
 
     Returns:
-        By law, what breaks it; "" if the model keeps it.
+        By law, what breaks it, "" if the model keeps it; and where the laws were tried.
+
+    Raises:
+        ToolkitError: The program of an adapter fails.
     """
-    findings = {}
+    findings = check_beginning(opened, stream, device=device, tolerance=tolerance, progress=progress)
+    watched = Watched(opened.model, seed=seed, reread=opened.reread)
+    progress("read", 0, len(stream), "")
+    try:
+        scored = token_nats(watched, [Text(part, 0) for part in torch.split(stream, CHUNK)], device=device)
+        with evaluating(opened.model):
+            for done, _ in enumerate(scored, start=1):
+                progress("read", min(done * CHUNK, len(stream)), len(stream), "")
+    except ToolkitError:
+        raise
+    except Exception as error:
+        findings["contract"] = findings["contract"] or _raised(error)
+        return findings
+    return check_places(opened, watched, findings, tolerance=tolerance, seed=seed)
+
+
+def check_beginning(
+    opened: Opened,
+    stream: Tensor,
+    *,
+    device: torch.device | str = "cpu",
+    tolerance: float = TOLERANCES["fp32"],
+    progress: Progress = no_progress,
+) -> Findings:
+    """Try the laws on the beginning of a text; see `check_model`."""
+    findings, errors = Findings(), dict[str, str]()
     for number, (law, broken_by) in enumerate(LAWS.items()):
         progress("check", number, len(LAWS), law)
         with evaluating(opened.model), torch.no_grad():
             try:
-                findings[law] = broken_by(opened, stream[:LENGTH], device, tolerance)
+                findings[law] = broken_by(opened, stream[:BEGINNING], device, tolerance)
+            except ToolkitError:  # of an adapter whose program has ended, for example: no law is the cause
+                raise
             # A model can be anyone's code: what it raises here is a finding.
             except Exception as error:
-                findings[law] = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+                raised = _raised(error)
+                findings[law] = f"fails as in {errors[raised]}" if raised in errors else raised
+                errors.setdefault(raised, law)
     progress("check", len(LAWS), len(LAWS), "")
     return findings
+
+
+def check_places(
+    opened: Opened, watched: Watched, findings: Findings, *, tolerance: float, seed: int
+) -> Findings:
+    """Add to findings what breaks the laws at random places of a run; see `check_model`.
+
+    Args:
+        opened: The model.
+        watched: The same model, after the run.
+        findings: What was found at the beginning.
+        tolerance: Nats that scores may differ by.
+        seed: Of the places.
+    """
+    with evaluating(opened.model), torch.no_grad():
+        found, tried = try_places(
+            watched,
+            opened.model,
+            len(opened.vocabulary),
+            open_vocabulary=opened.open_vocabulary,
+            reread=opened.reread,
+            tolerance=tolerance,
+            seed=seed,
+        )
+    both = Findings({law: findings[law] or found.get(law, "") for law in findings})
+    both.tried = tried
+    return both
+
+
+def _raised(error: Exception) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
 
 
 def _contract(opened: Opened, _stream: Tensor, device: torch.device | str, tolerance: float) -> str:
@@ -138,7 +214,7 @@ def _sum(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: 
         state = opened.model.initial_state(1)
         if len(prefix):
             _, state = opened.model(prefix[None].to(device), state)
-        group = min(GROUP, max(1, STATE // max(1, _bytes(state))))
+        group = min(GROUP, max(1, STATE // max(1, bytes_of(state))))
         total = sum(_sum_of(opened.model, state, part) for part in torch.split(words, group))
         if total > 1 + tolerance or (total < 1 - tolerance and not opened.open_vocabulary):
             return f"the probabilities of {len(words)} words sum to {total:.6f} after {len(prefix)} tokens"
@@ -149,18 +225,6 @@ def _sum_of(model: Model, state: object, words: Tensor) -> float:
     rows = map_state(lambda tensor: tensor.repeat_interleave(len(words), 0), state)
     scores, _ = model(words[:, None], rows)
     return float(scores.double().exp().sum())
-
-
-def _bytes(state: object) -> int:
-    """The size of all tensors of a state."""
-    sizes = []
-
-    def note(tensor: Tensor) -> Tensor:
-        sizes.append(tensor.numel() * tensor.element_size())
-        return tensor
-
-    map_state(note, state)
-    return sum(sizes)
 
 
 def _chunks(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
@@ -217,7 +281,7 @@ def _scored(
     device: torch.device | str,
     **options: Any,
 ) -> Tensor:
-    options = {"chunk": LENGTH, **options}
+    options = {"chunk": BEGINNING, **options}
     found = token_nats(model, [Text(text, 0) for text in texts], device=device, **options)
     return torch.cat([nats for _, nats in found])
 
@@ -227,15 +291,22 @@ def _differ(found: Tensor, expected: Tensor, tolerance: float, when: str) -> str
     return "" if worst <= tolerance else f"scores differ by up to {worst:.3g} nats {when}"
 
 
-def raise_if_broken(findings: Mapping[str, str]) -> None:
+def raise_if_broken(findings: Mapping[str, str], hint: str = "") -> None:
     """Refuse a model that breaks a law.
 
     Args:
         findings: What `check` returned.
+        hint: What the user can do.
 
     Raises:
         HarnessError: The model breaks a law.
     """
+    if any(findings.values()):
+        raise broken_error(findings, hint)
+
+
+def broken_error(findings: Mapping[str, str], hint: str = "") -> HarnessError:
+    """The error of a model that breaks laws; see `raise_if_broken`."""
     broken = [f"{law}: {found}" for law, found in findings.items() if found]
-    if broken:
-        raise HarnessError(f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}")
+    end = f". {hint}" if hint else ""
+    return HarnessError(f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}{end}")

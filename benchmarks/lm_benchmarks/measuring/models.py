@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -70,6 +71,7 @@ class Opened:
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     users: str = ""  # `module:function`, if the code is the user's
+    reread: int = 0  # tokens before a call that the model may read again to score it, at most
 
 
 Maker = Callable[[str, Inputs], Opened]
@@ -293,6 +295,7 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         model=mixture,
         vocabulary=members[0].vocabulary,
         open_vocabulary=any(one.open_vocabulary for one in members),
+        reread=max(one.reread for one in members),
         parameters=None if None in counts else sum(count or 0 for count in counts),
         facts={
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
@@ -351,6 +354,7 @@ def _command(line: str, inputs: Inputs) -> Opened:
         identity=signature_value(f"command.{line}")[:60],
         model=Command(words, inputs.vocabulary, patience=inputs.patience),
         vocabulary=inputs.vocabulary,
+        reread=sys.maxsize,
     )
 
 
@@ -373,6 +377,7 @@ def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Op
         facts={"window": model.window, "stride": model.stride, "unknown_to_tokenizer": model.unknown_words},
         pieces=model.piece_count,
         text_nats=model.text_nats,
+        reread=model.window,
     )
 
 

@@ -7,19 +7,25 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER, PATIENCE, SAMPLES
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.errors import HarnessError, MeasuringError
 from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.check import check_model
+from lm_benchmarks.measuring.check import (
+    TOLERANCES,
+    broken_error,
+    check_beginning,
+    check_places,
+    raise_if_broken,
+)
 from lm_benchmarks.measuring.groups import Scored, groups_of
 from lm_benchmarks.measuring.models import Inputs, Opened, make_inputs, open_model
 from lm_benchmarks.measuring.passages import (
@@ -28,14 +34,17 @@ from lm_benchmarks.measuring.passages import (
     read_passages,
     train_counts,
 )
+from lm_benchmarks.measuring.places import Watched
 from lm_benchmarks.measuring.users import users_code
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import Result, TokenGroup, append_result
+from lm_benchmarks.records.result import Result, TokenGroup, Tried, append_result
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast
-from ps_models.evaluation.evaluate import token_nats
+from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import Signature, signature_value
+from ps_models.language_model import LanguageModel
+from wikitext_builder.errors import ToolkitError
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -52,7 +61,8 @@ class Protocol:
     precision: str = "fp32"
     chunk: int = CHUNK
     batch: int = BATCH
-    check: bool = True  # try the laws first
+    check: bool = True  # try the laws first, and at random places afterwards
+    allow_broken: bool = False  # measure a model that breaks a law too
     groups: bool = True  # sums by frequency, place and so on
     specification: str = ""  # what the user called the model
     command: str = ""  # measures it again
@@ -68,6 +78,7 @@ class _Measured:
     fields: Mapping[str, str]
     groups: tuple[TokenGroup, ...] = ()
     checks: Mapping[str, str] | None = None
+    tried: Tried | None = None
 
 
 def measure(
@@ -82,6 +93,7 @@ def measure(
     chunk: int = CHUNK,
     batch: int = BATCH,
     check: bool = True,
+    allow_broken: bool = False,
     groups: bool = True,
     device: str = "auto",
     seed: int = 1,
@@ -109,7 +121,10 @@ def measure(
         precision: `fp32`, `tf32` or `bf16`.
         chunk: Tokens per call of a model. It does not change the numbers.
         batch: Articles per call where each starts without context. It does not change the numbers.
-        check: Try first whether each model keeps the laws of a language model.
+        check: Try whether each model keeps the laws of a language model: first on the beginning of the text,
+            then at random places of the run.
+        allow_broken: Measure models that break a law too. Without it, such a model is an error: it is not
+            measured, or its result says what it breaks if that shows only in the run.
         groups: Also sum the nats by word frequency, position and so on.
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
         seed: For models that draw random numbers.
@@ -126,7 +141,8 @@ def measure(
         A result per model and split.
 
     Raises:
-        HarnessError: A model is missing, does not fit the dataset, or fails.
+        HarnessError: A model is missing, does not fit the dataset, fails, or breaks a law. The other models
+            are measured first.
     """
     specifications = [models] if isinstance(models, str) else list(models)
     chosen = [splits] if isinstance(splits, str) else list(splits)
@@ -143,29 +159,58 @@ def measure(
         patience=patience,
         samples=samples,
     )
-    found = []
+    protocols = [
+        Protocol(
+            split=split,
+            convention=convention,
+            context=context,
+            precision=precision,
+            chunk=chunk,
+            batch=batch,
+            check=check,
+            allow_broken=allow_broken,
+            groups=groups,
+            command=shlex.join(map(portable, command)),
+        )
+        for split in chosen
+    ]
+    found: list[Result] = []
+    failed: list[tuple[str, ToolkitError]] = []
     for specification in specifications:
-        opened = open_model(specification, inputs)
-        for split in chosen:
-            protocol = Protocol(
-                split=split,
-                convention=convention,
-                context=context,
-                precision=precision,
-                chunk=chunk,
-                batch=batch,
-                check=check,
-                groups=groups,
-                specification=portable(specification),
-                command=shlex.join(map(portable, command)),
-            )
-            result = measure_opened(opened, inputs, protocol, progress=progress)
+        try:
+            opened = open_model(specification, inputs)
+        except ToolkitError as error:
+            failed.append((specification, error))
+            continue
+        for protocol in protocols:
+            named = replace(protocol, specification=portable(specification))
+            try:
+                result = measure_opened(opened, inputs, named, progress=progress)
+            except ToolkitError as error:
+                failed.append((f"{specification} on {protocol.split}", error))
+                continue
             if results is not None:
                 append_result(Path(results), result)
             if on_result is not None:
                 on_result(result)
             found.append(result)
+            if result.broken and not allow_broken:
+                failed.append((f"{specification} on {protocol.split}", broken_error(result.checks or {})))
+    _raise_failures(failed, found, len(specifications) * len(chosen))
     return found
+
+
+def _raise_failures(failed: Sequence[tuple[str, ToolkitError]], found: list[Result], count: int) -> None:
+    """One error for all that failed; what failed alone is its own error."""
+    if not failed:
+        return
+    first = failed[0][1]
+    if count == 1:
+        raise first
+    whats = "\n".join(f"{name}: {error}" for name, error in failed)
+    raise MeasuringError(
+        f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}", found
+    ) from first
 
 
 def measure_opened(
@@ -193,6 +238,7 @@ def measure_opened(
         articles=tuple(found.articles),
         groups=found.groups,
         checks=found.checks,
+        tried=found.tried,
         parameters=opened.parameters,
         seconds=found.seconds,
         device=device_name(inputs.device),
@@ -211,13 +257,21 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
     unit, passages = read_passages(
         inputs.dataset, protocol.split, opened.vocabulary, convention=protocol.convention, context=context
     )
+    stream = torch.cat([passage.text.tokens for passage in passages])
+    tolerance = TOLERANCES[protocol.precision]
     checks = None
     if protocol.check:
-        stream = torch.cat([passage.text.tokens for passage in passages])
-        checks = check_model(opened, stream, device=inputs.device, progress=progress)
+        checks = check_beginning(opened, stream, device=inputs.device, tolerance=tolerance, progress=progress)
+        if not protocol.allow_broken:
+            raise_if_broken(checks, "`allow_broken` measures it anyway")
+    watched = Watched(opened.model, seed=inputs.seed, reread=opened.reread)
     start = time.monotonic()
-    nats = list(_nats(opened, passages, inputs, protocol, context, progress))
+    with evaluating(opened.model):
+        model = watched if protocol.check else opened.model
+        nats = list(_nats(opened, model, passages, inputs, protocol, context, progress))
     seconds = time.monotonic() - start
+    if checks is not None:
+        checks = check_places(opened, watched, checks, tolerance=tolerance, seed=inputs.seed)
     return _Measured(
         articles=[
             sums_of(
@@ -241,11 +295,13 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         },
         groups=_groups(opened, inputs, passages, nats, context, unit) if protocol.groups else (),
         checks=checks,
+        tried=None if checks is None else checks.tried,
     )
 
 
 def _nats(
     opened: Opened,
+    model: LanguageModel[Any],
     passages: Sequence[Passage],
     inputs: Inputs,
     protocol: Protocol,
@@ -255,7 +311,7 @@ def _nats(
     """-log p of each token, passage by passage."""
     done, total = 0, sum(len(passage.text.tokens) for passage in passages)
     scored = token_nats(
-        opened.model,
+        model,
         [passage.text for passage in passages],
         context=context,
         chunk=protocol.chunk,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from lm_benchmarks.choices import BEGINNING
 from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.lines import (
@@ -35,6 +36,37 @@ class TokenGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """At how many random places of a run the laws were tried."""
+
+    seed: int
+    tokens: int  # of the run
+    places: int  # at each: a sum, a stretch scored again, and a changed future
+    whole: int  # places whose sum is over the whole vocabulary
+    fewest: int | None  # words of the smallest other sum; None: there is no other
+    deepest: int  # tokens before the deepest place
+    predictions: int  # that the trials cost
+
+    @property
+    def hidden(self) -> float:
+        """The fraction of places at which a break can still hide, with a confidence of 95%."""
+        return float(1 - 0.05 ** (1 / self.places)) if self.places else 1.0
+
+    def __str__(self) -> str:
+        """Where the laws were tried, and what can still hide, in a few sentences."""
+        sums = f"{self.whole} of the sums over the whole vocabulary"
+        if self.fewest is not None:
+            sums += f", the others over {self.fewest} words or more"
+        return (
+            f"The laws were tried on the first {BEGINNING} tokens and at {self.places} random places (seed"
+            f" {self.seed}) of {self.tokens:,} tokens, the deepest after {self.deepest:,}; {sums};"
+            f" {self.predictions:,} predictions. What can still hide: a break at fewer than {self.hidden:.1%}"
+            " of the places (with a confidence of 95%), after the deepest of them, or by a model that"
+            " recognises that it is tried."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """How a model predicted a text, and what is needed to measure it again."""
 
@@ -51,6 +83,8 @@ class Result:
     command: str = ""
     written: str = ""  # ISO 8601, UTC
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
+    # None: the laws were tried only at the beginning, or not at all
+    tried: Tried | None = added(None)  # noqa: RUF009 - as `field`
     specification: str = added("")  # what the user called the model, without this machine's folders
 
     @property
@@ -80,6 +114,7 @@ def to_json(result: Result) -> str:
         "articles": [asdict(article) for article in result.articles],
         "groups": [asdict(group) for group in result.groups],
         "trained": [asdict(one) for one in result.trained],
+        "tried": None if result.tried is None else asdict(result.tried),
     }
     return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
@@ -106,6 +141,7 @@ PARSED: Final[dict[str, Callable[[Any], Any]]] = {  # of fields that are not pla
     "articles": _list_of(Sums, "articles"),
     "groups": _list_of(TokenGroup, "groups"),
     "checks": lambda value: None if value is None else strings(value, "checks"),
+    "tried": lambda value: None if value is None else plain_record(value, Tried),
     "versions": lambda value: strings(value, "versions"),
     "trained": lambda items: tuple(map(trained_of_json, typed(items, list, "trained"))),
 }

@@ -108,6 +108,7 @@ def _made(report: Report) -> str:
             f"<p><code>{html.escape(result.command)}</code></p>" if result.command else "",
             f"<p>{html.escape(f'{result.seconds:.1f} s on {result.device}; {versions}')}</p>",
             f"<p>{html.escape(result.written)}</p>" if result.written else "",
+            f"<p>{html.escape(str(result.tried))}</p>" if result.tried else "",
             f'<p class="broken">{html.escape(broken)}</p>' if broken else "",
         ]
         blocks.append(

@@ -1,13 +1,20 @@
 """Honest models keep the laws; each cheat is found by the law that is meant for it."""
 
+import sys
+from dataclasses import replace
+
 import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model, raise_if_broken
 from lm_benchmarks.measuring.models import NAMES, Opened, open_model
+from lm_benchmarks.measuring.places import FEWEST, FLOOR, PLACES, Watched, try_places
+from lm_benchmarks.records.result import Tried
 
-from ps_models.data.dataset import read_stream
+from ps_models.data.dataset import Text, read_stream
+from ps_models.evaluation.evaluate import token_nats
 from tests.lm_benchmarks import cheats
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +25,11 @@ def stream(inputs):
 def checked(inputs, stream, model, **options):
     opened = Opened(name="x", identity="x", model=model, vocabulary=inputs.vocabulary, **options)
     return check_model(opened, stream)
+
+
+def tried_of(findings):
+    assert findings.tried is not None
+    return findings.tried
 
 
 @pytest.mark.parametrize("name", [*NAMES, "mix:unigram,kn-5"])
@@ -43,6 +55,110 @@ def test_cheats_are_found(inputs, stream, cheat, law):
     assert findings[law]
     with pytest.raises(HarnessError, match=law):
         raise_if_broken(findings)
+
+
+@pytest.fixture(scope="module")
+def long(inputs):
+    """3,000 tokens: what only breaks later is out of reach of the laws at the beginning."""
+    return torch.randint(len(inputs.vocabulary), (3000,), generator=torch.Generator().manual_seed(7))
+
+
+@pytest.mark.parametrize(
+    ("cheat", "law", "perplexity"),
+    [
+        (cheats.SureLater, "sum", 3),
+        (cheats.TooMuchLater, "sum", 7),
+        (cheats.PeeksLater, "future", None),
+        (cheats.ChunksLater, "chunks", None),
+        (cheats.FailsLater, "sum", None),
+    ],
+)
+@pytest.mark.parametrize("open_vocabulary", [False, True])
+def test_cheats_that_begin_later_are_found_in_the_run(inputs, long, cheat, law, perplexity, open_vocabulary):
+    model = cheat(len(inputs.vocabulary))
+    findings = checked(inputs, long, model, open_vocabulary=open_vocabulary)
+    assert "random places" in findings[law]
+    if perplexity:
+        ((_, nats),) = token_nats(model, [Text(long, 0)])
+        assert float(nats.mean().exp()) < perplexity
+    if law == "sum":
+        assert not checked(inputs, long[:30], model, open_vocabulary=open_vocabulary)["sum"]
+
+
+@pytest.mark.parametrize("reread", [0, 20, sys.maxsize])
+@pytest.mark.parametrize("name", ["unigram", "kn-5+cache"])
+def test_models_of_ours_keep_the_laws_at_every_depth(inputs, long, name, reread):
+    opened = replace(open_model(name, inputs), reread=reread)
+    findings = check_model(opened, long)
+    assert findings == dict.fromkeys(LAWS, "")
+    tried = tried_of(findings)
+    assert tried.tokens == 3000
+    assert tried.predictions <= 1.1 * FLOOR
+    assert tried.places == tried.whole
+    if reread == 0:
+        assert tried.places == PLACES
+    else:
+        assert (20 if reread == 20 else 3) <= tried.places < PLACES
+    if reread < sys.maxsize:
+        assert tried.deepest > 2500
+    assert f"at {tried.places} random places (seed 1)" in str(tried)
+
+
+def test_the_same_seed_tries_the_same_places(inputs, long):
+    model = open_model("unigram", inputs)
+    first, again, other = (tried_of(check_model(model, long, seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert other.deepest != first.deepest
+
+
+def test_what_can_hide_is_a_fraction_of_the_places():
+    tried = Tried(seed=1, tokens=9, places=50, whole=3, fewest=7, deepest=8, predictions=5)
+    assert (1 - tried.hidden) ** 50 == pytest.approx(0.05)
+    assert "fewer than 5.8% of the places" in str(tried)
+    assert "3 of the sums over the whole vocabulary, the others over 7 words or more" in str(tried)
+    assert replace(tried, places=0).hidden == 1
+
+
+def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
+    """All its words once, whatever that costs; then as many as the budget allows."""
+    size = 20_000
+    vocabulary = Vocabulary(("<unk>", "<eos>", *(f"w{number}" for number in range(size - 2))))
+    stream = torch.arange(3000) % 400
+    for cheat, finds in ((cheats.Uniform, False), (cheats.SureLater, True)):
+        opened = Opened(name="x", identity="x", model=cheat(size), vocabulary=vocabulary)
+        findings = check_model(opened, stream)
+        assert bool(findings["sum"]) is finds
+        tried = tried_of(findings)
+        assert tried.whole == 1
+        assert tried.fewest == FEWEST
+        assert tried.predictions < FLOOR + 1.2 * size
+
+
+def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
+    watched = Watched(cheats.Uniform(len(inputs.vocabulary)), seed=1)
+    texts = [Text(long[:begin], 0) for begin in (700, 5, 40)]
+    list(token_nats(watched, texts, context="article", batch=3, chunk=50))
+    assert watched.tokens == 3 * 700
+    for call in watched.calls():
+        assert call.depth % 50 == 0
+        assert call.tokens.shape[1] in (50, 100)
+    findings, tried = try_places(watched, cheats.Uniform(len(inputs.vocabulary)), len(inputs.vocabulary))
+    assert findings == {}
+    assert 0 < tried.places < PLACES
+    assert tried.deepest < 700
+
+
+def test_an_error_comes_once_and_a_program_that_died_is_the_only_one(inputs, stream):
+    findings = checked(inputs, stream, cheats.Fails(3))
+    assert findings["contract"] == "RuntimeError: out of <order> here"
+    assert {findings[law] for law in LAWS if law != "contract"} == {"fails as in contract"}
+
+    class Dead(cheats.Uniform):
+        def __call__(self, tokens, state):
+            raise HarnessError("it died")
+
+    with pytest.raises(HarnessError, match=r"^it died$"):
+        checked(inputs, stream, Dead(3))
 
 
 def test_an_open_vocabulary_may_sum_to_less_but_not_to_more(inputs, stream):

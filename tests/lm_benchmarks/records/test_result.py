@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import COUNTS, METRICS, Sums
-from lm_benchmarks.records.result import Result, TokenGroup, append_result, from_json, read_results, to_json
+from lm_benchmarks.records.result import (
+    Result,
+    TokenGroup,
+    Tried,
+    append_result,
+    from_json,
+    read_results,
+    to_json,
+)
 from lm_benchmarks.records.trained import Epoch, Trained
 
 from ps_models.evaluation.signature import Signature
@@ -29,6 +37,7 @@ RESULT = Result(
     command="lm-benchmarks run 'x y'",
     written="2026-01-01T00:00:00+00:00",
     recipe="mix:lstm/small,kn-5",
+    tried=Tried(seed=1, tokens=900, places=50, whole=1, fewest=7, deepest=880, predictions=225),
     trained=(
         Trained(
             recipe="lstm/small",
