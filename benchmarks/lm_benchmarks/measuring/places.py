@@ -24,6 +24,7 @@ SHARE: Final = 0.25  # of the predictions of the run that the trials may cost,
 FLOOR: Final = 20_000  # or this many, if the run is short
 STRETCH: Final = 32  # tokens that are scored again after a place
 FEW: Final = 512  # words, if a sum has only an upper bound
+WHOLE: Final = 3  # sums over the whole vocabulary beyond the budget; one if it has more words than the budget
 FEWEST: Final = 32  # words of such a sum, whatever that costs, if the model does not read again
 SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
 GROUP: Final = 256  # words per call, or fewer:
@@ -126,7 +127,8 @@ class _Trials:
     open_vocabulary: bool
     reread: int
     tolerance: float
-    budget: int  # predictions, without one sum over the whole vocabulary
+    budget: int  # predictions, without `least_whole` sums over the whole vocabulary
+    least_whole: int
     share: float  # of the budget, for a place
     generator: torch.Generator
     spent: int = 0
@@ -188,6 +190,7 @@ def try_places(
         reread=reread,
         tolerance=tolerance,
         budget=budget,
+        least_whole=WHOLE if size <= budget else 1,
         share=budget / PLACES,
         generator=torch.Generator().manual_seed(seed),
     )
@@ -301,7 +304,7 @@ def _affordable(trials: _Trials, place: _Place) -> Tensor:
     every = torch.arange(trials.size, device=place.tokens.device)
     word = place.tokens[0, place.at : place.at + 1]
     affordable = trials.size * cost <= max(left, FEW)
-    if affordable or (trials.whole == 0 and not trials.reread):
+    if affordable or (trials.whole < trials.least_whole and not trials.reread):
         trials.budget += 0 if affordable else trials.size
         return torch.cat([word, every[every != word]])
     count = int(min(FEW, max(2 if trials.reread else FEWEST, left / cost)))

@@ -54,14 +54,17 @@ class Tried:
 
     def __str__(self) -> str:
         """Where the laws were tried, and what can still hide, in a few sentences."""
-        sums = f"{self.whole} of the sums over the whole vocabulary"
+        sums, excess = f"{self.whole} of the sums over the whole vocabulary", ""
         if self.fewest is not None:
             sums += f", the others over {self.fewest} words or more"
+            excess = (
+                f" an excess that shows only in the sum over all words, at places other than {self.whole};"
+            )
         return (
             f"The laws were tried on the first {BEGINNING} tokens and at {self.places} random places (seed"
             f" {self.seed}) of {self.tokens:,} tokens, the deepest after {self.deepest:,}; {sums};"
             f" {self.predictions:,} predictions. What can still hide: a break at fewer than {self.hidden:.1%}"
-            " of the places (with a confidence of 95%), after the deepest of them, or by a model that"
+            f" of the places (with a confidence of 95%) or after the deepest of them;{excess} a model that"
             " recognises that it is tried."
         )
 

@@ -8,7 +8,7 @@ import torch
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model, raise_if_broken
 from lm_benchmarks.measuring.models import NAMES, Opened, open_model
-from lm_benchmarks.measuring.places import FEWEST, FLOOR, PLACES, Watched, try_places
+from lm_benchmarks.measuring.places import FEWEST, FLOOR, PLACES, WHOLE, Watched, try_places
 from lm_benchmarks.records.result import Tried
 
 from ps_models.data.dataset import Text, read_stream
@@ -129,9 +129,9 @@ def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
         findings = check_model(opened, stream)
         assert bool(findings["sum"]) is finds
         tried = tried_of(findings)
-        assert tried.whole == 1
+        assert tried.whole == WHOLE
         assert tried.fewest == FEWEST
-        assert tried.predictions < FLOOR + 1.2 * size
+        assert tried.predictions < FLOOR + (0.2 + WHOLE) * size
 
 
 def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
