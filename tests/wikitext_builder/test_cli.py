@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -315,6 +316,8 @@ def test_older_revisions_are_counted(tmp_path: Path) -> None:
     store = two_revisions(tmp_path)
     said = call("status", "--store", store).stdout
     assert said.startswith("en: 1 pages, 2 revisions (1 older ones of the same pages or titles)\n")
+    with Store.create(store) as opened:  # enough for a train set
+        opened.add("en", [numbered_page(number, "Words.") for number in range(2, 9)], origin="test")
     arguments = ("build", "demo", "--store", store, "--workers", "1")
     assert "1 older revisions of the same pages" in call(*arguments, "--out", tmp_path / "a").stdout
     assert "older revisions" not in call(*arguments, "--out", tmp_path / "b", "--as-of", "2016-06-30").stdout
@@ -344,10 +347,31 @@ def test_an_interrupted_build_is_reported_with_what_was_found(store: Path, tmp_p
 
 
 def test_splits_that_are_too_small_are_reported(store: Path, tmp_path: Path) -> None:
-    out = tmp_path / "a"
-    result = call("build", "wikitext-2", "--store", store, "--out", out, "--workers", "1")
-    assert "train has 0 articles, but wikitext-2 expects 600" in result.stderr
-    assert "valid has 28 articles, but wikitext-2 expects 60" in result.stderr
+    few = ("--valid-articles", "25", "--test-articles", "2", "--workers", "1")
+    result = call("build", "wikitext-2", "--store", store, "--out", tmp_path / "a", *few)
+    assert "train has 1 articles, but wikitext-2 expects 600" in result.stderr
+
+
+def test_too_few_pages_are_an_error_that_names_options_which_work(store: Path, tmp_path: Path) -> None:
+    build = ("build", "wikitext-2", "--store", store, "--out", tmp_path / "a", "--workers", "1")
+    said = refused(*build)
+    assert "28 articles (0 pages were rejected) are too few for wikitext-2" in said
+    options = re.search(r"use (--valid-articles) (\d+) and (--test-articles) (\d+)$", said.strip())
+    assert options is not None, said
+    assert not (tmp_path / "a").exists()
+    call(*build, *options.groups())
+    call("verify", tmp_path / "a")
+
+
+def test_a_dataset_that_was_changed_is_not_called_built(store: Path, tmp_path: Path) -> None:
+    build = ("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
+    call(*build)
+    with (tmp_path / "a" / "wiki.test.tokens").open("a", encoding="utf-8") as file:
+        file.write(" more\n")
+    assert "remove the folder and build again" in call("verify", tmp_path / "a", expect=1).stdout
+    assert "wiki.test.tokens differs from its manifest" in refused(*build)
+    (tmp_path / "a" / "wiki.test.tokens").unlink()
+    assert "wiki.test.tokens is missing" in refused(*build)
 
 
 def test_build_refuses_what_cannot_be_built(store: Path, dataset: Path, tmp_path: Path) -> None:

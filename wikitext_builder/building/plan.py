@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
-from wikitext_builder.dataset.manifest import Manifest, read_manifest
+from wikitext_builder.dataset.manifest import Manifest, entry_of, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
@@ -196,7 +196,7 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     """The manifest in `out`, if exactly this dataset is there already; None if nothing is there.
 
     Raises:
-        BuilderError: Something else is there.
+        BuilderError: Something else is there, or a file differs from the manifest.
     """
     if not out.exists():
         return None
@@ -205,11 +205,24 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
         raise BuilderError(f"{out}: holds something that is not a dataset of ours; name another folder")
     built = Identity(manifest.recipe, manifest.source, manifest.versions)
     if built == identity:
+        _check_files(out, manifest)
         return manifest
     raise BuilderError(
         f"{out}: holds another dataset ({', '.join(_differences(built, identity))}); name another folder or"
         " remove this one"
     )
+
+
+def _check_files(out: Path, manifest: Manifest) -> None:
+    """Refuse a dataset whose files were changed since it was built."""
+    for name, expected in manifest.files.items():
+        path = out / name
+        if not path.is_file() or entry_of(path) != expected:
+            found = "differs from its manifest" if path.is_file() else "is missing"
+            raise BuilderError(
+                f"{out}: holds this dataset, but {name} {found}; `verify` says what is wrong;"
+                " remove the folder and build again"
+            )
 
 
 def _differences(there: Identity, wanted: Identity) -> Iterator[str]:

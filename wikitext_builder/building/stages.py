@@ -37,6 +37,7 @@ from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_sh
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
 from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
@@ -93,6 +94,7 @@ def carry_out(
         clock = _StageClock()
         extracted = _extract(plan, location, runner, progress, found)
         batches = _batches(plan, extracted, location)
+        _refuse_empty_train(plan, extracted)
         clock.stage("extract")
         vocabulary, types = _count(plan, batches, runner, progress)
         clock.stage("count")
@@ -217,6 +219,26 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
     pages = f"{location}/pages/{name}.jsonl.zst"
     pack_pages(task, pages)
     return replace(task, store=pages)
+
+
+def _refuse_empty_train(plan: Plan, extracted: _Extracted) -> None:
+    """Refuse to write a dataset without a train set: it has no vocabulary, so nobody can use it.
+
+    Raises:
+        BuilderError: There are too few articles.
+    """
+    split, name, rejected = extracted.split, plan.recipe.name, len(extracted.rejected)
+    if split.train:
+        return
+    articles = len(split.roles())
+    advice = "fetch or import more pages"
+    if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
+        share = max(1, articles // 12)
+        advice += f", or use `valid_articles={share}` and `test_articles={share}`"
+    raise BuilderError(
+        f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for {name}:"
+        f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for train; {advice}"
+    )
 
 
 def _batches(plan: Plan, extracted: _Extracted, location: str) -> list[Batch]:

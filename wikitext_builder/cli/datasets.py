@@ -157,17 +157,27 @@ def verify(directory: Path, as_json: bool, quiet: bool) -> None:
         raise BuilderError(f"{directory}: {wrong} of {len(checks)} checks failed")
 
 
+name_option = click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="What to call a dataset; once per dataset, in their order.  [default: title, or where it lies]",
+)
+overlay_option = click.option("--overlay", is_flag=True, help="All curves in one panel.")
+
+
 @click.command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@name_option
 @json_option
-def stats(directories: tuple[Path, ...], as_json: bool) -> None:
+def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool) -> None:
     """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
 
     A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
     """
     from wikitext_builder.dataset.stats import as_text, to_records
 
-    table = wb.statistics(*directories)
+    table = wb.statistics(*directories, names=names)
     click.echo(json.dumps(to_records(table)) if as_json else as_text(table), nl=as_json)
 
 
@@ -179,9 +189,11 @@ def plot() -> None:
 @plot.command("zipf")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
-def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
+@name_option
+@overlay_option
+def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
     """Draw the frequency of each word of train over its rank, several datasets side by side."""
-    click.echo(wb.plot_zipf(*directories, out=out))
+    click.echo(wb.plot_zipf(*directories, out=out, names=names, overlay=overlay))
 
 
 @plot.command("window")
@@ -191,9 +203,11 @@ def plot_zipf(directories: tuple[Path, ...], out: Path) -> None:
     "--split", type=click.Choice(["train", "valid", "test"]), default="train", help="Which file to read."
 )
 @click.option("--longest", type=click.IntRange(min=1), default=500, help="The largest L, in words.")
-def plot_window(directories: tuple[Path, ...], out: Path, split: str, longest: int) -> None:
+@name_option
+@overlay_option
+def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
     """Draw how often a word is among the last L words: the paper chose its window by this plot."""
-    click.echo(wb.plot_window(*directories, out=out, split=split, longest=longest))
+    click.echo(wb.plot_window(*directories, **options))
 
 
 COMMANDS = (tokenize, build, verify, stats, plot)

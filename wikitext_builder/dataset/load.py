@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -177,6 +178,52 @@ def load(path: str | Path) -> Dataset:
         f"{path}: no file of tokens; expected a folder with {expected} (or valid, test in place of train),"
         " or a file of tokens"
     )
+
+
+def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, Dataset]:
+    """Several datasets by distinct names, for tables and plots that compare them.
+
+    Without names each has its title, such as WikiText-2; datasets of the same title are named by the ends of
+    their paths that tell them apart, such as `2016/wikitext-2` and `today/wikitext-2`.
+
+    Args:
+        directories: Folders; a single file of tokens has no splits to compare and is refused.
+        names: One per folder, or none.
+
+    Raises:
+        BuilderError: A folder has no dataset or is given twice, or the names do not fit the folders.
+    """
+    paths = [Path(one) for one in directories]
+    if not paths:
+        raise BuilderError("`directories`: expected at least one dataset")
+    if files := [path for path in paths if path.is_file()]:
+        raise BuilderError(f"{files[0]}: is a file; expected a folder with files of tokens")
+    datasets = [load(path) for path in paths]
+    if names and len(names) != len(paths):
+        raise BuilderError(f"`names`: {len(names)} for {len(paths)} datasets; give one per dataset, or none")
+    chosen = list(names) or _distinct_names(datasets)
+    if twice := [name for name, times in Counter(chosen).items() if times > 1]:
+        raise BuilderError(
+            f"two datasets have the name {twice[0]!r}; give each folder once, or `names` that differ"
+        )
+    return dict(zip(chosen, datasets, strict=True))
+
+
+def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
+    """The titles; for those that occur twice the shortest ends of their paths that differ."""
+    titles = Counter(one.title for one in datasets)
+    paths = [one.path.resolve().parts for one in datasets]
+    deepest = max(map(len, paths))
+
+    def name(index: int) -> str:
+        title = datasets[index].title
+        if titles[title] == 1:
+            return title
+        same = [path for path, other in zip(paths, datasets, strict=True) if other.title == title]
+        lengths = (n for n in range(1, deepest) if len({path[-n:] for path in same}) == len(same))
+        return "/".join(paths[index][-next(lengths, deepest) :])
+
+    return [name(index) for index in range(len(datasets))]
 
 
 def _has_articles(path: Path) -> bool:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.dataset.files import read_tokens
-from wikitext_builder.dataset.stats import count, load_folder
+from wikitext_builder.dataset.load import load_named
+from wikitext_builder.dataset.stats import count
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
 
@@ -64,12 +65,16 @@ def window_coverage(
     return [found / asked if asked else 0.0 for found in accumulate(at_distance[1:])]
 
 
-def plot_zipf(*directories: str | Path, out: str | Path) -> Path:
+def plot_zipf(
+    *directories: str | Path, out: str | Path, names: Sequence[str] = (), overlay: bool = False
+) -> Path:
     """Draw the frequency of each word of train over its rank, both in logarithms, a panel per dataset.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
         out: The file to write, ending in .png or .svg.
+        names: What the plot calls them, one per dataset; without names see `load_named`.
+        overlay: Draw all curves in one panel.
 
     Returns:
         The file.
@@ -77,12 +82,20 @@ def plot_zipf(*directories: str | Path, out: str | Path) -> Path:
     Raises:
         BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
     """
-    datasets = [load_folder(one) for one in directories]
-    draw_zipf({one.title: count(one.file("train")).counts for one in datasets}, Path(out))
+    datasets = load_named(directories, names)
+    counts = {name: count(one.file("train")).counts for name, one in datasets.items()}
+    draw_zipf(counts, Path(out), overlay=overlay)
     return Path(out)
 
 
-def plot_window(*directories: str | Path, out: str | Path, split: str = "train", longest: int = 500) -> Path:
+def plot_window(
+    *directories: str | Path,
+    out: str | Path,
+    split: str = "train",
+    longest: int = 500,
+    names: Sequence[str] = (),
+    overlay: bool = False,
+) -> Path:
     """Draw how often a word is among the last L words, for each L: the paper chose its window by this plot.
 
     Args:
@@ -90,6 +103,8 @@ def plot_window(*directories: str | Path, out: str | Path, split: str = "train",
         out: The file to write, ending in .png or .svg.
         split: Which file to read: train, valid or test.
         longest: The largest L, in words.
+        names: What the plot calls them, one per dataset; without names see `load_named`.
+        overlay: Draw all curves in one panel.
 
     Returns:
         The file.
@@ -98,22 +113,25 @@ def plot_window(*directories: str | Path, out: str | Path, split: str = "train",
         BuilderError: There is no such dataset, no such split, or the suffix is another.
     """
     curves = {}
-    for dataset in map(load_folder, directories):
+    for name, dataset in load_named(directories, names).items():
         path = dataset.file(split)
-        curves[dataset.title] = (
+        curves[name] = (
             window_coverage(read_tokens(path), longest),
             window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
         )
-    draw_window(curves, Path(out))
+    draw_window(curves, Path(out), overlay=overlay)
     return Path(out)
 
 
-def draw_zipf(corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path) -> None:
+def draw_zipf(
+    corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path, *, overlay: bool = False
+) -> None:
     """Draw the plot of `plot_zipf` from counts.
 
     Args:
         corpora: By name, how often each word occurs: with the words, or the numbers alone.
         output: A file that ends in .png or .svg.
+        overlay: Draw all curves in one panel.
 
     Raises:
         BuilderError: The suffix is another, or a corpus has no words.
@@ -121,24 +139,26 @@ def draw_zipf(corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: 
     if not corpora:
         raise BuilderError(f"{output}: no corpus to plot; give at least one")
     curves = {name: rank_frequencies(name, counts) for name, counts in corpora.items()}
-    with _figure(output, panels=len(curves)) as panels:
-        for axes, color, (name, frequencies) in zip(
-            panels, COLORS * len(curves), curves.items(), strict=False
+    with _figure(output, curves, overlay=overlay) as panels:
+        for number, (axes, color, (name, frequencies)) in enumerate(
+            zip(panels, COLORS * len(curves), curves.items(), strict=False)
         ):
             ranks = spaced_ranks(len(frequencies))
-            axes.loglog(ranks, [frequencies[rank - 1] for rank in ranks], color=color, linewidth=2)
-            axes.set_title(name, loc="left", fontweight="bold")
+            values = [frequencies[rank - 1] for rank in ranks]
+            axes.loglog(ranks, values, color=color, linewidth=2, label=name)
             axes.set_xlabel("rank of the word")
             axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
             types = f"{len(frequencies):,} types "
             axes.annotate(
                 types,
-                (len(frequencies), 0.97),
+                (len(frequencies), 0.97 - (0.08 * number if overlay else 0)),
                 xycoords=("data", "axes fraction"),
                 horizontalalignment="right",
                 verticalalignment="top",
-                color="#444444",
+                color=color if overlay else "#444444",
             )
+        if overlay:
+            panels[0].legend(frameon=False, loc="lower left")
         panels[0].set_ylabel("occurrences")
 
 
@@ -157,32 +177,44 @@ def spaced_ranks(last: int) -> list[int]:
     return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
 
 
-def draw_window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path) -> None:
+def draw_window(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path, *, overlay: bool = False
+) -> None:
     """Draw the plot of `plot_window` from curves.
 
     Args:
         curves: By corpus, `window_coverage` of all tokens, and without the positions of `<unk>` and `<eos>`.
         output: A file that ends in .png or .svg.
+        overlay: Draw all curves in one panel.
 
     Raises:
         BuilderError: The suffix is another, or there is nothing to draw.
     """
     if not curves or not all(curve for pair in curves.values() for curve in pair):
         raise BuilderError(f"{output}: a curve is empty; give window_coverage of at least one file")
-    with _figure(output, panels=len(curves)) as panels:
+    with _figure(output, curves, overlay=overlay) as panels:
         for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
             upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
             for curve, rise in ((upper, 6), (lower, -22)):
                 all_tokens = curve is pair[0]
                 label = "all tokens" if all_tokens else "without <unk>, <eos>"
                 axes.plot(
-                    range(1, len(curve) + 1), curve, "-" if all_tokens else "--", color=color, linewidth=2
+                    range(1, len(curve) + 1),
+                    curve,
+                    "-" if all_tokens else "--",
+                    color=color,
+                    linewidth=2,
+                    label=f"{name}, {label}",
                 )
-                _label_end(axes, curve, label, color, rise)
-            axes.set_title(name, loc="left", fontweight="bold")
+                if not overlay:
+                    _label_end(axes, curve, label, color, rise)
             axes.set_xlabel("L, words back")
             axes.set_xlim(0, len(upper))
-            _mark_window(axes, pair)
+            if not overlay:
+                _mark_window(axes, pair)
+        if overlay:
+            panels[0].axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
+            panels[0].legend(frameon=False, loc="lower right")
         panels[0].set_ylim(0, 1)
         panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         panels[0].set_ylabel("words among the last L words")
@@ -214,14 +246,21 @@ def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> N
 
 
 @contextmanager
-def _figure(output: Path, *, panels: int) -> Iterator[Sequence[Axes]]:
-    """Axes side by side; the file is written when the block ends."""
+def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[Sequence[Axes]]:
+    """Axes for each name, side by side or the same ones; the file is written when the block ends."""
     if output.suffix not in METADATA:
         raise BuilderError(f"{output}: a plot cannot be written as {output.suffix!r}; expected .png or .svg")
     from matplotlib import style
     from matplotlib.figure import Figure
 
     with style.context(["default", STYLE], after_reset=True):
+        panels = 1 if overlay else len(names)
         drawing = Figure(figsize=(max(4.2 * panels, 6), 3.8), layout="constrained")
-        yield drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
+        axes = drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
+        if overlay:
+            yield [axes[0]] * len(names)
+        else:
+            for panel, name in zip(axes, names, strict=True):
+                panel.set_title(name, loc="left", fontweight="bold")
+            yield axes
         drawing.savefig(output, dpi=150, metadata=METADATA[output.suffix])

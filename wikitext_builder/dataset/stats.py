@@ -13,16 +13,15 @@ show which it was. The paper's counts of WikiText are those of the files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.article import heading_level
-from wikitext_builder.dataset.load import Dataset, load
+from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
-from wikitext_builder.errors import BuilderError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +121,7 @@ def count(path: Path) -> SplitStatistics:
     return SplitStatistics(articles=articles, lines=lines, counts=counts)
 
 
-def statistics(*directories: str | Path) -> pd.DataFrame:
+def statistics(*directories: str | Path, names: Sequence[str] = ()) -> pd.DataFrame:
     """Table 1 of the paper for datasets: per dataset, a row for each split and one for all of them.
 
     `vocabulary` is the number of types of train, `<unk>` and `<eos>` included, and is missing without train;
@@ -131,35 +130,25 @@ def statistics(*directories: str | Path) -> pd.DataFrame:
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        names: What the table calls them, one per dataset; without names see `load_named`.
 
     Raises:
-        BuilderError: There is no dataset, or a file cannot be read.
+        BuilderError: There is no dataset, a file cannot be read, or two datasets have one name.
     """
     import pandas as pd
 
-    if not directories:
-        raise BuilderError("`directories`: expected at least one dataset")
-    tables = [corpus_statistics(one.title, one.files) for one in map(load_folder, directories)]
+    datasets = load_named(directories, names)
+    tables = [corpus_statistics(name, one.files, title=one.title) for name, one in datasets.items()]
     return pd.concat(tables, ignore_index=True)
 
 
-def load_folder(path: str | Path) -> Dataset:
-    """The dataset in a folder: what compares splits does not take a single file.
-
-    Raises:
-        BuilderError: It is a file, or there is no dataset.
-    """
-    if Path(path).is_file():
-        raise BuilderError(f"{path}: is a file; expected a folder with files of tokens")
-    return load(path)
-
-
-def corpus_statistics(name: str, splits: Mapping[str, Path]) -> pd.DataFrame:
+def corpus_statistics(name: str, splits: Mapping[str, Path], *, title: str | None = None) -> pd.DataFrame:
     """The rows of `statistics` for one dataset.
 
     Args:
-        name: Of the dataset, such as WikiText-2.
+        name: What the table calls the dataset.
         splits: The file of tokens of each split.
+        title: Its own title, such as WikiText-2, which finds published figures; None: `name`.
 
     Raises:
         BuilderError: A file cannot be read.
@@ -168,19 +157,18 @@ def corpus_statistics(name: str, splits: Mapping[str, Path]) -> pd.DataFrame:
 
     counted = {split: count(path) for split, path in splits.items()}
     vocabulary = len(counted["train"].counts) if "train" in counted else None
-    rows = [_row(name, split, found, vocabulary) for split, found in counted.items()]
     nothing = SplitStatistics(articles=0, lines=0, counts=Counter())
-    rows.append(_row(name, ALL, sum(counted.values(), nothing), vocabulary))
+    counted[ALL] = sum(counted.values(), nothing)
+    published = PUBLISHED.get(title or name)
+    rows = [{"corpus": name, **_row(split, found, vocabulary, published)} for split, found in counted.items()]
     return pd.DataFrame(rows).astype(COLUMNS)
 
 
 def _row(
-    name: str, split: str, found: SplitStatistics, vocabulary: int | None
+    split: str, found: SplitStatistics, vocabulary: int | None, published: PublishedStatistics | None
 ) -> dict[str, str | int | float | None]:
-    published = PUBLISHED.get(name)
     tokens = published.tokens.get(split) if published else None
     return {
-        "corpus": name,
         "split": split,
         "articles": found.articles or None,
         "lines": found.lines,

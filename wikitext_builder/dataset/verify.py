@@ -16,6 +16,8 @@ from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 
+BUILD_AGAIN = "remove the folder and build again"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -81,14 +83,14 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
     for name, expected in manifest.files.items():
         path = directory / name
         if not path.is_file():
-            yield Check(name=f"{name} sha256", passed=False, found="the file is missing; build it again")
+            yield Check(name=f"{name} sha256", passed=False, found=f"the file is missing; {BUILD_AGAIN}")
         elif (found := entry_of(path)) == expected:
             yield Check(
                 name=f"{name} sha256", passed=True, found=f"{found.sha256[:12]}…, {found.bytes:,} bytes"
             )
         else:
             found_text = f"{found.sha256} ({found.bytes:,} bytes)"
-            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); build it again"
+            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); {BUILD_AGAIN}"
             yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
 
 

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from tests.conftest import DATA, ROOT
 from wikitext_builder.dataset.files import read_tokens
-from wikitext_builder.dataset.plots import ZIPF_POINTS, draw_window, draw_zipf, spaced_ranks, window_coverage
+from wikitext_builder.dataset.plots import (
+    ZIPF_POINTS,
+    draw_window,
+    draw_zipf,
+    plot_window,
+    plot_zipf,
+    spaced_ranks,
+    window_coverage,
+)
 from wikitext_builder.errors import BuilderError
 
 COUNTS = {f"w{rank}": 10_000 // rank for rank in range(1, 3000)}
@@ -73,6 +81,20 @@ def test_different_data_give_different_plots(tmp_path: Path) -> None:
     draw_zipf({"A": COUNTS}, tmp_path / "a.svg")
     draw_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() != (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize("overlay", [False, True])
+def test_datasets_of_one_title_are_all_drawn(tmp_path: Path, overlay: bool) -> None:
+    folders = [tmp_path / name / "wikitext-2" for name in ("2016", "today")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "wiki.train.tokens").write_text("a b a <unk>\n" * 200, encoding="utf-8")
+    for plot in (plot_zipf, plot_window):
+        drawn = plot(*folders, out=tmp_path / "both.svg", overlay=overlay).read_text(encoding="utf-8")
+        panels = drawn.count('<g id="axes_')
+        assert panels == (1 if overlay else 2)
+        for name in ("2016/wikitext-2", "today/wikitext-2"):
+            assert name in drawn  # matplotlib writes each text as a comment above its glyphs
 
 
 def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:

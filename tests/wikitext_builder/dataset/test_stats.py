@@ -136,6 +136,33 @@ def test_statistics_need_a_folder(tmp_path: Path) -> None:
         statistics()
 
 
+def folders(tmp_path: Path, *names: str) -> list[Path]:
+    """Datasets of one title, in folders of other names above."""
+    found = [tmp_path / name / "wikitext-2" for name in names]
+    for number, folder in enumerate(found, start=1):
+        folder.mkdir(parents=True)
+        (folder / "wiki.train.tokens").write_text("a b <unk>\n" * number, encoding="utf-8")
+    return found
+
+
+def test_datasets_of_one_title_are_named_by_what_differs(tmp_path: Path) -> None:
+    table = statistics(*folders(tmp_path, "2016", "today"))
+    assert list(dict.fromkeys(table["corpus"])) == ["2016/wikitext-2", "today/wikitext-2"]
+    assert table["lines"].tolist() == [1, 1, 2, 2]
+    assert table["paper_vocabulary"].tolist() == [33_278] * 4  # still found by the title
+
+
+def test_names_come_from_the_user(tmp_path: Path) -> None:
+    both = folders(tmp_path, "2016", "today")
+    assert set(statistics(*both, names=["old", "new"])["corpus"]) == {"old", "new"}
+    with pytest.raises(BuilderError, match="`names`: 1 for 2 datasets"):
+        statistics(*both, names=["old"])
+    with pytest.raises(BuilderError, match="two datasets have the name 'old'"):
+        statistics(*both, names=["old", "old"])
+    with pytest.raises(BuilderError, match="give each folder once"):
+        statistics(both[0], both[0])
+
+
 def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
     path.write_bytes(b"a \xff\n")
