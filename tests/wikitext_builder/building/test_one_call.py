@@ -46,7 +46,7 @@ def test_arguments_change_fields_of_the_recipe(store: Path, tmp_path: Path) -> N
 
 
 def test_splits_that_are_too_small_are_in_the_report(store: Path, tmp_path: Path) -> None:
-    sizes = {"valid_articles": 4, "test_articles": 4}
+    sizes: dict[str, Any] = {"valid_articles": 4, "test_articles": 4}
     report = wb.build("wikitext-2", store, tmp_path / "a", **sizes)
     assert report.warnings == ("train has 4 articles, but wikitext-2 expects 600: the store has too few",)
     assert wb.build("wikitext-2", store, tmp_path / "a", **sizes).warnings == report.warnings
