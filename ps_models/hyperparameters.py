@@ -26,13 +26,15 @@ class Range:
 
     Attributes:
         least: The least number; with `above` the number that all are greater than.
-        above: Leave `least` itself out.
+        above: `least` itself is not in the range.
         end: A number, or the name of the field that holds it.
+        through: `end` itself is in the range.
     """
 
     least: float = 0.0
     above: bool = False
     end: float | str = math.inf
+    through: bool = False
 
     def expected(self, value: Any, config: Config) -> str:  # noqa: ANN401 - Python does not check it
         """What is expected in place of a value; "" if the value is in the range.
@@ -43,12 +45,14 @@ class Range:
         if not isinstance(value, int | float):
             return "a number"
         end = self.end if isinstance(self.end, int | float) else getattr(config, self.end)
-        if (value > self.least if self.above else value >= self.least) and value < end:
+        if (value > self.least if self.above else value >= self.least) and (
+            value <= end if self.through else value < end
+        ):
             return ""
         least = f"more than {self.least:g}" if self.above else f"{self.least:g} or more"
         if end < math.inf:
             name = f"{self.end}=" if isinstance(self.end, str) else ""
-            return f"{least}, and less than {name}{end:g}"
+            return f"{least}, and {'at most' if self.through else 'less than'} {name}{end:g}"
         return least if isinstance(value, int) else f"{least}, and finite"
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from ps_models.configs import config_of, make_configs, make_model
 from ps_models.data.dataset import read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
+from ps_models.hyperparameters import Config
 from ps_models.language_model import Prepared
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
 from ps_models.training.cuda_graphs import choose_recorder
@@ -93,11 +95,7 @@ def train(
         chosen = choose_device(device, world.rank)
         texts = _texts(model, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
-        torch.manual_seed(training.seed)
-        made = make_model(model, model_config)
-        if saved is None and isinstance(made, Prepared):
-            made.prepare(texts.stream, vocabulary, training.seed)
-        made.to(chosen)
+        made = _new_model(texts, model_config, training.seed, prepare=saved is None).to(chosen)
         torch.manual_seed(training.seed + world.rank)  # each process draws masks of its own
         position = run_training(
             made,
@@ -117,7 +115,7 @@ def train(
 
 def _texts(
     model: str,
-    config: Any,  # noqa: ANN401 - each model has its own
+    config: Config,
     preset: str | None,
     dataset: Dataset,
     vocabulary: Vocabulary,
@@ -131,6 +129,15 @@ def _texts(
             model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts
         ),
     )
+
+
+def _new_model(texts: TrainingData, config: Config, seed: int, *, prepare: bool) -> nn.Module:
+    """A model with the weights of a seed; a resumed run loads what `prepare` would fill."""
+    torch.manual_seed(seed)
+    made = make_model(texts.describe.model, config)
+    if prepare and isinstance(made, Prepared):
+        made.prepare(texts.stream, texts.describe.vocabulary, seed)
+    return made
 
 
 def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:

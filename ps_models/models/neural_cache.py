@@ -18,7 +18,7 @@ from typing import Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from ps_models.errors import ModelError
+from ps_models.hyperparameters import Amount, Config, Share, Size
 from ps_models.language_model import Recurrent, State
 from ps_models.layers.window import NEVER, NO_WORD, look_back
 
@@ -26,19 +26,12 @@ Inner = TypeVar("Inner")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralCacheConfig:
+class NeuralCacheConfig(Config):
     """Tune it on validation data; the defaults are those of awd-lstm-lm's README for Penn Treebank."""
 
-    window: int = 500
-    theta: float = 1.0  # flatness: 0 is a unigram cache
-    weight: float = 0.1  # lambda, the cache's share
-
-    def __post_init__(self) -> None:
-        if self.window < 1 or not 0 <= self.theta < math.inf or not 0 < self.weight < 1:
-            raise ModelError(
-                f"neural cache with window {self.window}, theta {self.theta}, weight {self.weight}: expected"
-                " a window of 1 or more, a theta of 0 or more, and a weight between 0 and 1"
-            )
+    window: Size = 500
+    theta: Amount = 1.0  # flatness: 0 is a unigram cache
+    weight: Share = 0.1  # lambda, the cache's share
 
 
 class NeuralCacheState(NamedTuple, Generic[Inner]):

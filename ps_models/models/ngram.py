@@ -11,21 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ps_models.errors import ModelError
+from ps_models.hyperparameters import Config, Size, WordId
 from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
 
 
 @dataclass(frozen=True, kw_only=True)
-class NGramConfig:
+class NGramConfig(Config):
     """The order of an n-gram model; nothing in it is tuned."""
 
     vocab_size: int
-    order: int = 5  # Mikolov and Zweig (2012), Table 2: KN5
-    eos: int = 1  # no n-gram crosses the end of a line
-
-    def __post_init__(self) -> None:
-        if self.order < 1:
-            raise ModelError(f"order={self.order}: expected 1 or more")
+    order: Size = 5  # Mikolov and Zweig (2012), Table 2: KN5
+    eos: WordId = 1  # no n-gram crosses the end of a line
 
 
 class NGram:

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Generic, NamedTuple
+from typing import Annotated, Generic, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ps_models.data.dataset import Text
-from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
+from ps_models.hyperparameters import Config, Range, Rate, Size
 from ps_models.language_model import Generative, LanguageModel, State
 from ps_models.layers.window import NO_WORD, windows
 from ps_models.models.interpolation import fit_weights
@@ -30,19 +30,12 @@ BLOCK = 2**19  # places compared at once: bounds the memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnigramCacheConfig:
+class UnigramCacheConfig(Config):
     """Tune it on validation data by `tuned_cache`; the defaults suit KN-5 on Penn Treebank."""
 
-    window: int = 200
-    decay: float = 1.0
-    weight: float = 0.1  # lambda, the cache's share
-
-    def __post_init__(self) -> None:
-        if self.window < 1 or not 0 < self.decay <= 1 or not 0 <= self.weight < 1:
-            raise ModelError(
-                f"{self}: expected a window of 1 or more, a decay above 0 and up to 1, and a weight of 0 or"
-                " more and below 1"
-            )
+    window: Size = 200
+    decay: Annotated[float, Range(above=True, end=1.0, through=True)] = 1.0
+    weight: Rate = 0.1  # lambda, the cache's share
 
 
 GRID = (  # of windows and decays; EM finds the weight of each

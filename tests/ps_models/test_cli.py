@@ -116,8 +116,14 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
         (("evaluate", "{plain}", "{other}"), "use the dataset that the model was trained on"),
         (("evaluate", "{plain}", "{data}", "--device", "cuda:7"), "use cpu"),
         (("evaluate", "{plain}", "{data}", "--device", "meta"), "use cpu"),
-        (("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-weight", "nan"), "between 0 and 1"),
-        (("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-theta", "-1"), "theta of 0 or more"),
+        (
+            ("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-weight", "nan"),
+            "weight=nan: expected more",
+        ),
+        (
+            ("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-theta", "-1"),
+            "theta=-1.0: expected 0",
+        ),
         (("evaluate", "{spn}", "{data}", "--cache", "5"), "evaluate without --cache"),
         (("evaluate", "{spn}", "{data}", "--samples", "5"), "evaluate without --samples"),
         (("generate", "{plain}", "--temperature", "nan"), "and finite"),

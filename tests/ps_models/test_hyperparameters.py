@@ -9,8 +9,12 @@ import pytest
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Config, Share, Size, _limits
 from ps_models.models import MODELS
+from ps_models.models.neural_cache import NeuralCacheConfig
+from ps_models.models.ngram import NGramConfig
+from ps_models.models.unigram_cache import UnigramCacheConfig
 from ps_models.training.config import TrainingConfig
 
+ADD_ONS = (NeuralCacheConfig, NGramConfig, UnigramCacheConfig)
 FREE = {"vocab_size", "transform_bias", "gate_bias"}  # any number, or given by the dataset
 
 
@@ -42,7 +46,7 @@ def test_values_in_their_ranges_are_taken():
     assert Sizes(size=10**9, amount=1e300, share=0.5, free=-math.inf).share == 0.5
 
 
-@pytest.mark.parametrize("config", [TrainingConfig, *(config for config, _ in MODELS.values())])
+@pytest.mark.parametrize("config", [TrainingConfig, *ADD_ONS, *(config for config, _ in MODELS.values())])
 def test_every_number_of_a_configuration_has_a_range(config):
     limited = {name for name, _ in _limits(config)}
     kinds = get_type_hints(config)
