@@ -19,7 +19,7 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
 from ps_models.models.baselines import BASELINES
-from ps_models.models.kneser_ney import ABSENT, FALLBACK, estimate
+from ps_models.models.kneser_ney import ABSENT, FALLBACK, _discounts, estimate
 from ps_models.models.ngram import NGram, NGramConfig
 from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig
@@ -72,6 +72,28 @@ def test_discounts_are_the_textbooks_where_the_text_is_large_enough(order):
     assert tables[-1].discounts != FALLBACK
     for length, table in enumerate(tables, start=1):
         assert table.discounts == pytest.approx(oracle.discounts(length)[1:], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "discounts"),
+    [
+        ([1, 1, 2, 3], (0.5, 0.5, 3)),  # no count of 4: D of 3 or more is 3, the most that it may be
+        ([1, 1, 2, 3, 4, 5], (0.5, 0.5, 1)),
+        ([1, 1, 1, 1, 2, 3], FALLBACK),  # D of 2 would be 0
+        ([1, 1, 2, 3, 4, 4], FALLBACK),  # D of 3 or more would be below 0
+        ([2, 3, 4], FALLBACK),
+        ([1, 3, 4], FALLBACK),
+        ([1, 2, 4], FALLBACK),
+    ],
+)
+def test_discounts_are_equation_26_where_they_can_be(counts, discounts):
+    assert _discounts(np.array(counts)) == pytest.approx(discounts, abs=1e-15)
+
+
+def test_five_words_are_the_default():
+    config = NGramConfig(vocab_size=V)
+    assert (config.order, config.eos) == (5, EOS)
+    assert NGram.of_text(config, stream_of([[2, 3]])).initial_state(3).tolist() == [[EOS] * 4] * 3
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from ps_models.language_model import tensors_of
 from ps_models.layers.softmax import Softmax
+from ps_models.layers.window import look_back
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
@@ -140,6 +142,15 @@ def test_algorithm_1_looks_back_on_new_outputs_only():
     assert not torch.allclose(shorter, model.loss(tokens[:, :5], state, scored=3)[0])
 
 
+@pytest.mark.parametrize("advance", [1, 3, 5, 9])
+def test_the_state_that_a_training_step_hands_on_is_that_after_as_many_tokens(advance: int):
+    model, tokens = model_of(4).eval(), tokens_of(2, 9)
+    _, state = model.loss(tokens, model.initial_state(2), advance=advance)
+    _, expected = model(tokens[:, :advance], model.initial_state(2))
+    for found, wanted in zip(tensors_of(state), tensors_of(expected), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
 def test_loss_refuses_more_than_there_is():
     model = model_of(4)
     with pytest.raises(ValueError, match="scored=6"):
@@ -187,8 +198,9 @@ def test_inspection_parts_make_up_the_mixture(window: int):
     )
 
 
-def test_next_log_probs_are_those_of_scoring_each_word():
-    model, tokens = model_of(4).eval(), tokens_of(1, 9)
+@pytest.mark.parametrize("words", [tokens_of(1, 9), torch.tensor([[0, 3, 0, 1]]), torch.tensor([[0]])])
+def test_next_log_probs_are_those_of_scoring_each_word(words: Tensor):
+    model, tokens = model_of(4).eval(), words
     _, state = model(tokens, model.initial_state(1))
     each = [model(torch.tensor([[word]]), state)[0].item() for word in range(V)]
     torch.testing.assert_close(model.next_log_probs(state)[0].tolist(), each)
@@ -203,3 +215,34 @@ def test_mixture_is_float32_under_autocast():
     exact, _ = model.loss(tokens, model.initial_state(2))
     torch.testing.assert_close(nats, exact, rtol=0.05, atol=0.05)
     assert not torch.equal(nats, exact)
+
+
+def test_the_attention_is_the_same_under_autocast():
+    """Only the products before it are in bfloat16: scores of that type would all be a little off."""
+    model, generator = model_of(4).float(), torch.Generator().manual_seed(9)
+    queries, keys = torch.randn(2, 9, H, generator=generator), torch.randn(2, 12, H, generator=generator)
+    words = torch.randint(V, (2, 12), generator=generator)
+    exact = look_back(queries, keys, words, tokens_of(2, 9), window=4)
+    sentinel = model._sentinel_score(queries)
+    with torch.autocast("cpu", torch.bfloat16):
+        for found, expected in zip(
+            look_back(queries, keys, words, tokens_of(2, 9), window=4), exact, strict=True
+        ):
+            assert torch.equal(found, expected)
+        assert torch.equal(model._sentinel_score(queries), sentinel)
+
+
+def test_gradients_end_at_the_state_that_a_training_step_hands_on():
+    model = model_of(4)
+    for state in (model.initial_state(2), model.loss(tokens_of(2, 5), model.initial_state(2))[1]):
+        nats, following = model.loss(tokens_of(2, 5), state)
+        assert nats.requires_grad
+        assert len(tensors_of(following)) > 3
+        assert not any(tensor.requires_grad for tensor in tensors_of(following))
+
+
+def test_the_window_of_the_paper_is_the_default():
+    assert PointerSentinelConfig(vocab_size=V).window == 100  # section 5.2
+    state = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=H)).initial_state(2)
+    assert state.words_BW.shape == (2, 100)
+    assert state.hidden_BWH.shape == (2, 99, H)

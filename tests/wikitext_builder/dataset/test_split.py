@@ -1,5 +1,6 @@
 """The split: whatever else is there, an article stays where it is."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,37 @@ def test_given_parts_are_taken_as_given() -> None:
     assert split.valid == (3,)
     assert sorted(split.test) == [1, 2]
     assert len(split.train) == 46
+
+
+@given(page_ids, st.integers(0, 7), st.integers(0, 7), st.data())
+def test_given_parts_and_chosen_ones_share_no_page(pages: set[int], valid: int, test: int, data) -> None:
+    given_test = data.draw(st.sets(st.sampled_from(sorted(pages)), max_size=7))
+    given_valid = data.draw(st.sets(st.sampled_from(sorted(pages)), max_size=7)) - given_test
+    split = choose(
+        pages, train=None, valid=valid, test=test, seed="s", given_valid=given_valid, given_test=given_test
+    )
+    assert sorted([*split.train, *split.valid, *split.test]) == sorted(pages)
+    free = len(pages - given_test - given_valid)
+    assert set(split.valid) == given_valid or (not given_valid and len(split.valid) == min(valid, free))
+    left = free if given_valid else free - len(split.valid)
+    assert set(split.test) == given_test or (not given_test and len(split.test) == min(test, left))
+
+
+def test_valid_takes_the_lowest_even_ranks_and_test_the_lowest_odd_ones() -> None:
+    pages = range(1, 101)
+    by_rank = sorted(pages, key=lambda page: rank(page, "wikitext"))
+    even = [page for page in by_rank if rank(page, "wikitext") % 2 == 0]
+    odd = [page for page in by_rank if rank(page, "wikitext") % 2 == 1]
+    split = choose(pages, train=7, valid=5, test=4, seed="wikitext")
+    assert split.valid == tuple(even[:5])
+    assert split.test == tuple(odd[:4])
+    assert split.train == tuple(page for page in by_rank if page not in {*even[:5], *odd[:4]})[:7]
+
+
+def test_pages_of_one_rank_stand_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wikitext_builder.dataset.split.rank", lambda _page_id, _seed: 6)
+    split = choose([64, 33, 2, 70, 35], train=None, valid=1, test=1, seed="")
+    assert split == Split(valid=(2,), test=(33,), train=(35, 64, 70))
 
 
 def test_ranks_are_the_same_on_every_machine() -> None:

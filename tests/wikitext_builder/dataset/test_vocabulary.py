@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary, read_token_lines
 from wikitext_builder.errors import BuilderError
 
 words = st.text("abcd", min_size=1, max_size=2)
@@ -32,6 +32,31 @@ def test_decoding_gives_back_what_is_known_and_unk_for_the_rest(tokens: list[str
 @given(st.lists(words))
 def test_the_order_of_the_text_does_not_matter(tokens: list[str]) -> None:
     assert Vocabulary.of_counts(Counter(tokens)) == Vocabulary.of_counts(Counter(reversed(tokens)))
+
+
+def test_tokens_stand_by_frequency_and_those_of_one_frequency_by_name() -> None:
+    counts = {"b": 3, UNK: 9, "é": 3, "a": 3, "c": 7, "B": 3, EOS: 9}
+    assert Vocabulary.of_counts(counts).tokens == (UNK, EOS, "c", "B", "a", "b", "é")
+    assert Vocabulary.of_counts(dict(reversed(counts.items()))).tokens[2:] == ("c", "B", "a", "b", "é")
+
+
+def test_a_word_needs_three_occurrences_by_default_and_one_in_a_file(tmp_path: Path) -> None:
+    assert Vocabulary.of_counts({"two": 2, "three": 3}).tokens == (UNK, EOS, "three")
+    (tmp_path / "train").write_text(" once \n", encoding="utf-8")
+    assert Vocabulary.of_file(tmp_path / "train").tokens == (UNK, EOS, "once")
+
+
+def test_a_line_ends_at_a_newline_alone(tmp_path: Path) -> None:
+    (tmp_path / "train").write_bytes(b" a\rb \r\n c\x0bd\n")
+    assert list(read_token_lines(tmp_path / "train")) == [["a", "b"], ["c", "d"]]
+
+
+def test_a_vocabulary_knows_its_size_and_its_words() -> None:
+    vocabulary = Vocabulary((UNK, EOS, "a"))
+    assert len(vocabulary) == 3
+    assert "a" in vocabulary
+    assert "b" not in vocabulary
+    assert vocabulary.encode(["a", "b", EOS]) == [2, 0, 1]
 
 
 def test_the_official_file_has_the_papers_vocabulary(wikitext_2: Path) -> None:

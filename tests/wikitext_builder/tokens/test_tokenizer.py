@@ -28,6 +28,7 @@ from wikitext_builder.tokens.tokenizer import (
     LONGEST_KEY,
     Tokenizer,
     WordMemo,
+    _nonbreaking_prefixes,
     tokenize,
     tokenize_article,
     tokenize_line,
@@ -285,6 +286,20 @@ def test_differences_from_sacremoses_are_these(difference: dict[str, str]) -> No
 @pytest.mark.parametrize("case", CASES["lines"], ids=lambda case: case["line"][:40])
 def test_cases(case: dict[str, Any]) -> None:
     assert tokenize_line(case["line"], case.get("language", "en")) == case["tokens"]
+
+
+@pytest.mark.parametrize("following", [*"0123456789", *"٣²Xx(-"])
+def test_a_numeric_prefix_keeps_its_dot_before_each_digit_of_ascii(following: str) -> None:
+    kept = following in "0123456789x"  # a small letter keeps any dot
+    assert tokenize_line(f"No. {following}") == f"No{'.' if kept else ' .'} {following}"
+
+
+def test_a_prefix_listed_in_both_ways_keeps_its_dot_before_digits_only() -> None:
+    always, before_digits = _nonbreaking_prefixes("pt")
+    assert {"Art", "p"} <= before_digits  # they are in the table with and without #NUMERIC_ONLY#
+    assert "Sr" in always
+    assert not always & before_digits
+    assert tokenize_line("p. 5 p. Zé", "pt") == "p. 5 p . Zé"
 
 
 # Interface.
