@@ -17,6 +17,7 @@ from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
 MAX_UNCLOSED = 1_000  # openers that are never closed; real pages have far fewer
+MAX_PARTS = 1_000_000  # of all calls and links: MediaWiki's limit on the nodes of a page
 
 TOKEN = re.compile(
     r"\[\[(?P<link>[^\[\]{}<]*)\]\]|\{\{(?P<call>[^\[\]{}<]*)\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
@@ -87,7 +88,8 @@ def resolve(
     a third of the time.
 
     Raises:
-        RejectedError: Too many openers are never closed (`malformed`), or calls nest too deep (`too-deep`).
+        RejectedError: Too many openers are never closed, calls and links have too many parts (`malformed`),
+            or calls nest too deep (`too-deep`).
     """
     return _Resolver(text, read_template, read_link, says_nothing).run()
 
@@ -110,6 +112,7 @@ class _Resolver:
         self.bottom = Part()
         self.stack: list[_Frame] = []
         self.top = self.bottom.pieces  # of the innermost part
+        self.parts = 0  # the number of parts so far
         self.silent = 0  # the number of open frames that give no text
 
     def run(self) -> str:
@@ -149,13 +152,22 @@ class _Resolver:
         if not self.stack:
             self.top.append("|")
             return
+        if self.silent:  # its parts are not looked at
+            return
         frame = self.stack[-1]
-        if len(frame.parts) == 1 and frame.count == 2 and not self.silent:
+        if len(frame.parts) == 1 and frame.count == 2:
             frame.silent = self.says_nothing(frame.opener, frame.parts[0].text())
             self.silent += frame.silent
+        self.count(1)
         part = Part()
         frame.parts.append(part)
         self.top = part.pieces
+
+    def count(self, parts: int) -> None:
+        """Refuse more parts than a page can have."""
+        self.parts += parts
+        if self.parts > MAX_PARTS:
+            raise RejectedError("malformed", f"more than {MAX_PARTS:,} parts of calls and links")
 
     def simple(self, opener: str, source: str) -> None:
         """Read a link or call with no other inside: the most frequent case."""
@@ -163,6 +175,7 @@ class _Resolver:
             self.put("", 1)
             return
         parts = source[2:-2].split("|")
+        self.count(len(parts))
         if opener == "[":
             self.put(_text_of_link(self.read_link(parts)), 1)
         else:
