@@ -8,13 +8,13 @@ from functools import lru_cache
 from wikitext_builder.extraction.macros import PARSER_FUNCTIONS
 from wikitext_builder.wiki.languages import LANGUAGES
 
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # without an end it runs to the end, as in MediaWiki
 MODIFIERS = re.compile(r"(?:(?:safesubst|subst|msgnw|msg|raw) ?: ?)+", re.IGNORECASE)
 _NAMESPACES = sorted({name for one in LANGUAGES.values() for name in one.template_namespaces})
 NAMESPACE = re.compile(rf"(?:: ?)?(?:{'|'.join(map(re.escape, _NAMESPACES))}) ?: ?", re.IGNORECASE)
 
 
-@lru_cache(maxsize=2**14)
 def template_name(name: str) -> str:
     """The name of a template, from what stands before the first bar of a call, or from its title.
 
@@ -26,6 +26,11 @@ def template_name(name: str) -> str:
     >>> template_name(": tokyo"), template_name("Wikipedia:Help")
     (':Tokyo', 'Wikipedia:Help')
     """
+    return (_template_name if len(name) <= LONGEST_KEY else _template_name.__wrapped__)(name)
+
+
+@lru_cache(maxsize=2**14)
+def _template_name(name: str) -> str:
     if "<!--" in name:
         name = COMMENT.sub("", name)
     name = " ".join(name.replace("_", " ").split())

@@ -106,11 +106,30 @@ def test_no_macro_raises_for_any_number(values, named):
         "{{coord|" + "9" * 30 + "|1|format=dms}}",
         "{{Birth year and age|" + "9" * 10_000 + "}}",
         "{{Höhe|" + "9" * 10_000 + "}}",
+        "{{convert|1|" + "e3" * 2_000 + "m}}",
+        "{{convert|1|" + "m/" * 2_000 + "m}}",
+        "{{convert|1e99|e15Em3|e3am3}}",
+        "{{convert|1e99|e15Em3/e3am3|e3am3/e15Em3}}",
     ],
     ids=lambda wikitext: wikitext[:20],
 )
 def test_numbers_too_large_to_convert_are_no_error_of_ours(wikitext):
     assert extract(page(f"Before {wikitext} after.")).lines[3].endswith(" after.")
+
+
+CODES = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "e3", "e15", "e9e15"]),
+    st.sampled_from(["", "k", "a", "E", "da"]),
+    st.sampled_from(["m", "m3", "g", "W", "L", "Hz", "ft", "acre", "K", "mpgus"]),
+    st.sampled_from(["", "", "/am3", "/e15Em3", "/e3ag", "/s", "/m/m", "/"]),
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=2), CODES, CODES, st.sampled_from(["Convert", "Pop density"]))
+def test_no_unit_is_too_large_or_too_small_to_compute_with(values, source, target, name):
+    arguments = {str(number): value for number, value in enumerate([*values, source, target], 1)}
+    assert isinstance(call(name, arguments), str | None)
 
 
 def test_what_numbers_give_at_their_limits():

@@ -5,6 +5,9 @@ from collections import Counter
 import pytest
 
 from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.extraction import names
+from wikitext_builder.extraction.macros import removed
+from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.fetching.html import without_templates
@@ -58,3 +61,14 @@ def test_every_name_of_the_namespace_is_known(language):
         assert template_name(f"{namespace}:infobox") == "Infobox"
         article = extract(page(f"a {{{{{namespace}:Infobox x|b}}}} {{{{{namespace}:!}}}}"), language=language)
         assert article.left_out == ()
+
+
+def test_names_longer_than_a_title_are_not_kept_in_memory():
+    for function, memo in ((template_name, names._template_name), (is_removed, removed._is_removed)):
+        before = memo.cache_info().currsize
+        function("Infobox " + "x" * 1_000_000)
+        assert memo.cache_info().currsize == before
+
+
+def test_a_comment_without_an_end_runs_to_the_end():
+    assert template_name("lang-de<!-- x --> b<!-- c") == "Lang-de b"

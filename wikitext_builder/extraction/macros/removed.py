@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from wikitext_builder.extraction.listing import listed
 
+LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
 # Families of templates, by the beginning or the end of their names.
 FAMILIES = re.compile(
     r"(?:"
@@ -150,11 +151,15 @@ Wikicite; Wikidata property; Winner-table; Z148
 )
 
 
-@lru_cache(maxsize=2**14)
 def is_removed(name: str) -> bool:
     """True if a template of this name is removed on purpose; look for a macro first.
 
     >>> is_removed("Infobox person"), is_removed("Cite web"), is_removed("Convert")
     (True, True, False)
     """
+    return (_is_removed if len(name) <= LONGEST_KEY else _is_removed.__wrapped__)(name)
+
+
+@lru_cache(maxsize=2**14)
+def _is_removed(name: str) -> bool:
     return name in NAMES or FAMILIES.fullmatch(name) is not None

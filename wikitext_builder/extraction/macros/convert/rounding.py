@@ -8,11 +8,17 @@ from wikitext_builder.extraction.macros.convert.measures import Measure, Value, 
 from wikitext_builder.extraction.macros.convert.styles import Style
 from wikitext_builder.extraction.macros.convert.units import Unit
 
+LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, is not a measure
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 
 
 def converted(value: Value, measure: Measure, source: Unit, target: Unit) -> float | None:
-    """A value in the output unit; None if it is infinite."""
+    """A value in the output unit; None if it is too large or too small to compute with."""
+    result = _converted(value, measure, source, target)
+    return result if result is not None and (not result or 1 / LARGEST < abs(result) < LARGEST) else None
+
+
+def _converted(value: Value, measure: Measure, source: Unit, target: Unit) -> float | None:
     number = total(value, measure)
     if source.kind == "temperature":
         return (number - source.offset) * source.scale / target.scale + target.offset

@@ -234,6 +234,7 @@ barrel=oilbbl; bbl=oilbbl
 _AMERICAN_CODES = frozenset(
     {"meter", "meters", "kilometer", "kilometers", "liter", "liters", "U.S.gal", "mpgU.S."}
 )
+MAX_CHARACTERS = 40  # of a code
 _SCALES = {3: "thousand", 6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
 
@@ -303,7 +304,6 @@ UNITS: dict[str, Unit] = {
 }
 
 
-@lru_cache(maxsize=1024)
 def find_unit(code: str, *, american: bool = False) -> Unit | None:
     """The unit of a code; None if it is unknown.
 
@@ -312,6 +312,11 @@ def find_unit(code: str, *, american: bool = False) -> Unit | None:
     >>> find_unit("kg", american=True).plural
     'kilograms'
     """
+    return _found(code, american=american) if len(code) <= MAX_CHARACTERS else None
+
+
+@lru_cache(maxsize=1024)
+def _found(code: str, *, american: bool) -> Unit | None:
     found = _find(_ALIASES.get(code, code))
     return found.american() if found and (american or code in _AMERICAN_CODES) else found
 
@@ -343,7 +348,7 @@ def _multiplied(code: str) -> Unit | None:
         prefix = f"e{power}"
         if code.startswith(prefix) and not code[len(prefix) :][:1].isdigit():
             base = find_unit(code[len(prefix) :])
-            if base is None:
+            if base is None or base.power:
                 return None
             return replace(
                 base, scale=base.scale * 10.0**power, power=power, default=_default_of_multiple(base, prefix),
@@ -358,8 +363,10 @@ def _default_of_multiple(base: Unit, prefix: str) -> str:
 
 def _per(code: str) -> Unit | None:
     """One unit per another: `kg/ha`."""
-    above, slash, below = code.partition("/")
-    top, bottom = (find_unit(above), find_unit(below)) if slash and above and below else (None, None)
+    above, _, below = code.partition("/")
+    if not above or not below or "/" in below:
+        return None
+    top, bottom = find_unit(above), find_unit(below)
     if top is None or bottom is None:
         return None
     return Unit(
