@@ -1,10 +1,11 @@
 """The conventions of lm-evaluation-harness' task `wikitext` (version 2), to compare numbers with its own.
 
 The task reads the raw file page by page. It gives each page alone to the model, as plain text, in windows
-that do not overlap. It divides by the words and bytes of the page as it is in the file, tokenized. This
-module was written from a description of the task, without its code; `docs/format.md` says how its words
-differ from the paper's. The rules below are the task's with their defects (`N` becomes 1, a quoted plural is
-joined to its opening mark): better rules would give different numbers.
+that do not overlap; the last one is filled with what comes before it. It divides by the words and bytes of
+the page as it is in the file, tokenized. The rules are those of version 0.4.13 (`preprocess_wikitext.py`),
+written anew; `docs/format.md` says how its words differ from the paper's. They have their defects (`N` becomes
+1, a quoted plural is joined to its opening mark, `/' 5/` becomes the pattern that was meant to keep its
+number): better rules would give different numbers.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from typing import Final
 
 from lm_benchmarks.errors import HarnessError
 
+SLASHED: Final = re.compile("/' [0-9]/"), "/'[0-9]/"
 PLAIN_BEFORE: Final = (
-    ("s '", "s'"),
-    ("/' [0-9]/", "/'[0-9]/"),
     (" @-@ ", "-"),
     (" @,@ ", ","),
     (" @.@ ", "."),
@@ -46,6 +46,8 @@ def plain_text(page: str) -> str:
     >>> plain_text(' = A = \n \n He said : " no " , on 3 @,@ 500 ships ( 1 ) . \n')
     ' = A =\n\nHe said: "no", on 3,500 ships (1).\n'
     """
+    page = page.replace("s '", "s'")
+    page = SLASHED[0].sub(SLASHED[1], page)
     for old, new in PLAIN_BEFORE:
         page = page.replace(old, new)
     for pattern, left, right in ENCLOSED:

@@ -15,7 +15,7 @@ from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS
 
 from tests.conftest import data as real_data
-from tests.lm_benchmarks.tiny_causal import make_causal_model
+from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -47,6 +47,7 @@ def test_the_official_files_have_the_tasks_pages_and_words(name, pages, words):
         ('( x ) [ y ] { z } " q "', '(x) [y] {z} "q"'),
         (" = = Life = = \n a : b ; c . d ! e ? ", " == Life ==\na: b; c. d! e? "),
         ("20 ° C", "20°C"),
+        ("a /' 5/ b /' x/", "a /'[0-9]/ b /' x/"),  # its regular expression, with its defect
     ],
 )
 def test_the_tasks_rules(page, expected):
@@ -90,7 +91,8 @@ print(json.dumps([nats, words, octets]))
 
 
 @pytest.mark.slow
-def test_its_own_package_gives_the_same_numbers(tmp_path):
+@pytest.mark.parametrize("make", [make_causal_model, make_sentence_model])
+def test_its_own_package_gives_the_same_numbers(tmp_path, make):
     """Nats, words and bytes of the task by its own code, on pages longer than the model's window.
 
     The package is large, so that it is not one of ours: `python -m venv X`, `X/bin/pip install lm-eval[hf]`,
@@ -101,11 +103,13 @@ def test_its_own_package_gives_the_same_numbers(tmp_path):
     pytest.importorskip("transformers", reason="needs the package transformers")
     data = make_dataset(tmp_path)
     text = (data / "wiki.test.tokens").read_text()
-    (data / "wiki.test.raw").write_text(text.replace("the cat", "the cat 's N ( so @-@ so ) , 1 @,@ 5"))
+    (data / "wiki.test.raw").write_text(
+        text.replace("the cat", "the cat 's N ( so @-@ so ) , 1 @,@ 5 /' 5/ x")
+    )
     (tmp_path / "causal").mkdir()
-    causal = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens", window=32)
+    causal = make(tmp_path / "causal", data / "wiki.train.tokens", window=32)
     dataset = load_dataset(data)
-    inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"), stride=32)
+    inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
     opened = open_model(f"transformers:{causal}", inputs)
     found = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
     (tmp_path / "pages.json").write_text(json.dumps(list(read_pages(data / "wiki.test.raw"))))
@@ -120,6 +124,7 @@ def test_its_own_package_gives_the_same_numbers(tmp_path):
     )
     assert process.returncode == 0, process.stderr[-2000:]
     nats, words, octets = json.loads(process.stdout.splitlines()[-1])
+    assert found.signature["windows"] == "disjoint-backfilled"
     total = found.total
     assert (total.page_words, total.page_bytes) == (words, octets)
     assert total.nats == pytest.approx(nats, rel=1e-6)

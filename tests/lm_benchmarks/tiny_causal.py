@@ -1,8 +1,13 @@
-"""A small GPT-2 with random weights and a tokenizer of byte pairs, in a folder as `transformers` reads it."""
+"""Small models with random weights, in folders as `transformers` reads them.
+
+One has a tokenizer of byte pairs (GPT-2's kind), the other one like SentencePiece's: a space belongs to the
+word after it, the first word of a text gets one too, and rare characters are pieces of bytes.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,46 @@ def make_causal_model(folder: Path, text: Path, *, window: int = 64, pieces: int
     trained = tokenizers.ByteLevelBPETokenizer()
     trained.train([str(text)], vocab_size=pieces, min_frequency=2, special_tokens=["<|end|>"])
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, eos_token="<|end|>")
+    return _write(folder, tokenizer, window)
+
+
+def make_sentence_model(folder: Path, text: Path, *, window: int = 64, pieces: int = 400) -> Path:
+    """Write a model whose tokenizer is like that of Llama 2: unigrams, a mark at the start of each text.
+
+    Args:
+        folder: Where.
+        text: For the tokenizer.
+        window: What the model reads at once.
+        pieces: Of the tokenizer.
+    """
+    tokenizers: Any = importlib.import_module("tokenizers")
+    transformers: Any = importlib.import_module("transformers")
+    octets = [f"<0x{octet:02X}>" for octet in range(256)]
+    learned = tokenizers.Tokenizer(tokenizers.models.Unigram())
+    learned.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    trainer = tokenizers.trainers.UnigramTrainer(
+        vocab_size=pieces - 256, special_tokens=["<unk>"], unk_token="<unk>"
+    )
+    learned.train_from_iterator(text.read_text(encoding="utf-8").replace("<unk>", "").split("\n"), trainer)
+    known = json.loads(learned.to_str())["model"]["vocab"]
+    vocab = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), *((octet, -20.0) for octet in octets)]
+    vocab += [(piece, score) for piece, score in known if piece not in ("<unk>", "<s>", "</s>")]
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram(vocab, unk_id=0, byte_fallback=True))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    made.decoder = tokenizers.decoders.Sequence(
+        [tokenizers.decoders.ByteFallback(), tokenizers.decoders.Metaspace()]
+    )
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 1)]
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    return _write(folder, tokenizer, window)
+
+
+def _write(folder: Path, tokenizer: Any, window: int) -> Path:
+    transformers: Any = importlib.import_module("transformers")
     tokenizer.save_pretrained(folder)
     torch.manual_seed(5)
     end = tokenizer.eos_token_id
@@ -33,7 +78,7 @@ def make_causal_model(folder: Path, text: Path, *, window: int = 64, pieces: int
         n_layer=2,
         n_head=2,
         initializer_range=0.4,
-        bos_token_id=end,
+        bos_token_id=end if tokenizer.bos_token_id is None else tokenizer.bos_token_id,
         eos_token_id=end,
     )
     transformers.GPT2LMHeadModel(config).save_pretrained(folder)

@@ -128,12 +128,15 @@ class CausalModel:
     def text_nats(self, text: str) -> tuple[float, int]:
         """-log p of a plain text, cut into pieces as a whole, and the number of pieces.
 
-        As in lm-evaluation-harness, the last window ends where the text ends.
+        As in lm-evaluation-harness: windows of W pieces do not overlap, each begins with the piece before
+        it, and the last one is filled with earlier pieces. Marks that the tokenizer adds are pieces of the
+        text, unless the text has the first one already.
         """
-        pieces = self._tokenizer.encode(text, add_special_tokens=False)
+        mark = self._tokenizer.decode([self._begin])
+        pieces = self._tokenizer.encode(text, add_special_tokens=not text.startswith(mark))
         known, jobs = [self._begin, *pieces], []
-        for first in range(0, len(pieces), self.stride):
-            end = min(first + self.stride, len(pieces))
+        for first in range(0, len(pieces), self.window):
+            end = min(first + self.window, len(pieces))
             inputs = known[max(0, end - self.window) : end]
             jobs.append(_Job(inputs, known[first + 1 : end + 1]))
         return -sum(float(scores.sum()) for scores in self._scores(jobs)), len(pieces)

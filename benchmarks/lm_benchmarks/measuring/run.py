@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER, PATIENCE, SAMPLES
-from lm_benchmarks.errors import HarnessError, MeasuringError
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import (
     TOLERANCES,
@@ -49,6 +49,18 @@ from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 PACKAGES: Final = ("torch", "numpy", "transformers", "tokenizers", "kenlm")  # whose versions may matter
+
+
+class MeasuringError(HarnessError):
+    """Some models failed or break a law.
+
+    Attributes:
+        results: What was measured.
+    """
+
+    def __init__(self, message: str, results: list[Result]) -> None:
+        super().__init__(message)
+        self.results = results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,6 +356,11 @@ def _groups(
 def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
     """Page by page, as plain text: as lm-evaluation-harness does."""
     assert opened.text_nats is not None  # noqa: S101 - for mypy: measure_opened has looked
+    if inputs.stride is not None and inputs.stride != opened.facts.get("window"):
+        raise HarnessError(
+            f"`stride={inputs.stride}` with `convention={protocol.convention}`: its windows do not overlap; leave"
+            " out the stride"
+        )
     path = raw_file(inputs.dataset, protocol.split)
     pages = list(read_pages(path))
     start, articles = time.monotonic(), []
@@ -358,6 +375,7 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         "vocabulary": "none",
         "words": "open",
         "eos": "no",
+        "windows": "disjoint-backfilled",
     }
     return _Measured(articles=articles, seconds=time.monotonic() - start, data=path, fields=fields)
 
@@ -370,7 +388,11 @@ def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measu
         convention=CONVENTIONS[protocol.convention],
         **found.fields,
         model=opened.identity,
-        **{key: signature_value(str(value)) for key, value in opened.facts.items()},
+        **{
+            key: signature_value(str(value))
+            for key, value in opened.facts.items()
+            if not (key == "stride" and "windows" in found.fields)  # it decides nothing there
+        },
         precision=protocol.precision,
         torch=signature_value(torch.__version__),
         version=version("wikitext-builder"),

@@ -1,6 +1,7 @@
 """A causal model of `transformers` with random weights, made here, as a language model over words."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -101,6 +102,11 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
         (data / "wiki.test.raw").unlink()
     assert pages.signature["convention"] == CONVENTIONS["lm-eval"]
     assert pages.signature["text"] == "untokenized"
+    assert pages.signature["windows"] == "disjoint-backfilled"
+    assert "stride" not in pages.signature
+    with pytest.raises(HarnessError, match="its windows do not overlap"):
+        overlapping = replace(inputs, stride=WINDOW // 2)
+        measure_opened(opened, overlapping, Protocol(convention="lm-eval"))
     read = list(read_pages(data / "wiki.test.tokens"))
     assert opened.text_nats is not None
     nats = sum([opened.text_nats(plain_text(page))[0] for page in read])
