@@ -3,7 +3,7 @@
 The task reads the raw file page by page. It gives each page alone to the model, as plain text, in windows
 that do not overlap; the last one is filled with what comes before it. It divides by the words and bytes of
 the page as it is in the file, tokenized. The rules are those of version 0.4.13 (`preprocess_wikitext.py`),
-written anew; `docs/format.md` says how its words differ from the paper's. They have their defects (`N` becomes
+written anew; `docs/format.md` says how its words differ from the paper's. They have defects (`N` becomes
 1, a quoted plural is joined to its opening mark, `/' 5/` becomes the pattern that was meant to keep its
 number): better rules would give different numbers.
 """

@@ -358,8 +358,8 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
     assert opened.text_nats is not None  # noqa: S101 - for mypy: measure_opened has looked
     if inputs.stride is not None and inputs.stride != opened.facts.get("window"):
         raise HarnessError(
-            f"`stride={inputs.stride}` with `convention={protocol.convention}`: its windows do not overlap; leave"
-            " out the stride"
+            f"`stride={inputs.stride}` with `convention={protocol.convention}`: its windows do not overlap;"
+            " leave out the stride"
         )
     path = raw_file(inputs.dataset, protocol.split)
     pages = list(read_pages(path))

@@ -104,8 +104,8 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     assert pages.signature["text"] == "untokenized"
     assert pages.signature["windows"] == "disjoint-backfilled"
     assert "stride" not in pages.signature
+    overlapping = replace(inputs, stride=WINDOW // 2)
     with pytest.raises(HarnessError, match="its windows do not overlap"):
-        overlapping = replace(inputs, stride=WINDOW // 2)
         measure_opened(opened, overlapping, Protocol(convention="lm-eval"))
     read = list(read_pages(data / "wiki.test.tokens"))
     assert opened.text_nats is not None
