@@ -1,7 +1,7 @@
 """Causal models of the library `transformers` over the words of a dataset, and over plain text.
 
-The log-probability of a word is the sum over its pieces. Each word is cut into pieces alone, with the space
-before it. The end of a line is a newline.
+The log-probability of a word is the sum over its pieces in its line, see `lm_benchmarks.adapters.pieces`. The
+end of a line is a newline.
 """
 
 # Shapes: B = batch, T = time, V = vocabulary of pieces, W = window (pieces that the model reads per call).
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
+from lm_benchmarks.adapters.pieces import WordPieces
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 
@@ -25,10 +26,11 @@ AT_ONCE: Final = 4096  # pieces of all texts per call: bounds memory (pieces x v
 
 
 class Past(NamedTuple):
-    """The state: the last W pieces of each text, right-aligned, and the number of pieces so far."""
+    """The state: the last W pieces of each text, right-aligned, how many there were, and the last word."""
 
     pieces_BW: Tensor  # int64; the first piece of a text is the model's own start
     count_B: Tensor  # int64, without the start
+    word_B: Tensor  # int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +81,13 @@ class CausalModel:
         self._tokenizer = tokenizer
         self._device = device
         self._begin = _begin(tokenizer)
-        self._pieces = _pieces_of_words(tokenizer, vocabulary)
-        self._lengths = torch.tensor([len(pieces) for pieces in self._pieces])
-        unknown = tokenizer.unk_token_id
-        self.unknown_words = sum(1 for pieces in self._pieces if unknown is not None and unknown in pieces)
+        self._eos = vocabulary.ids[EOS]
+        self.words = WordPieces(tokenizer, vocabulary)
 
     @property
     def digest(self) -> str:
         """sha256 over the weights and the pieces of words: it identifies the model."""
-        digest = hashlib.sha256(repr(self._pieces).encode())
+        digest = hashlib.sha256(repr(self.words.alone).encode())
         for name, tensor in sorted(self._module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             digest.update(tensor.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
@@ -99,30 +99,46 @@ class CausalModel:
         return sum(parameter.numel() for parameter in self._module.parameters())
 
     def piece_count(self, tokens: Tensor) -> int:
-        """The number of pieces of some words."""
-        return int(self._lengths[tokens].sum())
+        """The number of pieces of some words, the first of which starts a line."""
+        return sum(map(len, self.words.of_words(tokens.tolist())))
+
+    def facts(self, tokens: Tensor) -> dict[str, object]:
+        """What the tokenizer does with a text, for signatures."""
+        return {"lines_cut_otherwise": self.words.lines_cut_otherwise(tokens.tolist())}
 
     def initial_state(self, batch_size: int) -> Past:
         """The start of a text: the model's own start."""
         return Past(
-            torch.full((batch_size, self.window), self._begin), torch.zeros(batch_size, dtype=torch.int64)
+            torch.full((batch_size, self.window), self._begin),
+            torch.zeros(batch_size, dtype=torch.int64),
+            torch.full((batch_size,), self._eos),
         )
 
     def __call__(self, tokens: Tensor, state: Past) -> tuple[Tensor, Past]:
         """Score words (batch, time), in float64; see `LanguageModel`."""
         jobs: list[_Job] = []
-        pasts, counts = [], []
-        for words, past, count in zip(tokens.tolist(), *(part.tolist() for part in state), strict=True):
-            new = [piece for word in words for piece in self._pieces[word]]
+        pasts, counts, lengths = [], [], list[int]()
+        read = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # with the word before
+        cut = self.words.of_pairs(
+            list(zip(read[:, 1:].flatten().tolist(), read[:, :-1].flatten().tolist(), strict=True))
+        )
+        time = tokens.shape[1]
+        for row, (past, count) in enumerate(
+            zip(state.pieces_BW.tolist(), state.count_B.tolist(), strict=True)
+        ):
+            parts = cut[row * time : (row + 1) * time]
+            new = [piece for part in parts for piece in part]
+            lengths += [len(part) for part in parts]
             known = [*past, *new]
             jobs += self._jobs(known, count, len(new))
             pasts.append(known[len(known) - self.window :])
             counts.append(count + len(new))
         scores = torch.cat([torch.empty(0, dtype=torch.float64), *self._scores(jobs)])
-        lengths = self._lengths[tokens.cpu()].flatten()
-        words_of = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+        words_of = torch.repeat_interleave(
+            torch.arange(len(lengths)), torch.tensor(lengths, dtype=torch.int64)
+        )
         summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, words_of, scores)
-        after = Past(torch.tensor(pasts).reshape(state.pieces_BW.shape), torch.tensor(counts))
+        after = Past(torch.tensor(pasts).reshape(state.pieces_BW.shape), torch.tensor(counts), read[:, -1])
         return summed.reshape(tokens.shape).to(tokens.device), after
 
     def text_nats(self, text: str) -> tuple[float, int]:
@@ -212,15 +228,6 @@ def _begin(tokenizer: Any) -> int:  # noqa: ANN401
         if (found := getattr(tokenizer, name)) is not None:
             return int(found)
     raise HarnessError("the tokenizer has no mark for the start or the end of a text; expected one of them")
-
-
-def _pieces_of_words(tokenizer: Any, vocabulary: Vocabulary) -> list[list[int]]:  # noqa: ANN401
-    texts = ["\n" if token == EOS else f" {token}" for token in vocabulary.tokens]
-    found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    for token, pieces in zip(vocabulary.tokens, found, strict=True):
-        if not pieces:
-            raise HarnessError(f"the tokenizer has no piece for {token!r}: its probability would be one")
-    return found
 
 
 def _groups(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:

@@ -67,6 +67,7 @@ class Opened:
     parameters: int | None = None
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
     pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
+    text_facts: Callable[[Tensor], Mapping[str, object]] | None = None  # more facts, of the tokens of a text
     text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
@@ -374,8 +375,9 @@ def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Op
         vocabulary=vocabulary,
         open_vocabulary=True,
         parameters=model.parameters,
-        facts={"window": model.window, "stride": model.stride, "unknown_to_tokenizer": model.unknown_words},
+        facts={"window": model.window, "stride": model.stride, "unknown_to_tokenizer": model.words.unknown},
         pieces=model.piece_count,
+        text_facts=model.facts,
         text_nats=model.text_nats,
         reread=model.window,
     )

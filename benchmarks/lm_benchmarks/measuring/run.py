@@ -304,11 +304,16 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
             "vocabulary": f"{len(opened.vocabulary)}+{vocabulary_hash(opened.vocabulary)[:8]}",
             "words": "open" if opened.open_vocabulary else "closed",
             "eos": "yes",
+            **{key: str(value) for key, value in (opened.text_facts or _no_facts)(stream).items()},
         },
         groups=_groups(opened, inputs, passages, nats, context, unit) if protocol.groups else (),
         checks=checks,
         tried=None if checks is None else checks.tried,
     )
+
+
+def _no_facts(_tokens: Tensor) -> Mapping[str, object]:
+    return {}
 
 
 def _nats(

@@ -1,10 +1,12 @@
 """A causal model of `transformers` with random weights, made here, as a language model over words."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
 import torch
+from lm_benchmarks.adapters.pieces import WordPieces
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
@@ -16,7 +18,7 @@ from lm_benchmarks.metrics import METRICS
 
 from ps_models.data.dataset import Text, read_stream
 from ps_models.evaluation.evaluate import token_nats
-from tests.lm_benchmarks.tiny_causal import make_causal_model
+from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 from wikitext_builder.dataset.vocabulary import EOS
 
 pytest.importorskip("transformers", reason="needs the package transformers")
@@ -91,6 +93,7 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     assert words.signature["window"] == str(WINDOW)
     assert words.signature["stride"] == str(WINDOW // 2)
     assert words.signature["words"] == "open"
+    assert words.signature["lines_cut_otherwise"] == "0"
     assert words.total.pieces > words.total.tokens
     assert not words.broken
     with pytest.raises(HarnessError, match="needs the raw file"):
@@ -114,6 +117,90 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     found = METRICS["lm-eval-word-perplexity"].of(pages.total)
     assert found == pytest.approx(math.exp(nats / count), rel=1e-12)
     assert METRICS["perplexity"].of(pages.total) is None
+
+
+MAKERS = [make_causal_model, make_sentence_model]
+
+
+@pytest.fixture(scope="module", params=MAKERS, ids=lambda make: make.__name__)
+def wide(request, tmp_path_factory, data, inputs):
+    """A model with a window for a whole line, with each kind of tokenizer."""
+    folder = tmp_path_factory.mktemp("wide")
+    request.param(folder, data / "wiki.train.tokens", window=256)
+    return load_causal_model(str(folder), inputs.vocabulary)
+
+
+def lines_of_file(path):
+    return [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def score_of_pieces(model, pieces):
+    known = torch.tensor([[model._begin, *pieces]])
+    logits = model._module(known[:, :-1]).logits[0].detach().double().log_softmax(-1)
+    return -float(logits.gather(1, known[0, 1:, None]).sum())
+
+
+def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, data, inputs):
+    """Each line through the tokenizer and the model at once; the newline as the tokenizer cuts it there."""
+    tokenizer = wide._tokenizer
+    line_starts_with_space = tokenizer.bos_token_id is None  # GPT-2's kind puts none there
+    (newline,) = tokenizer.encode("the\n", add_special_tokens=False)[-1:]
+    checked = 0
+    for words in lines_of_file(data / "wiki.test.tokens"):
+        text = " " * (line_starts_with_space and bool(words)) + " ".join(words)
+        pieces = [*(tokenizer.encode(text, add_special_tokens=False) if words else []), newline]
+        tokens = torch.tensor(inputs.vocabulary.encode([*words, EOS]))
+        assert wide.piece_count(tokens) == len(pieces)
+        for chunk in (1, 3, 256):
+            assert float(scored(wide, tokens, chunk=chunk).sum()) == pytest.approx(
+                score_of_pieces(wide, pieces), abs=1e-4
+            )
+        checked += len(words) > 3
+    assert checked > 5
+    stream = read_stream(inputs.dataset, "test", inputs.vocabulary)
+    assert wide.facts(stream) == {"lines_cut_otherwise": 0}
+
+
+def test_it_keeps_the_laws_with_each_tokenizer(wide, inputs, stream):
+    assert check_model(of_causal_model("tiny", wide, inputs.vocabulary), stream[:100]) == dict.fromkeys(
+        LAWS, ""
+    )
+
+
+def test_a_tokenizer_like_sentencepieces_gets_no_mark_of_its_own(tmp_path, data, inputs):
+    model = load_causal_model(
+        str(make_sentence_model(tmp_path, data / "wiki.train.tokens")), inputs.vocabulary
+    )
+    tokenizer = model._tokenizer
+    tokens = torch.tensor(inputs.vocabulary.encode(["the", "cat", EOS, EOS, "the", EOS]))
+    cut = [tokenizer.convert_ids_to_tokens(pieces) for pieces in model.words.of_words(tokens.tolist())]
+    assert [["".join(pieces)] for pieces in cut] == [
+        ["▁the"],
+        ["▁cat"],
+        ["<0x0A>"],
+        ["<0x0A>"],
+        ["▁the"],
+        ["<0x0A>"],
+    ]
+    alone = [tokenizer.encode(text, add_special_tokens=False) for text in (" the", " cat", "\n")]
+    assert sum(map(len, alone)) > sum(map(len, cut[:3]))  # as they were cut before
+
+
+def test_words_that_would_change_the_pieces_before_them_are_cut_apart(inputs):
+    """A tokenizer that merges a full stop with the newline after it, as some do."""
+
+    class Merges:
+        unk_token_id = None
+        eos_token_id = 0
+
+        def __call__(self, texts, add_special_tokens):
+            assert add_special_tokens is False
+            return {"input_ids": [[hash(p) for p in re.findall(r" ?the\n| ?[^ \n]+|\n", t)] for t in texts]}
+
+    pieces = WordPieces(Merges(), inputs.vocabulary)
+    ids = inputs.vocabulary.encode(["the", EOS, "cat", EOS])
+    assert pieces.of_words(ids) == [[hash(" the")], [hash("\n")], [hash(" cat")], [hash("\n")]]
+    assert pieces.lines_cut_otherwise(ids) == 0
 
 
 @pytest.mark.parametrize(

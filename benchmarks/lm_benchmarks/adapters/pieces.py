@@ -1,0 +1,142 @@
+"""The pieces of words in their lines, as a tokenizer of pieces cuts a line as a whole.
+
+A tokenizer may treat a word differently when it stands alone: one like SentencePiece's puts a space before a
+text, so that ` the` alone becomes `▁ ▁the`, and a newline alone gets such a mark too. The pieces of a word
+are therefore those that it adds to its line, after the word before it. Their sum over a line is the score of
+the whole line; lines of which that is not true are counted. The end of a line is a newline after a word.
+
+The pieces of a word may not depend on what comes after it. Where a word would change the pieces before it, it
+is cut as after a plain word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from lm_benchmarks.errors import HarnessError
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+
+SAMPLE: Final = 50  # words that show whether the tokenizer puts a space before a text
+
+Pair = tuple[int, int]  # a word and the one before it, which is <eos> at the start of a line
+
+
+class WordPieces:
+    """Cuts words into pieces, each after the word before it."""
+
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary) -> None:  # noqa: ANN401 - of transformers
+        """Find how the tokenizer starts a line, and cut each word after a plain one.
+
+        Raises:
+            HarnessError: A word has no piece, so that its probability would be one.
+        """
+        self._tokenizer = tokenizer
+        self._words = vocabulary.tokens
+        self._eos = vocabulary.ids[EOS]
+        self._known: dict[Pair, list[int]] = {}
+        self._heads: dict[int, list[int]] = {}
+        plain = [word for word in self._words if word.isalpha() and word not in (UNK, EOS)]
+        self._plain = vocabulary.ids[plain[0]] if plain else vocabulary.ids[UNK]
+        self._lead = ""
+        self._lead = self._find_lead([vocabulary.ids[word] for word in plain[:SAMPLE]])
+        self.alone = self._cut_alone()
+        self.unknown = self._count_unknown()
+
+    def of_pairs(self, pairs: Sequence[Pair]) -> list[list[int]]:
+        """The pieces of words, each after the one before it."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if new:
+            self._learn(new)
+        return [self._known[pair] for pair in pairs]
+
+    def of_words(self, words: Sequence[int], previous: int | None = None) -> list[list[int]]:
+        """The pieces of words in their order.
+
+        Args:
+            words: Ids.
+            previous: The id before the first; None: <eos>.
+        """
+        before = [self._eos if previous is None else previous, *words]
+        return self.of_pairs(list(zip(words, before, strict=False)))
+
+    def of_line(self, words: Iterable[str]) -> list[int]:
+        """The pieces of a whole line without its newline, cut at once."""
+        return self._encode([self._lead + " ".join(words)])[0]
+
+    def lines_cut_otherwise(self, words: Sequence[int]) -> int:
+        """How many lines are cut differently as a whole than word by word."""
+        lines: list[list[int]] = [[]]
+        for word in words:
+            if word == self._eos:
+                lines.append([])
+            else:
+                lines[-1].append(word)
+        lines = [line for line in lines if line]
+        wholes = self._encode([self._lead + " ".join(map(self._spelled, line)) for line in lines])
+        parts = [[piece for pieces in self.of_words(line) for piece in pieces] for line in lines]
+        return sum(whole != part for whole, part in zip(wholes, parts, strict=True))
+
+    def _spelled(self, word: int) -> str:
+        return self._words[word]
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        found: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return found
+
+    def _find_lead(self, sample: Sequence[int]) -> str:
+        """A space before a line, unless the tokenizer puts one there itself."""
+        alone = self._encode([self._words[word] for word in sample])
+        head = self._encode([self._words[self._plain]])[0]
+        whole = self._encode([f"{self._words[self._plain]} {self._words[word]}" for word in sample])
+        same = sum(pieces == head + own for pieces, own in zip(whole, alone, strict=True))
+        return "" if sample and same > len(sample) / 2 else " "
+
+    def _cut_alone(self) -> list[list[int]]:
+        """Each word after a plain one; if it changes that one's pieces, by itself."""
+        plain = self._lead + self._words[self._plain]
+        head = self._encode([plain])[0]
+        wholes = self._encode([self._joined(plain, word) for word in range(len(self._words))])
+        found = []
+        for word, whole in enumerate(wholes):
+            own = whole[len(head) :] if whole[: len(head)] == head else []
+            own = own or self._encode([self._joined("", word)])[0] or self._end_mark(word)
+            if not own:
+                raise HarnessError(
+                    f"the tokenizer has no piece for {self._words[word]!r}: its probability would be one"
+                )
+            found.append(own)
+        return found
+
+    def _end_mark(self, word: int) -> list[int]:
+        """The mark of a text's end, for the end of a line if the tokenizer drops newlines."""
+        mark = self._tokenizer.eos_token_id
+        return [int(mark)] if word == self._eos and mark is not None else []
+
+    def _joined(self, head: str, word: int) -> str:
+        """A line that goes on with a word."""
+        if word == self._eos:
+            return f"{head}\n"
+        return f"{head} {self._words[word]}" if head else self._lead + self._words[word]
+
+    def _learn(self, pairs: Sequence[Pair]) -> None:
+        firsts = [pair for pair in pairs if pair[1] == self._eos]
+        inner = [pair for pair in pairs if pair[1] != self._eos]
+        starts = [word for word, _ in firsts if word != self._eos]
+        cut = dict(zip(starts, self._encode([self._joined("", word) for word in starts]), strict=True))
+        for word, previous in firsts:  # a blank line is a newline as after a word
+            self._known[word, previous] = cut.get(word) or self.alone[word]
+        missing = [word for word in dict.fromkeys(before for _, before in inner) if word not in self._heads]
+        heads = self._encode([self._lead + self._words[word] for word in missing])
+        self._heads |= dict(zip(missing, heads, strict=True))
+        texts = [self._joined(self._lead + self._words[before], word) for word, before in inner]
+        for (word, before), whole in zip(inner, self._encode(texts), strict=True):
+            head = self._heads[before]
+            own = whole[len(head) :] if whole[: len(head)] == head else []
+            self._known[word, before] = own or self.alone[word]
+
+    def _count_unknown(self) -> int:
+        unknown = self._tokenizer.unk_token_id
+        return sum(unknown is not None and unknown in pieces for pieces in self.alone)
