@@ -58,9 +58,9 @@ def make_plan(
     out: Path,
     *,
     as_of: str | None = None,
-    lock: Path | None = None,
-    valid_titles: Path | None = None,
-    test_titles: Path | None = None,
+    lock: str | Path | None = None,
+    valid_titles: str | Path | None = None,
+    test_titles: str | Path | None = None,
     work_url: str = "",
     **changes: str | int | None,
 ) -> Plan:
@@ -112,7 +112,7 @@ def _changed(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
 
 
 def _chosen_revisions(
-    store_path: Path, language: str, as_of: str | None, lock: Path | None
+    store_path: Path, language: str, as_of: str | None, lock: str | Path | None
 ) -> tuple[list[Revision], int]:
     """What to build from, and how many older revisions are not used."""
     if as_of and lock:
@@ -127,7 +127,7 @@ def _chosen_revisions(
                     f" `fetch` with `as_of={as_of}` gets those of that date"
                 )
             return revisions, len(store.all_revisions(language, as_of=date)) - len(revisions)
-        wanted = read_lock(lock, language=language)
+        wanted = read_lock(Path(lock), language=language)
         here = {revision.revision_id: revision for revision in store.all_revisions(language)}
     absent = [revision for revision in wanted if here.get(revision.revision_id) != revision]
     if absent:
@@ -138,11 +138,11 @@ def _chosen_revisions(
     return wanted, 0
 
 
-def _page_ids(titles: Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
+def _page_ids(titles: str | Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
     """The page ids of a file of titles; none without a file."""
     if titles is None:
         return frozenset()
-    names, bad = read_titles(titles)
+    names, bad = read_titles(Path(titles))
     if not names and not bad:
         raise BuilderError(f"{titles}: names no article; write one title per line")
     by_title = {revision.title: revision.page_id for revision in revisions}

@@ -116,9 +116,9 @@ def measure(
     Raises:
         BuilderError: The arguments name nothing to measure, or a file cannot be read.
     """
-    if page is not None and not title:
+    if page and not title:
         raise BuilderError("`page` shows one article; name it with `title`")
-    files = [pages] if isinstance(pages, str | Path) else list(pages)
+    files = [pages] if isinstance(pages, str | Path) else [*pages]
     if not (files or store or calls):
         raise BuilderError("nothing to measure; name files of `pages`, a `store` or a file of `calls`")
     shown: list[StoredPage] = []

@@ -74,7 +74,8 @@ def ordinal_in_words(number: int) -> str:
     ('twenty-first', 'fortieth', 'sixth')
     """
     words = whole_in_words(number, american=False)
-    head, last = re.fullmatch(r"(.*?)([a-z]+)", words).groups()  # type: ignore[union-attr]  # ends in a word
+    last = re.split("[^a-z]", words)[-1]
+    head = words.removesuffix(last)
     if last in ORDINALS:
-        return str(head) + ORDINALS[last]
+        return head + ORDINALS[last]
     return f"{head}{last[:-1]}ieth" if last.endswith("y") else f"{head}{last}th"
