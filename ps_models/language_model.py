@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from torch import Tensor
 
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 State = TypeVar("State")
+AnyState = Any  # the state of a model that is not known by its class: each model has its own
 
 
 class LanguageModel(Protocol[State]):

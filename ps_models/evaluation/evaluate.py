@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,7 @@ from ps_models.choices import CONTEXTS
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
-from ps_models.language_model import LanguageModel, State
+from ps_models.language_model import AnyState, LanguageModel, State
 from wikitext_builder.progress import Progress, no_progress
 
 CHUNK = 256  # tokens per call; limits memory (chunk x vocabulary), does not change any number
@@ -127,7 +126,7 @@ def _padded(
     return torch.cat(parts, dim=1)
 
 
-def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "cpu") -> Any:  # noqa: ANN401 - each model has its own state
+def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "cpu") -> AnyState:
     """The state of a model, of one row, after it has read a text from its start."""
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)  # type: ignore[operator]

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ps_models.errors import ModelError
 from ps_models.explanation.predictions import Prediction, Shares
@@ -59,10 +61,10 @@ def _drawn(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
     return figure
 
 
-def _window(axes: Any, prediction: Prediction, vocabulary: Vocabulary) -> None:  # noqa: ANN401 - untyped axes
+def _window(axes: Axes, prediction: Prediction, vocabulary: Vocabulary) -> None:
     backs = [back for back, _ in prediction.attention]
     axes.bar([-back for back in backs], [share for _, share in prediction.attention], color=POINTER)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axes.set_xlim(-len(prediction.window) - 1, 0)
     axes.set_ylim(0, 1.45 * max((share for _, share in prediction.attention), default=1.0))
     axes.set_xlabel("place in the window")
@@ -82,7 +84,7 @@ def _window(axes: Any, prediction: Prediction, vocabulary: Vocabulary) -> None: 
         )
 
 
-def _gate(axes: Any, gate: float) -> None:  # noqa: ANN401
+def _gate(axes: Axes, gate: float) -> None:
     axes.bar([0], [gate], color=SOFTMAX, width=1)
     axes.bar([0], [1 - gate], bottom=[gate], color=POINTER, width=1)
     axes.set_ylim(0, 1)
@@ -91,7 +93,7 @@ def _gate(axes: Any, gate: float) -> None:  # noqa: ANN401
 
 
 def _bars(
-    axes: Any,  # noqa: ANN401
+    axes: Axes,
     title: str,
     shares: Shares,
     right: int,

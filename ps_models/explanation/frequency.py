@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
@@ -144,13 +144,13 @@ def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None)
     figure.savefig(path, dpi=200)
 
 
-def _bars(axes: Any, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:  # noqa: ANN401
+def _bars(axes: Axes, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:
     axes.bar(range(len(buckets)), [0.0 if value is None else value for value in values], color="#2a78d6")
     axes.set_xticks(range(len(buckets)), [f"≥{bucket.least}" for bucket in buckets], rotation=90)
     axes.set_xlabel("count in train")
 
 
-def _distances(axes: Any, pointer: Pointing) -> None:  # noqa: ANN401
+def _distances(axes: Axes, pointer: Pointing) -> None:
     total = len(pointer.gates)
     places = range(1, len(pointer.back) + 1)
     axes.plot(places, (pointer.back / total).tolist(), label="attention", color="#c26a00")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.evaluation.evaluate import evaluating
-from ps_models.language_model import Generative
+from ps_models.language_model import AnyState, Generative
 from ps_models.layers.window import NO_WORD
 from ps_models.models.pointer_sentinel import PointerSentinelLSTM
 
@@ -38,7 +38,7 @@ class Prediction:
 def predictions(
     model: nn.Module,
     tokens: Tensor,
-    state: Any = None,  # noqa: ANN401 - each model has its own
+    state: AnyState = None,
     *,
     device: torch.device | str = "cpu",
 ) -> Iterator[Prediction]:

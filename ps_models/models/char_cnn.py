@@ -133,7 +133,7 @@ class CharCNN(nn.Module):
 
     def forward(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
         """Score tokens (batch, time); see `LanguageModel`."""
-        return self.lstm(tokens, state)  # type: ignore[no-any-return]
+        return self.lstm.forward(tokens, state)
 
     def scores_and_hidden(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, Tensor, LSTMState]:
         """Scores and the outputs that they came from; see `Recurrent`."""

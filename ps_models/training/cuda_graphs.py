@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from ps_models.data.batching import Chunk
 from ps_models.errors import ModelError
-from ps_models.language_model import LanguageModel, State, map_state, tensors_of
+from ps_models.language_model import AnyState, LanguageModel, State, map_state, tensors_of
 from ps_models.training.distributed import World
 
 WARM_UP = 3  # updates of a shape in an epoch before it is recorded: they train, and initialise libraries
@@ -136,7 +136,7 @@ class RecordedUpdates:
         recorder: Records updates.
     """
 
-    def __init__(self, step: Step, state: Any, recorder: Recorder) -> None:  # noqa: ANN401 - each model has its own
+    def __init__(self, step: Step, state: AnyState, recorder: Recorder) -> None:
         self.state = map_state(Tensor.clone, state)
         self.refused: str | None = None  # why nothing is recorded any longer
         self.replays = 0  # the number of updates that were replayed
@@ -167,7 +167,7 @@ class RecordedUpdates:
             return self._recorded[key](chunk.tokens)
         return self._recorder.run(lambda: self._update(chunk, targets))
 
-    def begin(self, state: Any) -> None:  # noqa: ANN401 - each model has its own
+    def begin(self, state: AnyState) -> None:
         """Continue from this state and forget the recordings: each epoch has its own learning rate."""
         self._recorded.clear()
         self._seen.clear()
@@ -279,7 +279,7 @@ def reason_of(error: BaseException) -> str:
     return "".join(str(error).splitlines()[:1] or [type(error).__name__]) + where
 
 
-def copy_state(into: Any, state: Any) -> None:  # noqa: ANN401 - each model has its own
+def copy_state(into: AnyState, state: AnyState) -> None:
     """Overwrite the tensors of a state with those of another state of the same shape."""
     for place, tensor in zip(tensors_of(into), tensors_of(state), strict=True):
         place.copy_(tensor)

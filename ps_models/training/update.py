@@ -14,7 +14,7 @@ from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
-from ps_models.language_model import LanguageModel, Penalised, map_state, tensors_of
+from ps_models.language_model import AnyState, LanguageModel, Penalised, map_state, tensors_of
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
 from ps_models.training.distributed import World
@@ -50,7 +50,7 @@ class ChunkLoss(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, chunk: Chunk, state: Any) -> tuple[Tensor, Tensor | float, Any]:  # noqa: ANN401 - each model has its own
+    def forward(self, chunk: Chunk, state: AnyState) -> tuple[Tensor, Tensor | float, AnyState]:
         """The sum of the nats, the model's penalty, and the state where the next chunk begins."""
         asked = chunk.tokens, state, chunk.scored, chunk.advance
         if isinstance(self.model, Penalised):
@@ -123,7 +123,7 @@ class Training:
                 )
         return [(nats, norm) for nats, norm in found]
 
-    def _step(self, chunk: Chunk, state: Any, targets: int) -> tuple[Tensor, Any]:  # noqa: ANN401 - each model has its own
+    def _step(self, chunk: Chunk, state: AnyState, targets: int) -> tuple[Tensor, AnyState]:
         """One update that does not wait for the device; returns its numbers and the state after it."""
         self.optimizer.zero_grad(set_to_none=True)
         # Autocast empties its cache of weights at its end, so that a replay casts them again.
@@ -199,10 +199,10 @@ class Training:
         if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
 
-    def _initial_state(self) -> Any:  # noqa: ANN401 - each model has its own
+    def _initial_state(self) -> AnyState:
         return self.model.initial_state(len(self.rows))  # type: ignore[operator]
 
-    def _begin(self, state: Any) -> None:  # noqa: ANN401 - each model has its own
+    def _begin(self, state: AnyState) -> None:
         if self.recorded is None:
             self.state = state
         else:
