@@ -1,15 +1,15 @@
-"""Training speed on a GPU: kernels one by one, CUDA graphs and cuDNN, in each precision, at K = 1, 10 and L.
+"""Training speed on a GPU: kernel by kernel, by CUDA graphs, with cuDNN; in each precision, at K = 1, 10, L.
 
     python benchmarks/speed/gpu.py DATA --out DIR [--minutes M] [--updates N]
     python benchmarks/speed/gpu.py DATA --out DIR --smoke
 
-The pointer sentinel-LSTM of the paper's medium size on DATA's own words and text. A row times whole updates
-(loss, gradients, clip, step) of chunks with their full look-back, after some that do not count: set-up and
-recording are in those. Rows of graphs say whether their losses and gradients were those of kernels one by
-one, to the last bit. cuDNN knows no zoneout: those rows are of the same model without it. Below: validation
-(its "epoch" is all of valid), and the recurrence alone, recorded as a graph. Each row is a line of gpu.jsonl
-as soon as it is measured, and gpu.md the table of all; what was left out is there too, with its reason.
-`--smoke` is for machines without a GPU: tiny sizes, to see that it runs.
+The pointer sentinel-LSTM of the paper's medium size, on the words and the text of DATA. A row times whole
+updates (loss, gradients, clip, step) of chunks with their full look-back, after some updates for set-up and
+capture. Rows of graphs say whether their losses and gradients equal those of kernel by kernel, to the last
+bit. cuDNN has no zoneout, so its rows are of the same model without it. Below them: validation (its "epoch"
+is all of valid), and the recurrence alone, captured as a graph. Each row is written to gpu.jsonl as soon as
+it is measured, and gpu.md is the table of all rows; rows that were left out are there too, with the reason.
+`--smoke` is for machines without a GPU: tiny sizes, to check that the script runs.
 """
 
 # ruff: noqa: N803, N806 - sizes have the names of the papers
@@ -45,7 +45,7 @@ from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
-WAYS = ("kernels one by one", "CUDA graphs", "cuDNN, no zoneout", "cuDNN and CUDA graphs, no zoneout")
+WAYS = ("kernel by kernel", "CUDA graphs", "cuDNN, no zoneout", "cuDNN and CUDA graphs, no zoneout")
 PRECISIONS = ("fp32", "bf16", "tf32")
 Measure = Callable[[], "Row | list[Row]"]
 ROW_SECONDS = 8.0  # at most, of what is timed
@@ -54,7 +54,7 @@ EVALUATED = 2_048  # tokens
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What was measured, or why not."""
+    """What was measured, or why it was not."""
 
     what: str
     precision: str = "fp32"
@@ -64,13 +64,13 @@ class Row:
     tokens: int = 0  # that were scored
     epoch_seconds: float = 0.0
     gigabytes: float = 0.0  # at the peak
-    same: str = ""  # numbers of the same updates, beside kernels one by one
+    same: str = ""  # whether its numbers are those of the same updates kernel by kernel
     left_out: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where and on what, for all rows."""
+    """What all rows have in common: data, device and sizes."""
 
     stream: Tensor
     valid: Tensor
@@ -82,11 +82,11 @@ class Bench:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether there is one."""
+        """Whether the device is a GPU."""
         return self.device.type == "cuda"
 
     def training(self, way: str, precision: str, stride: int) -> Training:
-        """A run that stands where every chunk has its full look-back."""
+        """A run at a position where every chunk has its full look-back."""
         zoneout = ("zoneout=0",) if "no zoneout" in way else ()
         settings = (*self.sizes, f"stride={stride}", f"precision={precision}", *zoneout)
         config, training = make_configs(MODEL, None, settings, self.words)
@@ -99,14 +99,14 @@ class Bench:
         return run
 
     def wait(self) -> None:
-        """Until all is computed."""
+        """Wait until all is computed."""
         if self.on_gpu:
             torch.cuda.synchronize(self.device)
 
 
 def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, Any]) -> Row:
-    """Time whole updates; `plain` keeps their numbers, to compare those of graphs with."""
-    gc.collect()  # the run of the row before holds itself
+    """Time whole updates; `plain` keeps the numbers without graphs, for comparison."""
+    gc.collect()  # the run of the previous row refers to itself
     if bench.on_gpu:
         torch.cuda.reset_peak_memory_stats(bench.device)
     run = bench.training(way, precision, K)
@@ -117,7 +117,7 @@ def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, 
     for chunk, targets in chunks:
         timed.append((run.update(chunk, targets), targets))
         if len(timed) % 8 == 0:
-            bench.wait()  # else only launches would be counted
+            bench.wait()  # otherwise only launches would be timed
         if len(timed) == bench.updates or time.perf_counter() - started > ROW_SECONDS:
             break
     bench.wait()
@@ -161,7 +161,7 @@ def recurrence(bench: Bench, hidden: int) -> list[Row]:
             one = Row(what=f"recurrence alone: {name}", updates=bench.updates)
             try:
                 seconds = replayed(bench, row.run)
-            except RuntimeError as error:  # the others are tried
+            except RuntimeError as error:  # the next rows are still tried
                 rows.append(replace(one, left_out=left_out(error)))
             else:
                 rows.append(replace(one, seconds=seconds, tokens=row.tokens * bench.updates))
@@ -169,7 +169,7 @@ def recurrence(bench: Bench, hidden: int) -> list[Row]:
 
 
 def replayed(bench: Bench, run: Callable[[], object]) -> float:
-    """Seconds of so many replays."""
+    """Seconds of the replays of one row."""
     recorder = CudaGraphs(bench.device)
     for _ in range(WARM_UP):
         recorder.run(run)
@@ -184,12 +184,12 @@ def replayed(bench: Bench, run: Callable[[], object]) -> float:
 
 
 def discard(result: object) -> None:
-    """Nothing of it is needed."""
+    """Drop a result that nobody needs."""
     del result
 
 
 def validation(bench: Bench) -> Row:
-    """Carried context, as after each epoch."""
+    """Time validation with carried context, as after each epoch."""
     run = bench.training(WAYS[0], "fp32", bench.window)
     text = Text(bench.valid[: EVALUATED if bench.on_gpu else 64], bytes=0)
     score_texts(run.model, [text], device=bench.device)  # type: ignore[arg-type]
@@ -206,7 +206,7 @@ def validation(bench: Bench) -> Row:
 def rows_of(
     bench: Bench, strides: tuple[int, ...], precisions: tuple[str, ...], hidden: int
 ) -> Iterator[tuple[Row, Measure]]:
-    """All rows in order: what each is called, and what measures it."""
+    """All rows in order: the name of each, and the function that measures it."""
     plain: dict[Any, Any] = {}
     for precision in precisions:
         for K in strides:
@@ -225,21 +225,21 @@ def measured(row: Row, measure: Measure, on_gpu: bool, ends: float) -> list[Row]
         return [replace(row, left_out="needs a GPU")]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a refused graph says so in its row
+            warnings.simplefilter("ignore")  # the row says that a graph cannot be captured
             found = measure()
             return found if isinstance(found, list) else [found]
-    except RuntimeError as error:  # of CUDA: it is told, and the other rows are tried
+    except RuntimeError as error:  # of CUDA: the row reports it, and the next rows are tried
         return [replace(row, left_out=left_out(error))]
 
 
 def left_out(error: RuntimeError) -> str:
-    """Why, in a line."""
+    """The reason, in one line."""
     return f"{type(error).__name__}: {reason_of(error)}"
 
 
 def table(rows: list[Row], heading: str) -> str:
-    """Markdown."""
-    names = "| | precision | K | updates/s | tokens/s | s an epoch | GB | same numbers |"
+    """The rows as a table in Markdown."""
+    names = "| | precision | K | updates/s | tokens/s | s per epoch | GB | same numbers |"
     lines = [heading, "", names, "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         start = f"| {row.what} | {row.precision} | {row.K or ''} |"
@@ -256,7 +256,7 @@ def table(rows: list[Row], heading: str) -> str:
 
 
 def machine(device: torch.device) -> dict[str, object]:
-    """What decides the figures."""
+    """What the figures depend on."""
     facts: dict[str, object] = {"torch": torch.__version__, "device": str(device)}
     if device.type == "cuda":
         cudnn: Any = torch.backends.cudnn
@@ -266,7 +266,7 @@ def machine(device: torch.device) -> dict[str, object]:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Measure all rows, writing each as it is done."""
+    """Measure all rows and write each as soon as it is done."""
     started = time.perf_counter()
     device = choose_device("cpu" if arguments.smoke and not torch.cuda.is_available() else "cuda")
     dataset = load_dataset(arguments.data)
@@ -304,9 +304,9 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=6.0, help="No row is begun later.")
-    parser.add_argument("--updates", type=int, default=64, help="Timed in a row.")
-    parser.add_argument("--smoke", action="store_true", help="Tiny, also without a GPU.")
+    parser.add_argument("--minutes", type=float, default=6.0, help="No row starts after this.")
+    parser.add_argument("--updates", type=int, default=64, help="Timed per row.")
+    parser.add_argument("--smoke", action="store_true", help="Tiny sizes; also without a GPU.")
     return parser.parse_args(given)
 
 

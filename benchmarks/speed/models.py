@@ -1,4 +1,4 @@
-"""Training speed of the models beside other ways to do the same, and their memory at large vocabularies.
+"""Training speed of the models compared with other implementations, and their memory at large vocabularies.
 
     python benchmarks/speed/models.py train [--vocabulary V] [--hidden H] [--rounds R] [--bf16]
     python benchmarks/speed/models.py recurrence [--hidden H] [--rounds R] [--bf16]
@@ -6,13 +6,15 @@
     python benchmarks/speed/models.py memory [--rounds R]
 
 One thread, random words, CPU seconds of this process (other processes disturb them least). All rows of a
-table run in turn, so many rounds, and the median counts. `train` times whole updates: loss, gradients, clip
-and step of SGD. Tokens a second are those that are scored: at K = 1 that is one a row and update. GFLOP/s
-counts the products of matrices alone (thrice the forward pass), windows that are run again included.
+table run in turn, for several rounds, and the median counts. `train` times whole updates: loss, gradients,
+clip and step of SGD. Tokens per second are scored tokens: at K = 1 one per row of the batch and update.
+GFLOP/s counts matrix products only (three times the forward pass), and windows that are run again are
+included.
 
-Two rows are written anew from others' descriptions: the word language model of pytorch/examples (segments,
-dropout anew at each step) and a k1 = 1 loop with the pointer of one step, in probabilities. `softmax`
-and `memory`, which is of whole updates, run each row in a process of its own, to tell the peak of its memory.
+Two rows are our own versions of what others describe: the word language model of pytorch/examples (segments,
+a new dropout mask at each step), and a loop with k1 = 1 and the pointer of one step, in probabilities.
+`softmax` and `memory` run each row in its own process, to measure its peak of memory; `memory` runs whole
+updates.
 """
 
 # ruff: noqa: N806 - sizes have the names of the papers
@@ -48,7 +50,7 @@ SOFTMAXES = ("linear and cross_entropy", "ours", "linear_cross_entropy, chunked"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of a table: something to do over and over, and what it does each time."""
+    """One row of a table: what to repeat, and how much it does each time."""
 
     run: Callable[[], object]
     tokens: int  # that are scored
@@ -91,14 +93,14 @@ def train_rows(vocabulary: int, hidden: int, bf16: bool) -> dict[str, Row]:
 
 
 def update_flop(vocabulary: int, hidden: int, scored: int, length: int, *, pointer: bool) -> float:
-    """Of the products of one update, forward and backward."""
+    """Floating point operations of the products of one update, forward and backward."""
     step = LAYERS * 8 * hidden**2 * 2
     score = 2 * hidden * vocabulary + (2 * hidden**2 + 2 * hidden * (WINDOW + 1) if pointer else 0)
     return 3.0 * BATCH * (length * step + scored * score)
 
 
 class Update:
-    """One update after another of a model, on fresh random words, the state carried on."""
+    """One update after another of a model, on new random words; the state is carried over."""
 
     def __init__(self, model: Any, vocabulary: int, scored: int, length: int, bf16: bool) -> None:  # noqa: ANN401
         self.model, self.scored, self.length, self.bf16 = model, scored, length, bf16
@@ -118,7 +120,7 @@ class Update:
 
 
 class ExamplesLSTM(nn.Module):
-    """Embedding, `nn.LSTM`, linear layer, log-softmax: pytorch/examples' word model, written anew."""
+    """Embedding, `nn.LSTM`, linear layer, log-softmax: our version of pytorch/examples' word model."""
 
     def __init__(self, vocabulary: int, hidden: int, dropout: float = 0.5) -> None:
         super().__init__()
@@ -133,7 +135,7 @@ class ExamplesLSTM(nn.Module):
         return zeros, zeros
 
     def loss(self, tokens: Tensor, state: tuple[Tensor, Tensor], scored: int) -> tuple[Tensor, Any]:
-        """All of a segment is scored. Inputs and targets are the same words here: it costs as much."""
+        """Scores the whole segment. Inputs and targets are the same words here, which costs the same."""
         words = tokens.t().contiguous()
         output, state = self.rnn(self.drop(self.encoder(words)), state)
         log_probs = functional.log_softmax(self.decoder(self.drop(output)).float(), dim=-1)
@@ -142,7 +144,7 @@ class ExamplesLSTM(nn.Module):
 
 
 class OneStepPointer(ExamplesLSTM):
-    """The window is run again for each word, and the last output points into it, in probabilities."""
+    """Runs the window again for each word; the last output points into it, in probabilities."""
 
     def __init__(self, vocabulary: int, hidden: int) -> None:
         super().__init__(vocabulary, hidden)
@@ -150,7 +152,7 @@ class OneStepPointer(ExamplesLSTM):
         self.sentinel = nn.Parameter(torch.zeros(hidden))
 
     def loss(self, tokens: Tensor, state: tuple[Tensor, Tensor], scored: int) -> tuple[Tensor, Any]:
-        """Of the last word alone; the state goes on by one."""
+        """Scores the last word only; the state moves on by one word."""
         assert scored == 1  # noqa: S101 - that is what k1 = 1 means
         inputs, target = tokens.roll(1, dims=1), tokens[:, -1]
         first, state = self.rnn(self.drop(self.encoder(inputs[:, :1].t())), state)
@@ -168,7 +170,7 @@ class OneStepPointer(ExamplesLSTM):
 
 
 def recurrence_rows(hidden: int, bf16: bool) -> dict[str, Row]:
-    """Forward and backward of the layers alone."""
+    """Forward and backward pass of the layers only."""
     inputs = torch.randn(WINDOW, BATCH, hidden, requires_grad=True)
     torchs = nn.LSTM(hidden, hidden, LAYERS)
     layers = [nn.LSTM(hidden, hidden) for _ in range(LAYERS)]
@@ -213,7 +215,7 @@ def recurrence_rows(hidden: int, bf16: bool) -> dict[str, Row]:
 
 
 def softmax_rows(vocabulary: int, hidden: int) -> dict[str, Row]:
-    """Scores and gradients of one update's targets; words follow Zipf's law, for the adaptive one."""
+    """Scores and gradients of one update's targets; words follow Zipf's law, for the adaptive softmax."""
     N = BATCH * WINDOW
     hidden_NH = torch.randn(N, hidden, requires_grad=True)
     zipf = (1.0 / torch.arange(1, vocabulary + 1)).cumsum(0)
@@ -251,9 +253,9 @@ def softmax_rows(vocabulary: int, hidden: int) -> dict[str, Row]:
 
 
 def seconds_of(rows: Mapping[str, Row], rounds: int) -> dict[str, float]:
-    """CPU seconds at the median of so many rounds.
+    """CPU seconds, the median of all rounds.
 
-    Each row runs once before it is timed: memory is as the row before left it.
+    Each row runs once before it is timed, because memory is as the previous row left it.
     """
     seconds: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(rounds):
@@ -276,7 +278,7 @@ def ceiling(hidden: int, rounds: int, bf16: bool) -> float:
 
 
 def write_table(rows: Mapping[str, Row], seconds: Mapping[str, float], top: float) -> None:
-    """Tokens a second, the ratio to the first row, and GFLOP/s."""
+    """Tokens per second, the ratio to the first row, and GFLOP/s."""
     width = max(map(len, rows))
     sys.stdout.write(f"{'':{width}}{'CPU s':>9}{'tokens/s':>10}{'ratio':>8}{'GFLOP/s':>9}{'of top':>8}\n")
     first = next(iter(rows))
@@ -290,7 +292,7 @@ def write_table(rows: Mapping[str, Row], seconds: Mapping[str, float], top: floa
 
 
 def in_own_process(vocabulary: int, hidden: int, rounds: int, name: str) -> tuple[float, float] | None:
-    """CPU seconds of one row of `softmax_rows`, and the GB by which it raised this process' peak."""
+    """CPU seconds of one row of `softmax_rows`, and how many GB it added to the peak of this process."""
     use_processor(threads=1)
     rows = softmax_rows(vocabulary, hidden)
     if name not in rows:

@@ -1,4 +1,4 @@
-"""Looking inside: the parts of a prediction make up the model's own, buckets part the words."""
+"""Looking inside: the components of a prediction add up to the model's own, and buckets divide the words."""
 
 import math
 
@@ -67,13 +67,13 @@ def test_generation_follows_its_seed_and_temperature(pointer, lstm):
     for model in (pointer, lstm):
         assert drawn(model, 1) == drawn(model, 1) != drawn(model, 2)
         assert drawn(model, 1, temperature=0) == drawn(model, 2, temperature=0)
-        assert "<unk>" in drawn(model, 1, temperature=9)  # nearly all words are then as likely
+        assert "<unk>" in drawn(model, 1, temperature=9)  # then nearly all words are equally likely
         assert "<unk>" not in drawn(model, 1, temperature=9, unknown=False)
     with pytest.raises(ModelError, match="temperature"):
         drawn(lstm, 1, temperature=-1)
 
 
-def test_generation_goes_on_from_its_prompt(pointer, lstm):
+def test_generation_continues_its_prompt(pointer, lstm):
     prompt = ["the"] * 9  # a window full of it
     for model in (pointer, lstm):
         _, state = model(torch.tensor([WORDS.encode(prompt)]), model.initial_state(1))
@@ -91,7 +91,7 @@ def test_generation_draws_what_the_model_says(lstm):
     assert (shares - expected).abs().max() < 0.05  # about four standard deviations
 
 
-def test_buckets_part_the_words_by_frequency():
+def test_buckets_divide_the_words_by_frequency():
     counts = torch.tensor([0, 5, 100, 7, 3, 50])
     assert buckets_of(counts, 3).tolist() == [2, 1, 0, 1, 2, 0]
     assert buckets_of(counts, 2, equal="tokens").tolist() == [1, 1, 0, 1, 1, 1]
@@ -132,7 +132,7 @@ def test_where_the_pointer_looks_is_what_the_predictions_say(pointer, lstm):
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg"])
-def test_pictures_hold_words_as_they_are_and_are_the_same_each_time(pointer, lstm, tmp_path, ending):
+def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm, tmp_path, ending):
     for name, model in (("pointer", pointer), ("lstm", lstm)):
         prediction = list(predictions(model, TOKENS[:20]))[-1]
         paths = [tmp_path / f"{name}{number}{ending}" for number in range(2)]

@@ -127,7 +127,7 @@ def test_hovering_a_word_shows_its_prediction(pointer, opened):
         assert "235, 155, 45" in (colour.get_attribute("style") or "")
 
 
-def test_words_before_the_stretch_are_named_in_the_window(pointer, opened):
+def test_words_before_the_passage_are_named_in_the_window(pointer, opened):
     text, found = made(pointer, start=20)
     tab = opened(text)  # the first word is chosen
     rows = [
@@ -137,7 +137,7 @@ def test_words_before_the_stretch_are_named_in_the_window(pointer, opened):
     assert rows == expected
 
 
-def test_a_click_holds_a_word_and_keys_move_on(pointer, opened):
+def test_a_click_keeps_a_word_and_keys_move_to_the_next(pointer, opened):
     text, _ = made(pointer)
     tab = opened(text)
     tab.locator("#text span").nth(5).click()

@@ -24,21 +24,21 @@ def test_masks_keep_the_mean(rate: float):
     assert mask.mean().item() == pytest.approx(1, abs=0.02)
 
 
-def test_no_rate_is_no_mask():
+def test_a_rate_of_0_gives_no_mask():
     assert dropout_mask(0, (2,), LIKE) is None
     assert zone_mask(0, (2,), LIKE) == 0
     assert masked(LIKE, None) is LIKE
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0])
-def test_rates_outside_are_refused(rate: float):
+def test_rates_out_of_range_are_refused(rate: float):
     with pytest.raises(ValueError, match="at least 0 and less than 1"):
         dropout_mask(rate, (2,), LIKE)
     with pytest.raises(ValueError, match="at least 0 and less than 1"):
         zone_mask(rate, (2,), LIKE)
 
 
-def test_a_word_type_is_dropped_in_all_of_a_row_or_none():
+def test_a_type_is_dropped_everywhere_in_a_row_or_nowhere():
     tokens = torch.randint(6, (50, 30))
     mask = type_mask(0.5, tokens, LIKE)
     assert mask is not None
@@ -47,7 +47,7 @@ def test_a_word_type_is_dropped_in_all_of_a_row_or_none():
     assert len({tuple(kept[row == 0].unique().tolist()) for row, kept in zip(tokens, mask, strict=True)}) > 1
 
 
-def test_a_generator_decides():
+def test_the_generator_decides_the_mask():
     drawn = [dropout_mask(0.5, (99,), LIKE, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(drawn[0], drawn[1])  # type: ignore[arg-type]
     assert not torch.equal(drawn[0], drawn[2])  # type: ignore[arg-type]
@@ -123,8 +123,8 @@ def test_each_rate_acts_in_training_alone(rate: str, per_gate: bool):
         torch.testing.assert_close(scores, plain(tokens, state)[0])
 
 
-def test_masks_are_shared_by_the_steps_that_regenerate_a_window_and_those_scored():
-    """One call draws once: the state it returns and the scores come of the same masks."""
+def test_the_steps_that_rebuild_a_window_and_the_scored_steps_share_masks():
+    """One call draws once: the returned state and the scores have the same masks."""
     config = replace(PLAIN, input_dropout=0.5, recurrent_dropout=0.5, layer_dropout=0.5)
     model, tokens = LSTM(config).train(), torch.randint(9, (2, 12))
     torch.manual_seed(1)

@@ -19,7 +19,7 @@ def seeded():
     torch.manual_seed(4)
 
 
-def test_is_torchs_lstm_where_there_is_no_zoneout():
+def test_is_torchs_lstm_without_zoneout():
     lstm, inputs, h, c = nn.LSTM(H, H).double(), random(T, B, H), random(B, H), random(B, H)
     hidden, (_, cell) = lstm(inputs, (h[None], c[None]))
     weight_ih, weight_hh, bias_ih, bias_hh = lstm.parameters()
@@ -50,7 +50,7 @@ ZONES = {"none": lambda: 0.0, "rate": lambda: 0.3, "drawn": lambda: torch.rand(T
 @pytest.mark.parametrize("zone_c", ZONES.values(), ids=ZONES)
 @pytest.mark.parametrize("zone_h", ZONES.values(), ids=ZONES)
 @pytest.mark.parametrize("zone_outputs", [False, True])
-def test_is_the_loop_and_its_gradients_are_the_numeric_ones(zone_outputs, zone_h, zone_c, mask):
+def test_equals_a_loop_and_its_gradients_equal_numeric_ones(zone_outputs, zone_h, zone_c, mask):
     options = {"zone_h": zone_h(), "zone_c": zone_c(), "zone_outputs": zone_outputs, "mask": mask()}
     given = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
 
@@ -90,7 +90,7 @@ def loop(gates, h, c, weight, zone_h, zone_c, zone_outputs, mask):
 
 
 @pytest.mark.parametrize("zone_outputs", [False, True])
-def test_zoneout_holds_the_outputs_back_only_where_that_is_asked_for(zone_outputs):
+def test_zoneout_holds_outputs_back_only_with_zone_outputs(zone_outputs):
     """A unit that zoneout always holds back: only its output can change."""
     gates, h, c, weight = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
     all_of_h = torch.ones(T, B, H, dtype=torch.float64)

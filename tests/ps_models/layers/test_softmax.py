@@ -61,8 +61,8 @@ def test_is_float32_under_autocast_and_near(monkeypatch: pytest.MonkeyPatch, kep
         torch.testing.assert_close(one, other, rtol=0.1, atol=0.1)
 
 
-def test_a_second_gradient_of_what_is_gone_is_refused():
-    """The logits became the gradient in their place."""
+def test_a_second_gradient_is_refused():
+    """The gradient has overwritten the logits."""
     softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=False)
     total = softmax(torch.randn(N, H), torch.randint(V, (N,))).sum()
     total.backward(retain_graph=True)
@@ -71,7 +71,7 @@ def test_a_second_gradient_of_what_is_gone_is_refused():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_the_sum_of_outer_products_is_that(dtype: torch.dtype):
+def test_outer_sum_is_the_sum_of_outer_products(dtype: torch.dtype):
     left, right = torch.randn(N, 4).to(dtype), torch.randn(N, 3).to(dtype)
     wanted = sum(torch.outer(a, b) for a, b in zip(left.double(), right.double(), strict=True))
     torch.testing.assert_close(outer_sum(left, right).double(), wanted, rtol=0.01, atol=0.05)
@@ -83,7 +83,7 @@ def sums_to_one(log_probs: Tensor) -> bool:
 
 @pytest.mark.parametrize("make", [lambda: Softmax(nn.Parameter(torch.randn(V, 16)), bias=False),
                                   lambda: AdaptiveSoftmax(V, 16, (3, 8), bias=False)])  # fmt: skip
-def test_all_words_are_the_targets_scores(make):
+def test_log_probs_of_all_words_contain_the_targets_scores(make):
     softmax, hidden = make(), torch.randn(N, 16)
     every = softmax.log_probs(hidden)
     assert sums_to_one(every)
@@ -91,7 +91,7 @@ def test_all_words_are_the_targets_scores(make):
     torch.testing.assert_close(softmax(hidden, targets), every[torch.arange(N), targets])
 
 
-def test_the_adaptive_one_is_float32_under_autocast():
+def test_the_adaptive_softmax_is_float32_under_autocast():
     softmax, hidden, targets = (
         AdaptiveSoftmax(V, 16, (3, 8), bias=True),
         torch.randn(N, 16),

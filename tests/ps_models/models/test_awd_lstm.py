@@ -81,7 +81,7 @@ def test_it_is_the_equations_and_so_are_its_gradients(training):
 
 
 def test_it_trains_after_an_evaluation():
-    """The published code cannot: assigning the dropped weights fails after eval()."""
+    """The published code does not: assigning the dropped weights fails after eval()."""
     torch.manual_seed(5)
     model, tokens = AWDLSTM(CONFIG), torch.randint(V, (ROWS, TIME))
     names = [name for name, _ in model.named_parameters()]
@@ -99,7 +99,7 @@ def test_it_trains_after_an_evaluation():
         assert [name for name, _ in model.named_parameters()] == names
 
 
-def test_dropped_word_types_are_the_same_in_all_rows():
+def test_dropped_types_are_the_same_in_all_rows():
     torch.manual_seed(6)
     config = AWDLSTMConfig(vocab_size=40, embedding_size=4, hidden_size=6, type_dropout=0.5, input_dropout=0)
     model = AWDLSTM(config)
@@ -133,7 +133,7 @@ def test_only_models_with_a_penalty_are_asked_for_it():
 
 @pytest.mark.parametrize("loss", ["token", "row"])
 def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss):
-    """`row` is the sum over time of a mean over rows: the penalty of a token is taken as often."""
+    """`row` is the sum over time of a mean over rows: the penalty per token counts as often."""
     torch.manual_seed(7)
     model = AWDLSTM(CONFIG).eval()
     config = TrainingConfig(batch_size=ROWS, stride=TIME, bptt=1, loss=loss, clip=0, learning_rate=0)
@@ -154,7 +154,7 @@ def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss):
         torch.testing.assert_close(parameter.grad, grad)
 
 
-def test_the_loss_that_is_told_is_of_the_nats_alone_whatever_the_lengths(tmp_path):
+def test_the_reported_loss_is_of_nats_only_for_all_lengths(tmp_path):
     dataset = make_dataset(tmp_path)
     settings = (*settings_of("awd-lstm", *AWD, *QUIET), "activation=50", "learning_rate=0", "batch_size=1")
     pm.train("awd-lstm", dataset, tmp_path / "out", settings=[*settings, "epochs=1", "bptt=1"], device="cpu")
@@ -166,7 +166,7 @@ def test_the_loss_that_is_told_is_of_the_nats_alone_whatever_the_lengths(tmp_pat
 
 
 @pytest.mark.parametrize("stop", [7, 45, 80])
-def test_a_stopped_run_of_random_lengths_goes_on_to_the_same_result(tmp_path, stop):
+def test_a_stopped_run_of_random_lengths_resumes_to_the_same_result(tmp_path, stop):
     """Before and after weights are averaged."""
     dataset = make_dataset(tmp_path)
     more = ("optimizer=asgd", "averaging_interval=0", "learning_rate=8", "epochs=4", "patience=0")
@@ -188,7 +188,7 @@ def test_a_stopped_run_of_random_lengths_goes_on_to_the_same_result(tmp_path, st
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
 
 
-def test_scores_are_of_single_precision_under_bf16():
+def test_scores_are_in_single_precision_under_bf16():
     model, tokens = AWDLSTM(CONFIG), torch.randint(V, (ROWS, TIME))
     exact, _ = model.eval()(tokens, model.initial_state(ROWS))
     with torch.autocast("cpu", torch.bfloat16):

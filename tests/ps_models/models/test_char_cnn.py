@@ -89,7 +89,7 @@ def test_a_words_vector_does_not_depend_on_the_others_of_a_call():
         torch.testing.assert_close(model.words(torch.tensor([[word]]))[0, 0], together[word])
 
 
-def test_convolutions_are_made_once_a_distinct_word():
+def test_convolutions_are_computed_once_per_distinct_word():
     model = spelled_model()
     rows: list[int] = []
     model.words.letters.register_forward_hook(lambda module, args, output: rows.append(len(output)))
@@ -97,7 +97,7 @@ def test_convolutions_are_made_once_a_distinct_word():
     assert rows == [3]
 
 
-def test_spellings_are_bytes_between_marks_cut_where_they_are_too_long():
+def test_spellings_are_bytes_between_marks_and_are_cut_if_too_long():
     assert [bytes(row).strip(b"\0") for row in spelled(WORDS, 9).tolist()] == [
         b"\xfe<unk>\xff",
         b"\xfe<eos>\xff",
@@ -136,7 +136,7 @@ def test_sizes_are_the_papers(preset, hidden, filters, highways, millions):
     assert 256 * 15 - 51 * 15 == 3075  # what the alphabet of bytes adds
 
 
-def test_no_letter_stays_a_vector_of_zeros():
+def test_the_fill_letter_stays_a_vector_of_zeros():
     model = spelled_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
     for _ in range(3):
@@ -148,13 +148,13 @@ def test_no_letter_stays_a_vector_of_zeros():
     assert model.words.letters.weight[0xFE].abs().min() > 0
 
 
-def test_most_is_carried_at_first():
+def test_highways_carry_most_at_first():
     model = CharCNN(CharCNNConfig(vocab_size=9))
     for name, parameter in model.words.highways.named_parameters():
         assert parameter.mean().item() == pytest.approx(-2 if name.endswith("gate.bias") else 0, abs=0.01)
 
 
-def test_scores_are_of_single_precision_under_bf16():
+def test_scores_are_in_single_precision_under_bf16():
     model = spelled_model().float()
     exact, _ = model.eval()(torch.tensor([[2, 3, 7]]), model.initial_state(1))
     with torch.autocast("cpu", torch.bfloat16):
@@ -166,12 +166,12 @@ def test_scores_are_of_single_precision_under_bf16():
 @pytest.mark.parametrize(
     ("fields", "message"), [({"tied": True}, "tied=no"), ({"widths": (1, 2)}, "as many")]
 )
-def test_what_cannot_be_is_refused(fields, message):
+def test_impossible_configurations_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         CharCNN(CharCNNConfig(vocab_size=9, **fields))
 
 
-def test_spellings_travel_in_checkpoints_and_a_stopped_run_goes_on_to_the_same_result(tmp_path):
+def test_checkpoints_keep_spellings_and_a_stopped_run_resumes_to_the_same_result(tmp_path):
     dataset = make_dataset(tmp_path)
     settings = settings_of("char-cnn", "widths=1,3", "features=4,6", "word_length=7", "epochs=1")
     whole, parts = tmp_path / "whole", tmp_path / "parts"

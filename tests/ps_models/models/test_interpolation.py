@@ -149,14 +149,14 @@ def test_mixture_keeps_the_laws():
     check_language_model(Interpolation([UNIGRAM, lstm(), BIGRAM], [0.25, 0.25, 0.5]), V)
 
 
-def test_a_model_of_weight_0_has_no_say():
+def test_a_model_of_weight_0_does_not_matter():
     mixture, tokens = Interpolation([UNIGRAM, BIGRAM], [0, 1]), repeating(30)[None]
     found, _ = mixture(tokens, mixture.initial_state(1))
     torch.testing.assert_close(found, BIGRAM(tokens, BIGRAM.initial_state(1))[0])
 
 
 @pytest.mark.parametrize("weights", [[0.5], [0.5, 0.6], [-0.5, 1.5], []])
-def test_weights_that_are_no_mixture_are_refused(weights):
+def test_weights_that_are_not_a_mixture_are_refused(weights):
     with pytest.raises(ModelError, match="expected one per model, none below 0, with a sum of 1"):
         Interpolation([UNIGRAM, BIGRAM], weights)
 
@@ -182,8 +182,8 @@ def test_weights_survive_what_underflows_as_a_probability():
     assert fit_weights(far).tolist() == pytest.approx([1, 0], abs=1e-3)
 
 
-def test_a_model_that_neither_helps_nor_harms_gets_next_to_no_weight():
-    """EM takes more rounds than it has for a weight of exactly 0."""
+def test_a_useless_model_gets_almost_no_weight():
+    """EM needs more rounds than it has to reach a weight of exactly 0."""
     useless = torch.tensor([[0.4, 0.4], [0.6, 0.2]]).log()
     weights = fit_weights(useless)
     assert weights[1].item() == pytest.approx(0, abs=1e-3)

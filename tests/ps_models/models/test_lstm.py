@@ -86,7 +86,7 @@ def test_learns_a_text_by_heart():
 
 @pytest.mark.parametrize("at", [0, 1, 4, 6])
 def test_a_layer_by_torch_is_the_same(at: int):
-    """The way of GPUs where there is no zoneout; torch.lstm is on every device."""
+    """What GPUs use without zoneout; torch.lstm runs on every device."""
     torch.manual_seed(1)
     layer = LSTMLayer(3, 5).double()
     for parameter in layer.parameters():

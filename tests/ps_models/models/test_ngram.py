@@ -41,7 +41,7 @@ def ngram_of(text: Sequence[Sequence[int]], order: int, vocab_size: int = V) -> 
 
 
 def zipfian(count: int, types: int, seed: int = 3) -> list[list[int]]:
-    """Lines whose words depend on the ones before, so that n-grams of all counts are met."""
+    """Lines whose words depend on the words before, so that n-grams of all counts occur."""
     generator = np.random.default_rng(seed)
     text = []
     for _ in range(count):
@@ -120,7 +120,7 @@ def test_unigram_keeps_the_laws():
     check_generative(model, 20, tolerance=1e-12)
 
 
-def test_no_context_reaches_over_the_end_of_a_line():
+def test_no_context_crosses_the_end_of_a_line():
     model = ngram_of([[2, 3], [4, 5]] * 3, 5)
     after_line = torch.tensor([[2, 3, EOS, 4], [5, 5, EOS, 4]])
     scores, _ = model(after_line, model.initial_state(2))
@@ -194,7 +194,7 @@ def with_a_common_word_last(tokens: list[list[int]]) -> list[list[int]]:
 def check_against_kenlm(
     tokens: list[list[int]], vocab_size: int, order: int, folder: Path, never_met: int
 ) -> None:
-    """All probabilities and backoffs. KenLM has a word that is never met, <unk>; so must ours."""
+    """All probabilities and backoffs. KenLM has a word that never occurs, <unk>; so ours must have one."""
     tokens = with_a_common_word_last(tokens)
     text = "".join(" ".join(f"w{word}" for word in line) + "\n" for line in tokens)
     model = ngram_of(tokens, order, vocab_size)

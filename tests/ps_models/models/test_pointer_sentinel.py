@@ -37,7 +37,7 @@ def tokens_of(*shape: int) -> Tensor:
 
 
 def equations(model: PointerSentinelLSTM, words: list[int]) -> Tensor:
-    """Sections 2.1 to 2.5 of the paper, a word at a time, on the model's weights."""
+    """Sections 2.1 to 2.5 of the paper, word by word, with the model's weights."""
     lstm = model.lstm
     assert isinstance(lstm.softmax, Softmax)
     h = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
@@ -130,7 +130,7 @@ def test_algorithm_1_scores_each_token_once_as_a_whole_pass_does(stride: int, ra
 
 
 def test_algorithm_1_looks_back_on_new_outputs_only():
-    """Outputs that other weights made do not matter when the window is run over again."""
+    """Outputs of earlier weights do not matter when the window is run again."""
     model, tokens = model_of(4).eval(), tokens_of(2, 8)
     state = model.initial_state(2)
     _, state = model.loss(tokens, state)
@@ -151,7 +151,7 @@ def test_the_state_that_a_training_step_hands_on_is_that_after_as_many_tokens(ad
         torch.testing.assert_close(found, wanted)
 
 
-def test_loss_refuses_more_than_there_is():
+def test_loss_refuses_more_tokens_than_there_are():
     model = model_of(4)
     with pytest.raises(ValueError, match="scored=6"):
         model.loss(tokens_of(1, 5), model.initial_state(1), scored=6)
@@ -176,7 +176,7 @@ def test_gradients_are_finite_where_no_word_matches_and_at_the_first_token(rates
             assert parameter.grad.isfinite().all(), name
 
 
-def test_gate_begins_where_it_is_told():
+def test_the_gate_starts_at_initial_gate():
     config = PointerSentinelConfig(vocab_size=V, hidden_size=64, window=10, initial_gate=0.7, init=0.01)
     model = PointerSentinelLSTM(config).eval()
     found, _ = model.inspect(tokens_of(1, 30), model.initial_state(1))

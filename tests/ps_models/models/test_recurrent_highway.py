@@ -65,7 +65,7 @@ def test_is_the_equations(tied: bool):
 
 @pytest.mark.parametrize(("preset", "count"), [("variational", 31_782_400), ("variational-tied", 23_482_400)])
 def test_ptb_sizes_are_the_papers(preset: str, count: int):
-    """32 M and 23 M in its table: 2 H^2 of the input, 2 H^2 + 2 H a depth, embedding, softmax with bias."""
+    """32 M and 23 M in its table: 2 H^2 of the input, 2 H^2 + 2 H per depth, embedding, softmax with bias."""
     config, _ = make_configs("rhn", preset, [], PTB)
     with torch.device("meta"):
         model = make_model("rhn", config)
@@ -81,7 +81,7 @@ def test_the_learning_rate_is_that_of_the_authors_code():
     assert rates == pytest.approx([0.2, 0.2, 0.2 / 1.02, 0.2 / 1.02**10])
 
 
-def test_transform_gates_begin_nearly_closed():
+def test_transform_gates_start_nearly_closed():
     model = RecurrentHighway(RecurrentHighwayConfig(vocab_size=7, hidden_size=5))
     assert (model.bias[:, 5:] == -2).all()
     assert (model.bias[:, :5].abs() <= 0.04).all()

@@ -39,7 +39,7 @@ def test_is_the_equations(deep: bool, embedding_size: int):
     ("preset", "count"),
     [("elman", 6_100_300), ("mikolov", 6_100_300), ("deep", 6_250_600), ("pascanu", 6_250_600)],
 )
-def test_parameters_are_as_many_as_quoted(preset, count):
+def test_the_number_of_parameters_is_the_published_one(preset, count):
     config, _ = make_configs("rnn", preset, [], vocab_size=10_000)
     with torch.device("meta"):
         found = sum(parameter.numel() for parameter in make_model("rnn", config).parameters())

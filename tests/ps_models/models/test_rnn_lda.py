@@ -58,7 +58,7 @@ def test_is_the_equations():
         read.append(y)
 
 
-def test_topics_go_on_from_a_state_and_matter():
+def test_topics_continue_from_a_state_and_matter():
     model = tiny_model()
     tokens = torch.randint(11, (2, 12))
     whole, end = model(tokens, model.initial_state(2))
@@ -71,7 +71,7 @@ def test_topics_go_on_from_a_state_and_matter():
 
 
 def lda_written_out(stream, vocab_size, config):
-    """The same updates, a word at a time, from the same start."""
+    """The same updates, word by word, from the same start."""
     documents: list[Counter[int]] = [Counter()]
     line = 0
     for word in stream.tolist():
@@ -139,12 +139,12 @@ def test_a_smoothing_of_more_counts_makes_topics_more_alike():
 
 
 @pytest.mark.parametrize("decay", [-0.1, 1.0])
-def test_a_decay_that_cannot_be_is_told(decay):
+def test_an_impossible_decay_is_refused(decay):
     with pytest.raises(ModelError, match="topic_decay"):
         tiny_model(topic_decay=decay)
 
 
-def test_parameters_are_as_many_as_quoted():
+def test_the_number_of_parameters_is_the_published_one():
     config, training = make_configs("rnn-lda", "mikolov", [], vocab_size=10_000)
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in make_model("rnn-lda", config).parameters())

@@ -35,7 +35,7 @@ def units(config):
 
 
 def log_prob(model, context, word):
-    """The network's own quotient, each node written out."""
+    """The quotient of the network, each node written out."""
     config, (unit, powers) = model.config, units(model.config)
     h = torch.cat([model.similarity.weight[x].clamp(min=0) for x in context])
     sums = []
@@ -51,7 +51,7 @@ def log_prob(model, context, word):
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_is_the_equations_and_their_gradients(scaled, monkeypatch):
-    monkeypatch.setattr("ps_models.layers.products.NEAR", 5 * V)  # five rows in one go
+    monkeypatch.setattr("ps_models.layers.products.NEAR", 5 * V)  # five rows at once
     model, steps = tiny_model(scaled=scaled).eval(), 16
     tokens = torch.randint(V, (2, steps))
     nats, _ = model.loss(tokens, model.initial_state(2))
@@ -67,7 +67,7 @@ def test_is_the_equations_and_their_gradients(scaled, monkeypatch):
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
 
 
-def test_only_so_many_words_matter():
+def test_only_the_words_of_the_context_matter():
     model = tiny_model().eval()
     tokens = torch.randint(V, (1, 9))
     other = torch.cat([(tokens[:, :5] + 1) % V, tokens[:, 5:]], dim=1)
@@ -124,7 +124,7 @@ def test_log_probabilities_are_wide_under_autocast():
     assert (scores - exact).abs().max() < 0.1
 
 
-def test_parameters_are_as_many_as_quoted():
+def test_the_number_of_parameters_is_the_published_one():
     config, training = make_configs("sum-product-network", "cheng", [], vocab_size=10_000)
     with torch.device("meta"):
         made = make_model("sum-product-network", config)
@@ -134,7 +134,7 @@ def test_parameters_are_as_many_as_quoted():
 
 
 @pytest.mark.parametrize("field", ["context", "hidden_size", "powers", "least_bias"])
-def test_sizes_that_cannot_be_are_told(field):
+def test_impossible_sizes_are_refused(field):
     with pytest.raises(ModelError, match=field):
         tiny_model(**{field: 0})
 

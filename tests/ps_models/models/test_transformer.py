@@ -36,7 +36,7 @@ def norm(of: torch.nn.LayerNorm, x: Tensor) -> Tensor:
 
 
 def turn(x: Tensor, position: int) -> Tensor:
-    """Pairs of units as complex numbers, each turned by its angle."""
+    """Pairs of units as complex numbers, each rotated by its angle."""
     half = len(x) // 2
     numbers = torch.complex(x[:half], x[half : 2 * half])
     angles = position * torch.tensor([10_000.0 ** (-i / half) for i in range(half)], dtype=torch.float64)
@@ -45,7 +45,7 @@ def turn(x: Tensor, position: int) -> Tensor:
 
 
 def layer_output(layer: TransformerLayer, history: list[Tensor]) -> Tensor:
-    """What a layer gives at the last of the positions, all of which it has read."""
+    """What a layer returns at the last position, after reading all positions."""
     hidden, heads, window = layer.config.hidden_size, layer.config.heads, layer.config.window
     size, now = hidden // heads, len(history) - 1
     seen = range(max(0, now - window + 1), now + 1)
@@ -124,7 +124,7 @@ def test_blocks_of_attention_do_not_matter():
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_context_is_one_window_a_layer_and_no_more(layers: int):
+def test_context_is_one_window_per_layer(layers: int):
     model = made(replace(CONFIG, layers=layers))
     tokens = torch.randint(V, (1, 30))
     reach = 1 + layers * (CONFIG.window - 1)  # words before the one that is predicted
@@ -176,7 +176,7 @@ def test_under_autocast_scores_are_single_precision_and_near():
     [("medium", 10_000, 19.4), ("wikitext-103-base", 267_735, 148.1)],
 )
 def test_sizes(preset: str, vocabulary: int, millions: float):
-    """Without Transformer-XL's R, a further H^2 + 2 H a layer, its base model of 151 M has 148 M."""
+    """Without Transformer-XL's R, H^2 + 2 H more per layer, its base model of 151 M has 148 M."""
     config, _ = make_configs("transformer", preset, [], vocabulary)
     with torch.device("meta"):
         model = make_model("transformer", config)
@@ -187,13 +187,13 @@ def test_sizes(preset: str, vocabulary: int, millions: float):
 
 
 @pytest.mark.parametrize(("field", "value", "message"), [("heads", 5, "heads=5"), ("window", 0, "window=0")])
-def test_what_cannot_be_is_refused(field: str, value: int, message: str):
+def test_impossible_configurations_are_refused(field: str, value: int, message: str):
     with pytest.raises(ModelError, match=message):
         replace(CONFIG, **{field: value})  # type: ignore[arg-type]
 
 
-def test_learns_to_repeat_what_stands_in_the_window():
-    """A text of period 9: within the window each word tells the next one."""
+def test_learns_to_repeat_what_is_in_the_window():
+    """A text of period 9: within the window each word determines the next."""
     torch.manual_seed(0)
     config = replace(CONFIG, hidden_size=32, layers=2, inner_size=64, window=12, init=0.1, dropout=0.1)
     model, generator = Transformer(config), torch.Generator().manual_seed(1)
