@@ -123,7 +123,9 @@ def test_add_ons_keep_the_laws(make):
 
 def test_models_of_the_registry_are_made_from_their_configs():
     for config, module in MODELS.values():
-        check_language_model(module(config(vocab_size=V, hidden_size=4)).eval(), V)
+        model = module(config(vocab_size=V, hidden_size=4)).eval()
+        check_language_model(model, V)
+        check_trainable(model, V)
 
 
 def test_an_open_vocabulary_sums_to_less_than_one():
