@@ -24,6 +24,11 @@ MUST_AGREE: Final = {
 }
 """Fields of a signature, and why numbers that differ in one of them measure different things."""
 
+COMPARE_ONLY: Final = {
+    "words": "an open and a closed vocabulary: words outside it cost the open one probability",
+}
+"""Fields that must agree for a difference; a table can show both, and says which vocabulary is open."""
+
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on
 CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried

@@ -7,7 +7,8 @@ The protocol, one line at a time, in UTF-8:
   this text. It then flushes its output.
 - A blank line: a new text starts. No answer.
 
-The program should end when its input ends. If it fails, the error shows what it printed on stderr.
+The program should end when its input ends. If it fails, the error shows its status and the last lines that it
+printed on stderr.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other
 LONGEST: Final = 1 << 20  # bytes of an answer
+COMPLAINTS: Final = 5  # last lines of stderr in an error
 GRACE: Final = 2.0  # seconds that the program has to end after its input ends
 
 
@@ -58,7 +60,11 @@ class Command:
         Raises:
             HarnessError: The program ends, does not answer, or answers something else.
         """
-        rows = [self._row(row, past) for row, past in zip(tokens.cpu(), state.cpu(), strict=True)]
+        try:
+            rows = [self._row(row, past) for row, past in zip(tokens.cpu(), state.cpu(), strict=True)]
+        except HarnessError:
+            self._process = None  # it has ended; whoever asks again starts another one
+            raise
         scores = torch.tensor(rows, dtype=torch.float64).reshape(tokens.shape)
         return scores.to(tokens.device), torch.cat([state, tokens.to(state.device)], dim=1)
 
@@ -135,7 +141,8 @@ class _Process:
         _end(self._process)
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        printed = f"; it printed: {lines[-1][:200]}" if lines else ""
+        last = " | ".join(line[:200] for line in lines[-COMPLAINTS:])
+        printed = f"; it printed: {last}" if last else ""
         return HarnessError(f"command {self._name!r} {what} (status {self._process.returncode}){printed}")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
 from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option, split_option
 from lm_benchmarks.metrics import METRICS
 from wikitext_builder.progress import shown_progress
@@ -25,13 +25,18 @@ from wikitext_builder.progress import shown_progress
 @click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
 @click.option("--seed", default=1, help="Of the draws.")
 @click.option(
-    "--allow", multiple=True, type=click.Choice(list(MUST_AGREE)), help="What may differ; repeatable."
+    "--allow",
+    multiple=True,
+    type=click.Choice([*MUST_AGREE, *COMPARE_ONLY]),
+    help="What may differ; repeatable.",
 )
 @json_option
 def compare(*, as_json: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
-    FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures.
+    FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures. If a
+    model has several results, fields of the signature choose one: "kn-5[context=article]"; else the last one
+    counts.
     """
     found = lb.compare(**options)
     if as_json:
@@ -43,7 +48,8 @@ def compare(*, as_json: bool, **options: Any) -> None:
     ):
         mark = f"  BREAKS: {', '.join(broken)}" if broken else ""
         click.echo(f"{found.metric} {value:.4f}  {model}{mark}")
-    click.echo(f"difference {found.difference:+.4f}")
+    rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
+    click.echo(f"difference {found.difference:+.4f}{rounding}")
     if found.interval is None or found.better is None:
         click.echo(f"{found.passages} passages: too few for an interval")
         return

@@ -16,13 +16,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import LEVEL, MUST_AGREE, RESAMPLES
+from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.named import find_result
 from lm_benchmarks.metrics import METRICS, Metric
 from lm_benchmarks.records.result import Result, read_results
 
 AT_ONCE: Final = 2**22  # numbers drawn at once: bounds memory
+ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by the precision
 FEWEST: Final = 5  # passages: fewer give too few different draws for an interval
 
 
@@ -43,6 +44,7 @@ class ModelDifference:
     level: float
     resamples: int
     seed: int
+    rounding: float = 0.0  # what the arithmetic alone can change the numbers by
 
     @property
     def difference(self) -> float:
@@ -51,8 +53,17 @@ class ModelDifference:
 
     @property
     def is_clear(self) -> bool:
-        """Returns True if zero is outside the interval."""
-        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+        """Returns True if zero is outside the interval, and the difference is more than rounding."""
+        return (
+            self.interval is not None
+            and not self.interval[0] <= 0 <= self.interval[1]
+            and not self.is_rounding
+        )
+
+    @property
+    def is_rounding(self) -> bool:
+        """Returns True if the arithmetic alone can make such a difference."""
+        return abs(self.difference) <= self.rounding
 
 
 def compare(
@@ -74,7 +85,8 @@ def compare(
     Args:
         results: The file of JSON lines that `measure` wrote.
         first: A model, by what it was called in `measure`, or by its name in tables or in signatures. Upper
-            and lower case are the same.
+            and lower case are the same. If a model has several results, fields of the signature in brackets
+            choose: `kn-5[context=article]`. Else the last result counts.
         second: The other model.
         split: `train`, `valid` or `test`.
         metric: A name in METRICS.
@@ -97,7 +109,7 @@ def compare(
 def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
     """The reasons why two results cannot be compared; none if they can."""
     reasons = []
-    for field, why in MUST_AGREE.items():
+    for field, why in {**MUST_AGREE, **COMPARE_ONLY}.items():
         one, other = (result.signature.get(field, "-") for result in (first, second))
         if one != other and field not in allow:
             reasons.append(f"{why} ({field}: {one} and {other})")
@@ -161,7 +173,14 @@ def compare_results(
         level=level,
         resamples=resamples,
         seed=seed,
+        rounding=max(abs(values[0] or 0.0), abs(values[1] or 0.0)) * _rounding(first, second),
     )
+
+
+def _rounding(first: Result, second: Result) -> float:
+    """What the arithmetic alone can change a number by, as a fraction of it."""
+    precisions = {result.signature.get("precision", "fp32") for result in (first, second)}
+    return max(ROUNDING.get(precision, 0.0) for precision in precisions)
 
 
 def _metric(name: str) -> Metric:

@@ -21,7 +21,7 @@ from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import PATIENCE, SAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.measuring.users import users_code, users_function
+from lm_benchmarks.measuring.users import source_hash, users_code, users_function
 from lm_benchmarks.records.trained import Trained, trained
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
@@ -233,7 +233,8 @@ def _users(module: str, name: str, inputs: Inputs) -> Opened:
     with users_code(users):
         model = function(inputs)
     if isinstance(model, Opened):
-        return replace(model, users=users)
+        facts = {**model.facts, "code": source_hash(function)[:8]}
+        return replace(model, users=users, facts=facts)
     if not callable(model) or not callable(getattr(model, "initial_state", None)):
         raise HarnessError(
             f"{users} returned {type(model).__name__}; expected a LanguageModel:"
@@ -244,7 +245,7 @@ def _users(module: str, name: str, inputs: Inputs) -> Opened:
         parameters = sum(parameter.numel() for parameter in model.parameters())
     return Opened(
         name=users,
-        identity=signature_value(f"{module}.{name}"),
+        identity=f"{signature_value(f'{module}.{name}')}+{source_hash(function)[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
         parameters=parameters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Final
@@ -10,6 +11,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result
 
+FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
 
 
@@ -19,23 +21,41 @@ def find_result(results: Sequence[Result], name: str, split: str, path: Path) ->
     Args:
         results: In the order in which they were measured.
         name: What the model was called when it was measured (for a checkpoint also its folder), or its name
-            in tables or in signatures. Upper and lower case are the same.
+            in tables or in signatures. Upper and lower case are the same. `name[key=value,…]` chooses by
+            fields of the signature.
         split: The split. A result on a single file is of every split.
         path: The file of the results, for errors.
 
     Raises:
         HarnessError: There is no such result, or the name fits several models.
     """
+    name, fields = _chosen(name)
     wanted = _spellings(name)
     on_split = [result for result in results if result.signature["split"] in (split, "file")]
     found = [result for result in on_split if wanted & names_of(result)]
     if not found:
         raise HarnessError(f"{path}: no result of {name} on {split}; there are {_listed(results)}")
+    if fields:
+        fitting = [one for one in found if fields.items() <= dict(one.signature).items()]
+        if not fitting:
+            signatures = "; ".join(dict.fromkeys(str(one.signature) for one in found))
+            asked = ",".join(f"{key}={value}" for key, value in fields.items())
+            raise HarnessError(f"{path}: no result of {name} has {asked}; there are {signatures}")
+        found = fitting
     if len({_identity(result) for result in found}) > 1:
         raise HarnessError(
             f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one"
         )
     return found[-1]
+
+
+def _chosen(name: str) -> tuple[str, dict[str, str]]:
+    """A name, and the fields of a signature that are given after it in brackets."""
+    match = FIELDS.fullmatch(name)
+    if not match:
+        return name, {}
+    pairs = (field.partition("=") for field in match["fields"].split(","))
+    return match["name"], {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def names_of(result: Result) -> set[str]:

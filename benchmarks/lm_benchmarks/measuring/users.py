@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.errors import ToolkitError
+from wikitext_builder.hashing import file_sha256
 
 OURS: Final = Path(__file__).resolve().parents[1]
 
@@ -37,6 +39,15 @@ def users_function(module: str, name: str) -> Callable[..., Any]:
             f"{module}:{name}: {module} has no function {name}; expected a function that Python can import"
         )
     return function  # type: ignore[no-any-return] # anything that can be called
+
+
+def source_hash(function: Callable[..., Any]) -> str:
+    """sha256 over the file that defines a function; `unknown` if there is no such file."""
+    try:
+        path = inspect.getsourcefile(inspect.unwrap(function))
+        return file_sha256(Path(path)) if path else "unknown"
+    except (TypeError, OSError):
+        return "unknown"
 
 
 @contextmanager

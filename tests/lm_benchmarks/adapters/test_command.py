@@ -108,6 +108,29 @@ def test_each_failure_is_reported(inputs, stream, program, message):
     assert time.monotonic() - begin < 15
 
 
+DIES = """
+import sys
+for number, line in enumerate(sys.stdin):
+    if number == 3:
+        sys.stderr.write("loading\\n" * 9 + "Traceback\\n  line 4\\nMemoryError: no room\\n")
+        sys.exit(7)
+    if line.strip():
+        print(*[-1.0] * len(line.split()), flush=True)
+"""
+
+
+def test_a_program_that_dies_is_one_error_with_its_last_lines(inputs, stream):
+    model = opened(inputs, DIES)
+    with pytest.raises(HarnessError) as error:
+        check_model(model, stream)
+    message = str(error.value)
+    assert "(status 7)" in message
+    assert message.endswith("it printed: loading | loading | Traceback |   line 4 | MemoryError: no room")
+    for _ in range(2):  # it starts again, and fails in the same words
+        with pytest.raises(HarnessError, match=r"\(status 7\); it printed: .*MemoryError: no room"):
+            check_model(model, stream)
+
+
 def test_no_such_program(inputs, stream):
     model = open_model("command:no-such-program-here", inputs)
     with pytest.raises(HarnessError, match="No such file"):

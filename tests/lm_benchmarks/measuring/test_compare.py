@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lm_benchmarks.choices import MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import FEWEST, compare_results, why_unlike
+from lm_benchmarks.measuring.compare import FEWEST, ROUNDING, compare_results, why_unlike
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.result import Result
 
@@ -66,6 +66,35 @@ def test_a_model_and_itself_do_not_differ():
     found = compare_results(first, first)
     assert found.difference == 0
     assert (found.interval, found.is_clear) == ((0, 0), False)
+
+
+@pytest.mark.parametrize("precision", ROUNDING)
+def test_rounding_is_not_clear(precision):
+    """Each article a little lower: the interval is without zero, but arithmetic alone can do that."""
+    first, _ = sample(np.random.default_rng(0))
+    for factor, clear in ((0.1, False), (3, True)):
+        share = 1 - factor * ROUNDING[precision] / 4.6
+        lower = tuple(replace(article, nats=article.nats * share) for article in first.articles)
+        found = compare_results(
+            *(
+                replace(one, signature=Signature(**first.signature, precision=precision))
+                for one in (first, replace(first, articles=lower))
+            )
+        )
+        assert found.interval is not None
+        assert found.interval[1] < 0
+        assert (found.is_clear, found.is_rounding) == (clear, not clear)
+
+
+def test_open_and_closed_vocabularies_are_compared_only_if_allowed():
+    first, second = sample(np.random.default_rng(0), gain=0.1)
+    first, second = (
+        replace(one, signature=Signature(**one.signature, words=words))
+        for one, words in ((first, "closed"), (second, "open"))
+    )
+    with pytest.raises(HarnessError, match=r"an open and a closed vocabulary: .*\(words: closed and open\)"):
+        compare_results(first, second)
+    assert compare_results(first, second, allow=["words"]).is_clear
 
 
 def test_draws_are_of_articles_not_of_tokens():

@@ -75,3 +75,16 @@ def test_an_unknown_name_lists_what_is_there():
         found("nobody")
     with pytest.raises(HarnessError, match="no result of old on valid"):
         find_result(RESULTS, "old", "valid", FILE)
+
+
+def test_fields_of_the_signature_choose_among_results_of_one_model():
+    apart = replace(
+        RESULTS[0], signature=Signature(split="test", model="kn-5+ab", context="article", batch="2")
+    )
+    several = [*RESULTS, apart, replace(RESULTS[0], seconds=3.0)]
+    assert find_result(several, "kn-5", "test", FILE) is several[-1]
+    for name in ("kn-5[context=article]", "KN-5[context=article, batch=2]"):
+        assert find_result(several, name, "test", FILE) is apart
+    assert find_result(several, "lstm small[model=lstm+ef]", "test", FILE) is RESULTS[4]
+    with pytest.raises(HarnessError, match=r"of kn-5 has context=none; there are split:test.*batch:2"):
+        find_result(several, "kn-5[context=none]", "test", FILE)

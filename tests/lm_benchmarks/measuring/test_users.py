@@ -84,3 +84,11 @@ def test_a_module_that_fails_as_it_is_imported(module, inputs, ending, message, 
 def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):
     with pytest.raises(HarnessError, match=r"^my own words$"):
         open_model(f"{module}:on_purpose", inputs)
+
+
+def test_other_code_is_another_model_in_signatures(module, inputs, tmp_path, monkeypatch):
+    before = open_model(f"{module}:late", inputs).identity
+    assert before.startswith(f"{module}.late+")
+    path = tmp_path / f"{module}.py"
+    path.write_text(path.read_text() + "# changed\n")
+    assert open_model(f"{module}:late", inputs).identity != before
