@@ -28,7 +28,7 @@ _MODULES = {
     "check": "lm_benchmarks.measuring.check",
     "compare": "lm_benchmarks.measuring.compare",
     "first_updates": "lm_benchmarks.measuring.first_updates",
-    "measure": "lm_benchmarks.measuring.run",
+    "measure": "lm_benchmarks.measuring.measure",
     "models": "lm_benchmarks.measuring.models",
     "overlap": "lm_benchmarks.measuring.overlap",
     "raise_if_broken": "lm_benchmarks.measuring.check",
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.check import check, raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
+    from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import Inputs, Opened, models
     from lm_benchmarks.measuring.overlap import Overlap, overlap
-    from lm_benchmarks.measuring.run import measure
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.write import report, rows

@@ -67,7 +67,6 @@ def train(
 
     >>> import ps_models as pm
     >>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="small")  # doctest: +SKIP
-    >>> run.perplexity  # doctest: +SKIP
 
     Args:
         model: A name of `list_models`.
@@ -95,8 +94,7 @@ def train(
         chosen = choose_device(device, world.rank)
         texts = _texts(model, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
-        made = _new_model(texts, model_config, training.seed, prepare=saved is None).to(chosen)
-        torch.manual_seed(training.seed + world.rank)  # each process draws masks of its own
+        made = _new_model(texts, model_config, training.seed, world.rank, prepare=saved is None).to(chosen)
         position = run_training(
             made,
             texts,
@@ -131,12 +129,13 @@ def _texts(
     )
 
 
-def _new_model(texts: TrainingData, config: Config, seed: int, *, prepare: bool) -> nn.Module:
+def _new_model(texts: TrainingData, config: Config, seed: int, rank: int, *, prepare: bool) -> nn.Module:
     """A model with the weights of a seed; a resumed run loads what `prepare` would fill."""
     torch.manual_seed(seed)
     made = make_model(texts.describe.model, config)
     if prepare and isinstance(made, Prepared):
         made.prepare(texts.stream, texts.describe.vocabulary, seed)
+    torch.manual_seed(seed + rank)  # each process draws masks of its own
     return made
 
 

@@ -126,8 +126,7 @@ def measure(
         wiki = Wikipedia(api, language=language_of(language), contact=contact) if api else None
         render = _renderer(stack.enter_context(wiki) if wiki else None)
         opened = stack.enter_context(Store.open(Path(store))) if store else None
-        stored = read_store_pages(opened, language) if opened else iter(())
-        given = chain(read_page_files(map(Path, files)), stored)
+        given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
         chosen = islice((one for one in given if not title or one.page.title == title), limit)
         found = measure_pages(
             _noted(chosen, shown) if page is not None else chosen,

@@ -78,45 +78,21 @@ class Opened:
 Maker = Callable[[str, Inputs], Opened]
 
 
-def make_inputs(
-    data: str | Path,
-    split: str,
-    *,
-    device: str = "auto",
-    seed: int = 1,
-    window: int | None = None,
-    stride: int | None = None,
-    unknown_word: str | None = None,
-    patience: float = PATIENCE,
-    samples: int = SAMPLES,
-) -> Inputs:
+def make_inputs(data: str | Path, split: str, *, device: str = "auto", **fields: Any) -> Inputs:
     """Find a dataset and a device.
 
     Args:
         data: The dataset: a folder, or a file of tokens.
         split: The split whose words are the vocabulary if there is no train file.
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
-        seed: For models that draw random numbers.
-        window: As in `Inputs`.
-        stride: As in `Inputs`.
-        unknown_word: As in `Inputs`.
-        patience: As in `Inputs`.
-        samples: As in `Inputs`.
+        fields: The other fields of `Inputs`.
 
     Raises:
         ToolkitError: The dataset or the device is missing.
     """
     dataset = load_dataset(Path(data))
     return Inputs(
-        dataset=dataset,
-        vocabulary=vocabulary_of(dataset, split),
-        device=choose_device(device),
-        seed=seed,
-        window=window,
-        stride=stride,
-        unknown_word=unknown_word,
-        patience=patience,
-        samples=samples,
+        dataset=dataset, vocabulary=vocabulary_of(dataset, split), device=choose_device(device), **fields
     )
 
 

@@ -1,13 +1,12 @@
-"""Measures models on the splits of a dataset."""
+"""Measures one open model on a split."""
 
 from __future__ import annotations
 
 import platform
-import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,18 +15,17 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER, PATIENCE, SAMPLES
+from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import (
     TOLERANCES,
-    broken_error,
     check_beginning,
     check_places,
     raise_if_broken,
 )
 from lm_benchmarks.measuring.groups import Scored, groups_of
-from lm_benchmarks.measuring.models import Inputs, Opened, make_inputs, open_model
+from lm_benchmarks.measuring.models import Inputs, Opened
 from lm_benchmarks.measuring.passages import (
     Passage,
     raw_file,
@@ -37,30 +35,16 @@ from lm_benchmarks.measuring.passages import (
 from lm_benchmarks.measuring.places import Watched
 from lm_benchmarks.measuring.users import users_code
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
-from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import Result, TokenGroup, Tried, append_result
+from lm_benchmarks.records.result import Result, TokenGroup, Tried
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import LanguageModel
-from wikitext_builder.errors import ToolkitError
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 PACKAGES: Final = ("torch", "numpy", "transformers", "tokenizers", "kenlm")  # whose versions may matter
-
-
-class MeasuringError(HarnessError):
-    """Some models failed or break a law.
-
-    Attributes:
-        results: What was measured.
-    """
-
-    def __init__(self, message: str, results: list[Result]) -> None:
-        super().__init__(message)
-        self.results = results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,138 +75,6 @@ class _Measured:
     groups: tuple[TokenGroup, ...] = ()
     checks: Mapping[str, str] | None = None
     tried: Tried | None = None
-
-
-def measure(
-    models: str | Sequence[str],
-    data: str | Path,
-    *,
-    splits: str | Sequence[str] = "test",
-    results: str | Path | None = None,
-    convention: str = PAPER,
-    context: str = "carried",
-    precision: str = "fp32",
-    chunk: int = CHUNK,
-    batch: int = BATCH,
-    check: bool = True,
-    allow_broken: bool = False,
-    groups: bool = True,
-    device: str = "auto",
-    seed: int = 1,
-    window: int | None = None,
-    stride: int | None = None,
-    unknown_word: str | None = None,
-    patience: float = PATIENCE,
-    samples: int = SAMPLES,
-    command: Sequence[str] = (),
-    on_result: Callable[[Result], None] | None = None,
-    progress: Progress = no_progress,
-) -> list[Result]:
-    """Measure models on splits of a dataset.
-
-    For example, `measure(["kn-5", "runs/lstm"], "ptb", splits=["valid", "test"])` returns four results.
-
-    Args:
-        models: Specifications: a name of ours, the path of a checkpoint, `KIND:what` or `module:function`;
-            see `models`.
-        data: The dataset: a folder, or a file of tokens.
-        splits: `train`, `valid` or `test`.
-        results: A file of JSON lines to which each result is appended.
-        convention: What is counted, and how: a name in CONVENTIONS.
-        context: What comes before an article: `carried` (all articles before it) or `article` (nothing).
-        precision: `fp32`, `tf32` or `bf16`.
-        chunk: Tokens per call of a model. It does not change the numbers.
-        batch: Articles per call where each starts without context. It does not change the numbers.
-        check: Try whether each model keeps the laws of a language model: first on the beginning of the text,
-            then at random places of the run.
-        allow_broken: Measure models that break a law too. Without it, such a model is an error: it is not
-            measured, or its result says what it breaks if that shows only in the run.
-        groups: Also sum the nats by word frequency, position and so on.
-        device: `auto`, `cpu`, `cuda` or `cuda:1`.
-        seed: For models that draw random numbers.
-        window: For `transformers:`: pieces that the model reads per call; None: as many as it can.
-        stride: For `transformers:`: pieces that each window scores; None: half of it.
-        unknown_word: For `arpa:` and `kenlm:`: how the file spells `<unk>`.
-        patience: For `command:`: seconds to wait for an answer.
-        samples: For `mc:`: masks of the dropout.
-        command: The words of a command that measures this again, for the records.
-        on_result: Receives each result as soon as it is measured.
-        progress: Receives the number of tokens done.
-
-    Returns:
-        A result per model and split.
-
-    Raises:
-        HarnessError: A model is missing, does not fit the dataset, fails, or breaks a law. The other models
-            are measured first.
-    """
-    specifications = [models] if isinstance(models, str) else list(models)
-    chosen = [splits] if isinstance(splits, str) else list(splits)
-    if not specifications or not chosen:
-        raise HarnessError("nothing to measure; expected one model and one split, or more")
-    inputs = make_inputs(
-        data,
-        chosen[0],
-        device=device,
-        seed=seed,
-        window=window,
-        stride=stride,
-        unknown_word=unknown_word,
-        patience=patience,
-        samples=samples,
-    )
-    protocols = [
-        Protocol(
-            split=split,
-            convention=convention,
-            context=context,
-            precision=precision,
-            chunk=chunk,
-            batch=batch,
-            check=check,
-            allow_broken=allow_broken,
-            groups=groups,
-            command=shlex.join(map(portable, command)),
-        )
-        for split in chosen
-    ]
-    found: list[Result] = []
-    failed: list[tuple[str, ToolkitError]] = []
-    for specification in specifications:
-        try:
-            opened = open_model(specification, inputs)
-        except ToolkitError as error:
-            failed.append((specification, error))
-            continue
-        for protocol in protocols:
-            named = replace(protocol, specification=portable(specification))
-            try:
-                result = measure_opened(opened, inputs, named, progress=progress)
-            except ToolkitError as error:
-                failed.append((f"{specification} on {protocol.split}", error))
-                continue
-            if results is not None:
-                append_result(Path(results), result)
-            if on_result is not None:
-                on_result(result)
-            found.append(result)
-            if result.broken and not allow_broken:
-                failed.append((f"{specification} on {protocol.split}", broken_error(result.checks or {})))
-    _raise_failures(failed, found, len(specifications) * len(chosen))
-    return found
-
-
-def _raise_failures(failed: Sequence[tuple[str, ToolkitError]], found: list[Result], count: int) -> None:
-    """One error for all that failed; what failed alone is its own error."""
-    if not failed:
-        return
-    first = failed[0][1]
-    if count == 1:
-        raise first
-    whats = "\n".join(f"{name}: {error}" for name, error in failed)
-    raise MeasuringError(
-        f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}", found
-    ) from first
 
 
 def measure_opened(

@@ -1,0 +1,164 @@
+"""Measures models on the splits of a dataset."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Final, TypedDict, Unpack
+
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.check import broken_error
+from lm_benchmarks.measuring.models import Inputs, make_inputs, open_model
+from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.records.portable import portable
+from lm_benchmarks.records.result import Result, append_result
+from wikitext_builder.errors import ToolkitError
+from wikitext_builder.progress import Progress, no_progress
+
+
+class MeasuringError(HarnessError):
+    """Some models failed or break a law.
+
+    Attributes:
+        results: What was measured.
+    """
+
+    def __init__(self, message: str, results: list[Result]) -> None:
+        super().__init__(message)
+        self.results = results
+
+
+class MeasureOptions(TypedDict, total=False):
+    """How `measure` measures, and what kinds of models need."""
+
+    convention: str
+    """What is counted, and how: a name in CONVENTIONS; `paper` if absent."""
+    context: str
+    """What precedes an article: `carried` (all articles before it, the default) or `article` (nothing)."""
+    precision: str
+    """`fp32` (the default), `tf32` or `bf16`."""
+    chunk: int
+    """Tokens per call of a model. It does not change the numbers."""
+    batch: int
+    """Articles per call where each starts without context. It does not change the numbers."""
+    check: bool
+    """Try whether each model keeps the laws of a language model: on the beginning of the text, then at random
+    places of the run. The default is True."""
+    allow_broken: bool
+    """Measure models that break a law too. By default such a model is an error: it is not measured, or its
+    result says what it breaks if that shows only in the run."""
+    groups: bool
+    """Also sum the nats by word frequency, position and so on. The default is True."""
+    device: str
+    """`auto` (the default), `cpu`, `cuda` or `cuda:1`."""
+    seed: int
+    """For models that draw random numbers; 1 if absent."""
+    window: int | None
+    """For `transformers:`: pieces that the model reads per call; None: as many as it can."""
+    stride: int | None
+    """For `transformers:`: pieces that each window scores; None: half of it."""
+    unknown_word: str | None
+    """For `arpa:` and `kenlm:`: how the file spells `<unk>`."""
+    patience: float
+    """For `command:`: seconds to wait for an answer."""
+    samples: int
+    """For `mc:`: masks of the dropout."""
+
+
+PROTOCOL: Final = {field.name for field in fields(Protocol)}  # the other options are for opening models
+
+
+def measure(
+    models: str | Sequence[str],
+    data: str | Path,
+    *,
+    splits: str | Sequence[str] = "test",
+    results: str | Path | None = None,
+    command: Sequence[str] = (),
+    on_result: Callable[[Result], None] | None = None,
+    progress: Progress = no_progress,
+    **options: Unpack[MeasureOptions],
+) -> list[Result]:
+    """Measure models on splits of a dataset.
+
+    For example, `measure(["kn-5", "runs/lstm"], "ptb", splits=["valid", "test"])` returns four results.
+
+    Args:
+        models: Specifications: a name of ours, the path of a checkpoint, `KIND:what` or `module:function`;
+            see `models`.
+        data: The dataset: a folder, or a file of tokens.
+        splits: `train`, `valid` or `test`.
+        results: A file of JSON lines to which each result is appended.
+        command: The words of a command that measures this again, for the records.
+        on_result: Receives each result as soon as it is measured.
+        progress: Receives the number of tokens done.
+        options: See `MeasureOptions`.
+
+    Returns:
+        A result per model and split.
+
+    Raises:
+        HarnessError: A model is missing, does not fit the dataset, fails, or breaks a law. The other models
+            are measured first.
+    """
+    specifications = [models] if isinstance(models, str) else list(models)
+    chosen = [splits] if isinstance(splits, str) else list(splits)
+    if not specifications or not chosen:
+        raise HarnessError("nothing to measure; expected one model and one split, or more")
+    protocol: dict[str, Any] = {name: value for name, value in options.items() if name in PROTOCOL}
+    opening: dict[str, Any] = {name: value for name, value in options.items() if name not in PROTOCOL}
+    inputs = make_inputs(data, chosen[0], **opening)
+    repeated = shlex.join(map(portable, command))
+    protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
+    found, failed = _measure_all(specifications, protocols, inputs, results, on_result, progress)
+    _raise_failures(failed, found, len(specifications) * len(chosen))
+    return found
+
+
+def _measure_all(
+    specifications: Sequence[str],
+    protocols: Sequence[Protocol],
+    inputs: Inputs,
+    results: str | Path | None,
+    on_result: Callable[[Result], None] | None,
+    progress: Progress,
+) -> tuple[list[Result], list[tuple[str, ToolkitError]]]:
+    """The results, and the errors of what failed or breaks a law, by what was measured."""
+    found: list[Result] = []
+    failed: list[tuple[str, ToolkitError]] = []
+    for specification in specifications:
+        try:
+            opened = open_model(specification, inputs)
+        except ToolkitError as error:
+            failed.append((specification, error))
+            continue
+        for protocol in protocols:
+            named = replace(protocol, specification=portable(specification))
+            try:
+                result = measure_opened(opened, inputs, named, progress=progress)
+            except ToolkitError as error:
+                failed.append((f"{specification} on {protocol.split}", error))
+                continue
+            if results is not None:
+                append_result(Path(results), result)
+            if on_result is not None:
+                on_result(result)
+            found.append(result)
+            if result.broken and not protocol.allow_broken:
+                failed.append((f"{specification} on {protocol.split}", broken_error(result.checks or {})))
+    return found, failed
+
+
+def _raise_failures(failed: Sequence[tuple[str, ToolkitError]], found: list[Result], count: int) -> None:
+    """One error for all that failed; what failed alone is its own error."""
+    if not failed:
+        return
+    first = failed[0][1]
+    if count == 1:
+        raise first
+    whats = "\n".join(f"{name}: {error}" for name, error in failed)
+    raise MeasuringError(
+        f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}", found
+    ) from first
