@@ -17,6 +17,7 @@ from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
 MAX_UNCLOSED = 1_000  # openers that are never closed; real pages have far fewer
+MAX_OPEN = MAX_UNCLOSED + MAX_DEPTH + 1  # at one place: if they are closed, they are too deep
 MAX_PARTS = 1_000_000  # of all calls and links: MediaWiki's limit on the nodes of a page
 
 TOKEN = re.compile(
@@ -144,6 +145,8 @@ class _Resolver:
 
     def open(self, frame: _Frame) -> None:
         """Put an opener on top of the stack."""
+        if len(self.stack) > MAX_OPEN:
+            raise RejectedError("malformed", f"more than {MAX_OPEN:,} openers inside each other")
         self.stack.append(frame)
         self.top = frame.parts[-1].pieces
 

@@ -68,6 +68,14 @@ def test_parts_of_what_gives_no_text_are_not_counted(monkeypatch):
     assert outcome("{{nowrap" + "|a={{!}}" * 20 + "}}") == "malformed"
 
 
+def test_openers_are_rejected_as_soon_as_they_cannot_all_be_closed():
+    assert outcome("{{a|" * 1_000 + "{{nowrap|" * 100 + "x" + "}}" * 100) == "read"
+    assert outcome("{{a|" * 1_000 + "{{nowrap|" * 103 + "x" + "}}" * 103) in {"malformed", "too-deep"}
+    started = time.process_time()
+    assert outcome("{{|" * 1_300_000) == "malformed"
+    assert time.process_time() - started < 1  # it took 7 seconds and 1 GB
+
+
 def test_calls_may_nest_a_hundred_deep():
     assert outcome("{{nowrap|" * 100 + "x" + "}}" * 100) == "read"
     assert outcome("{{nowrap|" * 103 + "x" + "}}" * 103) == "too-deep"

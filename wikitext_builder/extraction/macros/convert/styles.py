@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.convert.measures import Measure
 from wikitext_builder.extraction.macros.convert.units import Unit
+
+ABBREVIATED = frozenset(["Cvt", "Convert abbreviated"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,11 @@ class Style:
 
 def parse_style(call: Call, measure: Measure) -> Style | None:
     """The style of one call; None if this package does not support it."""
+    precision = next(
+        (int(value) for value in measure.rest[:2] if re.fullmatch(r"[-−]?\d", value.replace("−", "-"))), None
+    )
+    if all(name.isdecimal() for name in call.arguments):  # the most frequent case
+        return _plain_style(abbreviated=call.name in ABBREVIATED, precision=precision)
     abbreviation = {"unit": "on", "none": "off", "no": "off", "values": "off"}.get(
         call.get("abbr"), call.get("abbr")
     )
@@ -56,12 +64,9 @@ def parse_style(call: Call, measure: Measure) -> Style | None:
     if display in {"unit", "preunit"} or (call.get("frac") and not call.get("frac").isdecimal()):
         return None  # rare
     abbreviation = abbreviation if abbreviation in {"on", "off", "in", "out"} else ""
-    if call.name in {"Cvt", "Convert abbreviated"} and not abbreviation:
+    if call.name in ABBREVIATED and not abbreviation:
         abbreviation = "on"
     flipped = "flip" in (display, call.get("order"), adjective)
-    precision = next(
-        (int(value) for value in measure.rest[:2] if re.fullmatch(r"[-−]?\d", value.replace("−", "-"))), None
-    )
     middle = (
         next((value for value in measure.rest[1:] if not re.fullmatch(r"[-−]?\d", value)), "")
         if adjective == "mid"
@@ -83,6 +88,26 @@ def parse_style(call: Call, measure: Measure) -> Style | None:
         custom=_custom(call) if display == "x" else ("", ""),
         spelled=call.get("spell") if call.get("spell").lower() in {"in", "on"} else "",
         multiple_of=int(round_to) if round_to in {"5", "25"} else 5 if display == "5" else 0,
+    )
+
+
+@lru_cache(maxsize=64)
+def _plain_style(*, abbreviated: bool, precision: int | None) -> Style:
+    """The style of a call without named arguments."""
+    return Style(
+        abbreviation="on" if abbreviated else "out",
+        explicit="on" if abbreviated else "",
+        adjective=False,
+        middle="",
+        display="",
+        flipped=False,
+        american=False,
+        precision=precision,
+        significant=None,
+        denominator=0,
+        custom=("", ""),
+        spelled="",
+        multiple_of=0,
     )
 
 

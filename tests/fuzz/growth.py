@@ -1,0 +1,83 @@
+"""How the time of extraction grows: pieces of markup repeated in pairs, at two sizes.
+
+    python -m tests.fuzz.growth              # all pairs at 128 and 512 KiB: half an hour
+    python -m tests.fuzz.growth nowiki ref   # the pairs with a piece that contains one of these
+
+Lists each wikitext that takes over `SLOW` seconds of the processor, or whose time grows faster than its
+length to the power of `STEEP`. The exit status is 1 if there is one.
+"""
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Iterator
+from itertools import product
+
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.page import extract
+
+# \0 stands for a name that differs each time.
+ATOMS = [
+    "{{", "}}", "[[", "]]", "[", "|", "=", "''", "* ", "\n", " ", "<", ">", '"', "<ref>", "<ref name=",
+    "<!--", "<!-<!---->-", "{|\n", "|}\n", "<nowiki", "<nowiki<!---->/>", "<math<!---->/>",
+    "<x\0 class=thumb>", "<x\0 style='display:none'>", "<div class=thumb>", "</div>", "<b ", "class=",
+    "[http://a ", "&amp;", "{{convert|\0|", "{{convert|10|km}}", "{{hlist|", "{{#switch:a|", "[[File:a|",
+    "{{cn}}", "$", "(", "e\u0301",
+]  # fmt: skip
+FRAMES = {"plain": ("", ""), "nowiki": ("<nowiki>", "</nowiki>"), "ends": ("", "</nowiki></math>}}]]")}
+SMALL, LARGE = 1 << 17, 1 << 19  # characters
+SLOW = 5 * LARGE / (4 << 20)  # 5 seconds for a page of 4 MiB
+STEEP = 1.3
+LETTERS = str.maketrans("0123456789", "abcdefghij")
+LEAST = 0.1  # seconds: below, the clock is too coarse for an exponent
+
+
+def seconds(wikitext: str) -> float:
+    """The processor's time for one page, read or rejected."""
+    started = time.process_time()
+    with contextlib.suppress(RejectedError):
+        extract(page(wikitext))
+    return time.process_time() - started
+
+
+def repeated(atoms: str, length: int) -> str:
+    """The atoms repeated up to a length, with a new name in each copy."""
+    copies = length // len(atoms) + 1
+    if "\0" not in atoms:
+        return (atoms * copies)[:length]
+    names = (str(number).translate(LETTERS) for number in range(copies))
+    return "".join(atoms.replace("\0", name) for name in names)[:length]
+
+
+def pages(first: str, second: str, length: int) -> Iterator[tuple[str, str]]:
+    """The wikitexts of a pair, with names for them."""
+    for frame, (before, after) in FRAMES.items():
+        if first <= second:
+            yield f"mixed, {frame}", before + repeated(first + second, length) + after
+        yield f"run, {frame}", before + first + repeated(second, length) + after
+
+
+def main(words: list[str]) -> int:
+    """Measure the pairs and write those that stand out; returns the exit status."""
+    found = 0
+    for first, second in product(ATOMS, repeat=2):
+        if words and not any(word in first or word in second for word in words):
+            continue
+        for (name, small), (_, large) in zip(
+            pages(first, second, SMALL), pages(first, second, LARGE), strict=True
+        ):
+            if (taken := seconds(large)) < LEAST:
+                continue
+            exponent = math.log(taken / max(seconds(small), 1e-9), LARGE / SMALL)
+            if taken > SLOW or exponent > STEEP:
+                found += 1
+                sys.stdout.write(f"{taken:6.2f} s {exponent:+.2f} {name:13} {first!r} {second!r}\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"{found} stand out\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
