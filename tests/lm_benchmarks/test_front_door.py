@@ -89,7 +89,13 @@ def test_every_command_is_tried_without_torch():
     assert ARGUMENTS.keys() == commands.commands.keys()
 
 
-@pytest.mark.parametrize("command", ARGUMENTS)
+def test_overlap_needs_no_torch():
+    done = python(WITHOUT_TORCH, "overlap", *ARGUMENTS["overlap"])
+    assert done.returncode == 1
+    assert "no file of tokens" in done.stderr
+
+
+@pytest.mark.parametrize("command", sorted(ARGUMENTS.keys() - {"overlap"}))
 def test_without_torch_a_command_names_the_extra(command):
     done = python(WITHOUT_TORCH, command, *ARGUMENTS[command])
     assert done.returncode == 1
