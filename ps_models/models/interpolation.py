@@ -97,7 +97,7 @@ def fit_weights(log_probs_MT: Tensor) -> Tensor:
         mixture_T = weights_M @ probs_MT
         mean = float((mixture_T.log() + highest_T).mean())
         if mean - before < GAIN:
-            return weights_M
+            return _without_useless(weights_M, probs_MT)
         before = mean
         ratios_M = (probs_MT / mixture_T).mean(dim=1)
         weights_M = weights_M * ratios_M
@@ -108,6 +108,18 @@ def fit_weights(log_probs_MT: Tensor) -> Tensor:
             f"after {ROUNDS} rounds of EM the best weights may be {ahead:.2g} nats per token ahead;"
             f" expected at most {LEFT}"
         )
+    return _without_useless(weights_M, probs_MT)
+
+
+def _without_useless(weights_M: Tensor, probs_MT: Tensor) -> Tensor:
+    """Drop the models without which the mixture is better: EM lowers a weight towards 0 ever more slowly."""
+    best = float((weights_M @ probs_MT).log().mean())
+    for model in weights_M.argsort().tolist():
+        without_M = weights_M.index_fill(0, torch.tensor(model), 0.0)
+        without_M = without_M / without_M.sum()
+        mean = float((without_M @ probs_MT).log().mean())
+        if mean > best:  # not if it is NaN, because this was the last model
+            weights_M, best = without_M, mean
     return weights_M
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ps_models.contract import check_generative, check_language_model
@@ -165,6 +165,7 @@ probabilities = st.lists(st.tuples(*[st.floats(1e-6, 1)] * 3), min_size=1, max_s
 
 
 @given(probabilities)
+@example([(1.0, 1.0, 0.99999)])  # EM lowers the last weight by 1e-5 of it per round
 @settings(max_examples=60, deadline=None)
 def test_no_other_weights_are_better(rows):
     probs = torch.tensor(rows, dtype=torch.float64).T
