@@ -146,7 +146,9 @@ class _Resolver:
     def open(self, frame: _Frame) -> None:
         """Put an opener on top of the stack."""
         if len(self.stack) > MAX_OPEN:
-            raise RejectedError("malformed", f"more than {MAX_OPEN:,} openers inside each other")
+            closers = self.text.count("}}") + self.text.count("]]")
+            reason = "too-deep" if closers > MAX_OPEN - MAX_UNCLOSED else "malformed"
+            raise RejectedError(reason, f"more than {MAX_OPEN:,} openers inside each other")
         self.stack.append(frame)
         self.top = frame.parts[-1].pieces
 
