@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
-from wikitext_builder.dataset.manifest import Manifest, entry_of, read_manifest
+from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
@@ -215,10 +215,9 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
 
 def _check_files(out: Path, manifest: Manifest) -> None:
     """Refuse a dataset whose files were changed since it was built."""
-    for name, expected in manifest.files.items():
-        path = out / name
-        if not path.is_file() or entry_of(path) != expected:
-            found = "differs from its manifest" if path.is_file() else "is missing"
+    for name, expected, there in compared_files(out, manifest):
+        if there != expected:
+            found = "differs from its manifest" if there else "is missing"
             raise BuilderError(
                 f"{out}: holds this dataset, but {name} {found}; `verify` says what is wrong;"
                 " remove the folder and build again"

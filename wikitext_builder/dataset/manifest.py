@@ -7,7 +7,7 @@ does not know is ignored. A change that a reader must not miss gets a new `MANIF
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,13 @@ def _manifest(stored: dict[str, Any]) -> Manifest:
 def _known(record: type, stored: Mapping[str, Any]) -> dict[str, Any]:
     """The stored fields that a record of this version has."""
     return {field.name: stored[field.name] for field in fields(record) if field.name in stored}
+
+
+def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
+    """Each file of a manifest: its name, its entry, and the entry of what is there; None if it is missing."""
+    for name, expected in manifest.files.items():
+        path = directory / name
+        yield name, expected, entry_of(path) if path.is_file() else None
 
 
 def entry_of(path: Path) -> FileEntry:

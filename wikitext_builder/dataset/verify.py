@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
-from wikitext_builder.dataset.manifest import MANIFEST, Manifest, SplitCounts, entry_of, read_manifest
+from wikitext_builder.dataset.manifest import MANIFEST, Manifest, SplitCounts, compared_files, read_manifest
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
@@ -80,11 +80,10 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
     if manifest is None:
         yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
         return
-    for name, expected in manifest.files.items():
-        path = directory / name
-        if not path.is_file():
+    for name, expected, found in compared_files(directory, manifest):
+        if found is None:
             yield Check(name=f"{name} sha256", passed=False, found=f"the file is missing; {BUILD_AGAIN}")
-        elif (found := entry_of(path)) == expected:
+        elif found == expected:
             yield Check(
                 name=f"{name} sha256", passed=True, found=f"{found.sha256[:12]}…, {found.bytes:,} bytes"
             )
