@@ -13,6 +13,8 @@ from ps_models.presets.preset import (
     LIGHT,
     MEDIUM_LIGHT,
     MEDIUM_LIGHT_TRAINING,
+    MEDIUM_TIED,
+    MEDIUM_TIED_TRAINING,
     SEGMENTS,
     SMALL,
     SMALL_TRAINING,
@@ -55,6 +57,12 @@ PRESETS = {
         about="the medium-light pointer sentinel-LSTM without a pointer",
         model=MEDIUM_LIGHT,
         training=MEDIUM_LIGHT_TRAINING,
+    ),
+    "medium-tied": Preset(
+        about="the medium-tied pointer sentinel-LSTM without a pointer: 13.2 M weights; 34 epochs of AdamW,"
+        " about two hours on one core",
+        model=MEDIUM_TIED,
+        training=MEDIUM_TIED_TRAINING,
     ),
     "zaremba-small": Preset(
         about="Zaremba's small LSTM; published: PTB test 114.5",

@@ -11,6 +11,8 @@ from ps_models.presets.preset import (
     LIGHT,
     MEDIUM_LIGHT,
     MEDIUM_LIGHT_TRAINING,
+    MEDIUM_TIED,
+    MEDIUM_TIED_TRAINING,
     SMALL,
     SMALL_TRAINING,
     TINY,
@@ -43,25 +45,8 @@ PRESETS = {
     "medium-tied": Preset(
         about="the paper's size, but tied: 13.7 M weights, not 20.2; dropout as Gal's instead of zoneout;"
         " 34 epochs of AdamW, about two hours on one core",
-        model={  # [O] chosen before the run, which was the only one
-            "tied": True,
-            "type_dropout": 0.15,
-            "input_dropout": 0.4,
-            "layer_dropout": 0.4,
-            "output_dropout": 0.45,
-            "recurrent_dropout": 0.2,
-            "zoneout": 0.0,
-            "initial_gate": 0.9,
-        },
-        training={  # [O]
-            **MEDIUM_LIGHT_TRAINING,
-            "batch_size": 32,
-            "stride": 70,
-            "weight_decay": 0.02,
-            "decay_after": 16,
-            "decay": 0.82,
-            "epochs": 34,  # the run was stopped after 31: PTB 70.9 / 68.6, one seed
-        },
+        model={**MEDIUM_TIED, "initial_gate": 0.9},
+        training=MEDIUM_TIED_TRAINING,  # the run was stopped after 31 epochs: PTB 70.9 / 68.6, one seed
     ),
     "tiny": Preset(
         about="H = 64, L = 50, minutes on a small dataset",

@@ -77,3 +77,21 @@ TINY_TRAINING = {  # [O] half a minute on the 30,000 words of the bundled sample
     "decay": 0.5,
     "epochs": 10,
 }
+MEDIUM_TIED = {  # [O] chosen before the pointer's first run
+    "tied": True,
+    "type_dropout": 0.15,
+    "input_dropout": 0.4,
+    "layer_dropout": 0.4,
+    "output_dropout": 0.45,
+    "recurrent_dropout": 0.2,
+    "zoneout": 0.0,
+}
+MEDIUM_TIED_TRAINING = {  # [O]
+    **MEDIUM_LIGHT_TRAINING,
+    "batch_size": 32,
+    "stride": 70,
+    "weight_decay": 0.02,
+    "decay_after": 16,
+    "decay": 0.82,
+    "epochs": 34,
+}
