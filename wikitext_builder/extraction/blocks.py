@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from wikitext_builder.extraction.links import replace_external_links
-from wikitext_builder.extraction.markers import BREAK
+from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE
 from wikitext_builder.extraction.quotes import remove_quotes
 
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
 OWN_LINE = ("*", "#", ":", ";", " ", "----")
+NO_TEXT = f" \t{GONE}{BLOCK}{BOX}"
 FIRST_OF_OWN_LINE = frozenset("=*#:; -")
 TERM = re.compile(r" ?: | :")
 MAGIC_WORDS = re.compile(
@@ -37,10 +38,30 @@ def split_blocks(text: str) -> list[Block]:
     """
     if "__" in text:
         text = MAGIC_WORDS.sub("", text)
-    return list(_paragraphs(replace_external_links(text).split("\n")))
+    lines = replace_external_links(text).split("\n")
+    return list(_paragraphs(_set_apart(lines) if BLOCK in text or BOX in text else lines))
 
 
-def _paragraphs(lines: list[str]) -> Iterator[Block]:
+def _set_apart(lines: list[str]) -> Iterator[str]:
+    """The lines, with blank ones around those that contain a block, and at its place.
+
+    As in MediaWiki's `BlockLevelPass`: a line with a `<div>`, `<figure>` or `<table>` in it closes the
+    paragraph before it, and the line after it begins a new one. Items and headings stay on one line.
+    """
+    for line in lines:
+        if BLOCK not in line and BOX not in line:
+            yield line
+        elif not line.strip(NO_TEXT):
+            yield ""
+        elif BLOCK in line and (line[0] not in FIRST_OF_OWN_LINE or _joins_neighbours(line)):
+            for piece in remove_quotes(line).replace(BOX, GONE).split(BLOCK):
+                yield from ("", piece)
+            yield ""
+        else:
+            yield line.replace(BLOCK, GONE).replace(BOX, GONE)
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[Block]:
     """Neighbouring lines of text are one paragraph; each list item and each indented line is one."""
     pending: list[str] = []
     for line in lines:

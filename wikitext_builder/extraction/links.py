@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import GONE, SEAM
+from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh|geo|magnet|urn|xmpp):|//)"
@@ -35,6 +35,22 @@ war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yu
     )
 )
 
+# Options with which MediaWiki puts a picture in a block of its own, from `languages/messages/` of 1.39: thumb,
+# frame and the four places (`img_thumbnail`, `img_framed`, `img_left`, …), in each language.
+SET_APART = frozenset(
+    listed(
+        """
+thumb; thumbnail; frame; framed; enframed; left; right; center; centre; none; mini; miniatur; gerahmt;
+links; rechts; zentriert; ohne; miniaturadeimagen; miniatura; marco; enmarcado; enmarcada; izquierda;
+izda; izq; derecha; der; dcha; centro; centrado; centrada; centrar; no; ninguna; ninguno; nada; vignette;
+cadre; encadré; encadre; gauche; droite; centré; néant; neant; min; riquadrato; originale; incorniciato;
+sinistra; destra; nessuno; サムネイル; フレーム; 左; 右; 中央; なし; 無し; miniatuur; omkaderd; geen; gecentreerd;
+mały; ramka; lewo; prawo; centruj; brak; miniaturadaimagem; commoldura; comborda; esquerda; direita; nenhum;
+мини; миниатюра; обрамить; слева; справа; центр; без; 缩略图; 縮圖; 有框; 居中; 置中; 无; 無
+"""
+    )
+)
+
 
 class LinkReader:
     """Reads the internal links of one Wikipedia. Called with the parts between the bars."""
@@ -50,8 +66,10 @@ class LinkReader:
         >>> read = LinkReader(LANGUAGES["en"])
         >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
         ('the city', 'Mercury', 'Category:Cities')
-        >>> read(["File:a.jpg", "thumb", "A caption"]) == GONE, read(["de:Tokio"]) == ""
+        >>> read(["File:a.jpg", "thumb", "A caption"]) == BLOCK, read(["File:a.jpg", "9px"]) == GONE
         (True, True)
+        >>> read(["de:Tokio"])
+        ''
         """
         if len(parts) == 1 and "|" in parts[0]:  # the bar comes from {{!}}
             parts = parts[0].split("|")
@@ -61,7 +79,7 @@ class LinkReader:
         if ":" in target:
             prefix = target.partition(":")[0].strip().lower()
             if prefix in self.files:
-                return GONE
+                return BLOCK if _is_set_apart(parts[1:]) else GONE
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return ""
         if len(parts) == 1:
@@ -78,6 +96,10 @@ class LinkReader:
         if not colon or "\n" in target:
             return False
         return prefix.strip().replace("_", " ").lower() in self.files
+
+
+def _is_set_apart(options: list[str]) -> bool:
+    return any(option.partition("=")[0].strip() in SET_APART for option in options)
 
 
 def _not_a_link(parts: list[str]) -> str:

@@ -8,9 +8,11 @@ FORMULA = "\x01"  # a formula
 GONE = "\x02"  # something was removed from running text here
 UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of an unknown template call
 BREAK = "\x05"  # a line break that does not end the block, such as <br>
+BLOCK = "\x07"  # a picture or a box was removed here: it closes the paragraph wherever it stands
+BOX = "\x08"  # a template was removed here: it closes the paragraph if nothing else stands in its line
 SEAM = "\x06"  # separates apostrophes where a tag or a link was between them
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
-ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}])+")
+ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
 
 
 class LeftOut:

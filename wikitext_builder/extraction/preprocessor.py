@@ -235,7 +235,8 @@ class _Resolver:
         if self.silent:
             return ""
         if frame.opener == "[":
-            return _text_of_link(self.read_link([part.text() for part in frame.parts]))
+            parts = source[2:-2].split("|") if frame.silent else [part.text() for part in frame.parts]
+            return _text_of_link(self.read_link(parts))
         if width == 3:  # a parameter of a template, which has no value in an article: its default
             return frame.parts[1].text() if len(frame.parts) > 1 else ""
         return self.call(frame.parts, source)

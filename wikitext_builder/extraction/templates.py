@@ -11,8 +11,8 @@ from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
-from wikitext_builder.extraction.macros.removed import is_removed
-from wikitext_builder.extraction.markers import GONE, LeftOut
+from wikitext_builder.extraction.macros.removed import is_mark, is_removed
+from wikitext_builder.extraction.markers import BOX, GONE, LeftOut
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
@@ -81,7 +81,7 @@ class TemplateReader:
         """The wikitext of a call of the template of this name."""
         macro = self.macro(name)
         if macro is None and self.is_removed(name):
-            return GONE
+            return GONE if is_mark(name) else BOX
         if macro is None:
             return self.left_out.mark(source)
         result = macro(Call(name=name, arguments=_arguments(parts), page=self.page))

@@ -6,6 +6,7 @@ import re
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.markers import BLOCK
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
@@ -15,6 +16,14 @@ REMOVED_TAGS = frozenset(
         """
 categorytree; charinsert; gallery; graph; hiero; imagemap; includeonly; indicator; inputbox;
 mapframe; maplink; ref; references; score; section; templatedata; templatestyles; timeline
+"""
+    )
+)
+# Those that are a block on the page: they close the paragraph.
+BLOCK_TAGS = frozenset(
+    listed(
+        """
+categorytree; gallery; graph; hiero; imagemap; inputbox; mapframe; references; score; timeline
 """
     )
 )
@@ -66,7 +75,9 @@ def _kept_pieces(text: str) -> list[str]:
         start, end, keep = match.start(), *_extent(text, match, closing)
         kept.append(text[position : end if keep else start])
         position = end
-        if not keep and _fills_its_line(text, start, end):
+        if match[1] and match[1].lower() in BLOCK_TAGS:
+            kept.append(BLOCK)
+        elif not keep and _fills_its_line(text, start, end):
             position += 1  # remove its line too, so that no paragraph breaks there
         elif not keep and text[end : end + 1] in POINTS:
             _close_gap(kept, " ,;" if text[end] == ")" else " ")

@@ -150,6 +150,14 @@ Wikicite; Wikidata property; Winner-table; Z148
     )
 )
 
+# Removed templates that are marks in a sentence: notes, doubts, anchors. All others are boxes.
+MARKS = re.compile(
+    r"(?:Sf[nb]|Efn|Harv|Ref|Rp?$|RP$|Notetag|Note|Cref|Fn|Cite|Citation|Vcite|Anchor|Fact|Cn$|Mcn$|Vague|"
+    r"Clarif|Dubious|Disputed|By whom|Who|When|Where|Which|Why|How|Failed|Verify|Better|Unreliable|Dead|"
+    r"Update|Webarchive|Wayback|Shy).*|"
+    r".*(?:-inline| inline| needed|\?|-fn)"
+)
+
 
 def is_removed(name: str) -> bool:
     """True if a template of this name is removed on purpose; look for a macro first.
@@ -163,3 +171,13 @@ def is_removed(name: str) -> bool:
 @lru_cache(maxsize=2**14)
 def _is_removed(name: str) -> bool:
     return name in NAMES or FAMILIES.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=2**12)
+def is_mark(name: str) -> bool:
+    """True if a removed template is a mark in a sentence, and not a box between paragraphs.
+
+    >>> is_mark("Citation needed"), is_mark("Quote box")
+    (True, False)
+    """
+    return MARKS.fullmatch(name) is not None
