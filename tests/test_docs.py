@@ -1,9 +1,9 @@
 """The documentation says what is so: examples run, links lead somewhere, the commands' page is fresh.
 
 Examples are fenced as `console` (a command after `$ `, then its output) or `python`. A comment right above a
-fence says `network` (checked against the commands, not run) or `not run: REASON`. In shown output `…` on a
-line of its own stands for any lines, and a number for any number: extraction may improve without a change to
-the documents.
+fence says `network` (checked against the commands, not run), `not run: REASON`, or `file: NAME`: the text
+becomes this file. In shown output `…` on a line of its own stands for any lines, and a number for any number:
+extraction may improve without a change to the documents.
 """
 
 import ast
@@ -37,6 +37,7 @@ FENCE = re.compile(
 )
 LINK = re.compile(r"\[[^\]\n]*\]\(([^()\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
+FILE = "file: "  # a comment above a fence: its text is written to this file
 NAMED_FILE = re.compile(r"(?:docs|tests|wikitext_builder|ps_models|benchmarks)/[\w./-]+\.\w+")
 
 
@@ -183,11 +184,15 @@ def test_every_fence_is_of_a_known_kind() -> None:
         assert text.count("\n```") == 2 * len(fences(path)), path
         for fence in fences(path):
             assert fence.kind in ("console", "python", "text", "bibtex"), (path, fence)
-            assert not fence.note or fence.note == "network" or fence.note.startswith("not run: ")
+            assert not fence.note or fence.note == "network" or fence.note.startswith(("not run: ", FILE))
 
 
 def runnable(path: Path) -> list[Fence]:
-    return [fence for fence in fences(path) if fence.kind in ("console", "python") and not fence.note]
+    return [
+        fence
+        for fence in fences(path)
+        if fence.kind in ("console", "python") and (not fence.note or fence.note.startswith(FILE))
+    ]
 
 
 def plain(text: str) -> str:
@@ -250,11 +255,15 @@ def check_example(command: str, shown: str, place: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if runnable(path)], ids=name_of)
 def test_examples_run_in_order(path: Path, place: Path) -> None:
     for fence in runnable(path):
-        if fence.kind == "python":
+        if fence.note.startswith(FILE):
+            (place / Path(fence.note.removeprefix(FILE)).name).write_text(fence.text, encoding="utf-8")
+        elif fence.kind == "python":
             if "import load_dataset" in fence.text:
                 pytest.importorskip("datasets", reason="an example reads with the datasets library")
             if "import lm_benchmarks" in fence.text:
                 pytest.importorskip("torch", reason="an example measures models")
+            if "import transformers" in fence.text:
+                pytest.importorskip("transformers", reason="an example makes a model of this library")
             done = run([sys.executable, "-c", fence.text], place)
             assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
         else:

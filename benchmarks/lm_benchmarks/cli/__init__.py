@@ -22,7 +22,8 @@ def commands(threads: int | None) -> None:
 
     DATA is a dataset that wikitext-builder made, a folder in WikiText's or Penn Treebank's layout, or a file.
     MODEL is a name of ours, a checkpoint of ps-models, a file, a program, or `module:function`, a function of
-    yours that takes the dataset and returns a language model. See `lm-benchmarks list`.
+    yours that takes lm_benchmarks.Inputs (with the dataset) and returns a language model. See
+    `lm-benchmarks list`.
     """
     del threads  # `ModelCommand` sets them, after the help
 
