@@ -17,8 +17,9 @@ from typing import Any
 import zstandard
 
 from wikitext_builder.article import Article
-from wikitext_builder.building.card import attribution_line
+from wikitext_builder.building.card import LeftOutCalls, add_left_out
 from wikitext_builder.building.shards import read_shard
+from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.split import SPLITS
@@ -156,7 +157,7 @@ class WrittenBatch:
     location: str  # of the batch
     pieces: dict[str, str]  # file name in the dataset: location
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
-    left_out: dict[str, int]  # template calls without a text, by name
+    left_out: dict[str, LeftOutCalls]  # template calls without a text, by name
 
 
 def write_batch(task: WriteTask) -> WrittenBatch:
@@ -165,9 +166,11 @@ def write_batch(task: WriteTask) -> WrittenBatch:
     if not blobs.exists(location):
         blobs.write(location, json.dumps(asdict(_write(task)), ensure_ascii=False).encode())
     found: dict[str, Any] = json.loads(blobs.read(location))
-    counts = {name: SplitCounts(**fields) for name, fields in found["counts"].items()}
     return WrittenBatch(
-        location=task.batch.location, pieces=found["pieces"], counts=counts, left_out=found["left_out"]
+        location=task.batch.location,
+        pieces=found["pieces"],
+        counts={name: SplitCounts(**fields) for name, fields in found["counts"].items()},
+        left_out={name: LeftOutCalls(**fields) for name, fields in found["left_out"].items()},
     )
 
 
@@ -175,13 +178,15 @@ def _write(task: WriteTask) -> WrittenBatch:
     vocabulary = _vocabulary(task.vocabulary)
     files: dict[str, list[str]] = {}
     sums = {name: Counter[str]() for name in SPLITS}
-    left_out: Counter[str] = Counter()
+    left_out: dict[str, LeftOutCalls] = {}
     for split, article in articles_of(task.batch):
         known = [vocabulary.without_rare(line) for line in article.lines]
         files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
         files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
-        files.setdefault("attribution.tsv", []).append(attribution_line(article, split, task.language))
-        left_out.update(map(call_name, article.left_out))
+        files.setdefault(ATTRIBUTION, []).append(Attribution.of(article, split, task.language).line())
+        calls = Counter(map(call_name, article.left_out)).items()
+        here = {name: LeftOutCalls(calls=n, pages=1, examples=(article.title,)) for name, n in calls}
+        add_left_out(left_out, here)
         words = [line.split() for line in known]
         sums[split].update(
             articles=1,
@@ -197,7 +202,7 @@ def _write(task: WriteTask) -> WrittenBatch:
         location=task.batch.location,
         pieces=pieces,
         counts={name: _split_counts(total) for name, total in sums.items()},
-        left_out=dict(left_out),
+        left_out=left_out,
     )
 
 

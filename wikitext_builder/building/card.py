@@ -1,35 +1,45 @@
-"""What a dataset says about itself: its card, the authors of its articles, what was rejected and left out."""
+"""What a dataset says about itself: its card, how to build it again, what was rejected and left out."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from wikitext_builder.article import Article
+from wikitext_builder.building.plan import Plan
+from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
-from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.store.store import Rejected
 
-ATTRIBUTION = "attribution.tsv"
 REJECTED = "rejected.jsonl"
 LEFT_OUT = "left_out.tsv"
-COLUMNS = ("split", "title", "page_id", "revision_id", "timestamp", "url")
+LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
+EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
 
 
-def attribution_head() -> str:
-    """The first line of `attribution.tsv`."""
-    return "\t".join(COLUMNS) + "\n"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutCalls:
+    """The calls of one template that have no text in the dataset."""
+
+    calls: int
+    pages: int  # how many have such a call
+    examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
+
+    def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
+        """The calls of these pages and of later ones."""
+        return LeftOutCalls(
+            calls=self.calls + later.calls,
+            pages=self.pages + later.pages,
+            examples=(*self.examples, *later.examples)[:EXAMPLES],
+        )
 
 
-def attribution_line(article: Article, split: str, language: str) -> str:
-    """Where an article comes from; the page history at this address names its authors."""
-    url = f"https://{language}.wikipedia.org/w/index.php?oldid={article.revision_id}"
-    fields = (split, article.title, article.page_id, article.revision_id, article.timestamp, url)
-    return "\t".join(" ".join(str(value).split()) for value in fields) + "\n"
+def add_left_out(total: dict[str, LeftOutCalls], later: Mapping[str, LeftOutCalls]) -> None:
+    """Add the calls of later pages to a total, by template."""
+    for name, calls in later.items():
+        total[name] = total[name] + calls if name in total else calls
 
 
 def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:
@@ -39,15 +49,22 @@ def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:
     (directory / REJECTED).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def write_left_out(directory: Path, left_out: Counter[str]) -> None:
-    """Write how many calls of each template have no text in the dataset, the most frequent first."""
-    rows = sorted(left_out.items(), key=lambda row: (-row[1], row[0]))
-    lines = ["calls\ttemplate\n", *(f"{count}\t{' '.join(name.split())}\n" for name, count in rows)]
+def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> None:
+    """Write which templates have calls without a text, the most frequent first, and pages that have them.
+
+    No title contains a bar, so ` | ` separates the examples.
+    """
+    rows = sorted(left_out.items(), key=lambda row: (-row[1].calls, row[0]))
+    lines = ["\t".join(LEFT_OUT_COLUMNS) + "\n"]
+    for name, one in rows:
+        cells = (one.calls, name, one.pages, " | ".join(one.examples))
+        lines.append("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")
     (directory / LEFT_OUT).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def write_card(directory: Path, recipe: Recipe, splits: Mapping[str, SplitCounts], vocabulary: int) -> None:
+def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], vocabulary: int) -> None:
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
+    recipe = plan.recipe
     template = (files("wikitext_builder.building") / "card.md").read_text(encoding="utf-8")
     config = {kind: "\n".join(_data_files(kind)) for kind in ("tokens", "raw")}
     text = template.format(
@@ -59,6 +76,7 @@ def write_card(directory: Path, recipe: Recipe, splits: Mapping[str, SplitCounts
         tokens_files=config["tokens"],
         raw_files=config["raw"],
         statistics=_statistics(splits, vocabulary),
+        rebuild=rebuild_commands(plan),
         size=_size_category(sum(counts.lines for counts in splits.values())),
     )
     (directory / "README.md").write_text(text, encoding="utf-8", newline="\n")

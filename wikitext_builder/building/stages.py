@@ -33,7 +33,9 @@ from wikitext_builder.building.plan import (
     sync,
     working_folder,
 )
+from wikitext_builder.building.rebuild import write_source
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, pack_pages
+from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
 from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -106,7 +108,9 @@ def carry_out(
         splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
         entries |= _export(plan, splits, dataset, here, progress)
         clock.stage("export")
-        left_out = sum((Counter(one.left_out) for one in written), Counter[str]())
+        left_out: dict[str, card.LeftOutCalls] = {}
+        for one in written:
+            card.add_left_out(left_out, one.left_out)
         _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
         manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
@@ -117,7 +121,7 @@ def carry_out(
         wikitext_bytes=extracted.wikitext_bytes,
         older=plan.older,
         rejected=dict(Counter(one.reason for one in extracted.rejected)),
-        left_out=dict(left_out),
+        left_out={name: one.calls for name, one in left_out.items()},
         seconds=clock.seconds,
         warnings=tuple(_small_splits(plan, splits)),
     )
@@ -315,7 +319,7 @@ def _join(written: list[WrittenBatch], dataset: Path, here: Runner, progress: Pr
     shutil.rmtree(dataset, ignore_errors=True)
     dataset.mkdir()
     heads = {f"wiki.{split}.{kind}": "" for split in SPLITS for kind in ("raw", "tokens")}
-    heads[card.ATTRIBUTION] = card.attribution_head()
+    heads[ATTRIBUTION] = HEAD
     tasks = []
     for name, head in heads.items():
         pieces = tuple(one.pieces[name] for one in written if name in one.pieces)
@@ -349,13 +353,14 @@ def _describe(
     splits: dict[str, SplitCounts],
     types: int,
     rejected: list[Rejected],
-    left_out: Counter[str],
+    left_out: dict[str, card.LeftOutCalls],
     dataset: Path,
 ) -> None:
-    """Write the lists of what was rejected and left out, and the card."""
+    """Write the lock file, the lists of what was rejected and left out, and the card."""
+    write_source(dataset, plan)
     card.write_rejected(dataset, rejected)
     card.write_left_out(dataset, left_out)
-    card.write_card(dataset, plan.recipe, splits, types)
+    card.write_card(dataset, plan, splits, types)
 
 
 def _finish(

@@ -9,12 +9,14 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
+from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK, read_attribution
 from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import MANIFEST, Manifest, SplitCounts, compared_files, read_manifest
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.lock import read_lock
 
 BUILD_AGAIN = "remove the folder and build again"
 
@@ -31,8 +33,9 @@ class Check:
 def verify(directory: str | Path) -> list[Check]:
     """Check whether a dataset, ours or the official one, is what it says.
 
-    It checks the hashes of the manifest, the grammar of the files, the counts of articles, lines, tokens and
-    `<unk>`, the raw files against the files of tokens, and the vocabulary.
+    It checks the hashes of the manifest, the articles against the lock file, the grammar of the files, the
+    counts of articles, lines, tokens and `<unk>`, the raw files against the files of tokens, and the
+    vocabulary.
 
     Args:
         directory: The folder of the dataset.
@@ -49,7 +52,7 @@ def verify(directory: str | Path) -> list[Check]:
     if not present:
         raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
     manifest = read_manifest(directory)
-    checks = [*_hashes(directory, manifest)]
+    checks = [*_hashes(directory, manifest), *_sources(directory, manifest)]
     counts: dict[str, Counter[str]] = {}
     checks += [
         Check(name=f"{path.name} grammar", passed=None, found="the file is not here")
@@ -91,6 +94,31 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
             found_text = f"{found.sha256} ({found.bytes:,} bytes)"
             expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); {BUILD_AGAIN}"
             yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
+
+
+def _sources(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
+    """Every article must be of a revision that the lock file names, and the splits of the manifest's size."""
+    if manifest is None:
+        return
+    if (directory / LOCK).is_file():
+        yield _guarded(f"{ATTRIBUTION} against {LOCK}", partial(_attributed, directory, manifest))
+    else:
+        found = f"no {LOCK} here: an earlier version built it"
+        yield Check(name=f"{ATTRIBUTION} against {LOCK}", passed=None, found=found)
+
+
+def _attributed(directory: Path, manifest: Manifest) -> str:
+    locked = read_lock(directory / LOCK, language=manifest.recipe.language)
+    known = {(one.page_id, one.revision_id, one.timestamp) for one in locked}
+    articles: Counter[str] = Counter()
+    for one in read_attribution(directory):
+        articles[one.split] += 1
+        if (one.page_id, one.revision_id, one.timestamp) not in known:
+            raise BuilderError(f"revision {one.revision_id} of {one.title!r} is not in {LOCK}; {BUILD_AGAIN}")
+    expected = {name: counts.articles for name, counts in manifest.splits.items()}
+    if {name: articles[name] for name in SPLITS} != expected:
+        raise BuilderError(f"{dict(articles)} articles; the manifest says {expected}; {BUILD_AGAIN}")
+    return f"{articles.total():,} of the {len(locked):,} revisions of the lock file are articles"
 
 
 def _grammar(path: Path) -> str:

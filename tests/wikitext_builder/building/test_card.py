@@ -1,8 +1,9 @@
 """What a dataset says about itself stays readable, whatever titles, calls and names it contains."""
 
 import json
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
+from wikitext_builder.building.card import LeftOutCalls
+from wikitext_builder.building.plan import Plan
+from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD, Attribution, read_attribution
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
@@ -39,25 +43,60 @@ def article(title: str) -> Article:
 
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"])))))
 def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
-    text = card.attribution_head() + "".join(card.attribution_line(article(t), "train", "en") for t in titles)
+    sources = [Attribution.of(article(title), "train", "en") for title in titles]
+    text = HEAD + "".join(one.line() for one in sources)
     rows = text.splitlines()
     assert len(rows) == len(titles) + 1
     assert {row.count("\t") for row in rows} == {5}
+    with TemporaryDirectory() as folder:
+        Path(folder, ATTRIBUTION).write_text(text, encoding="utf-8", newline="\n")
+        found = list(read_attribution(Path(folder)))
+    assert found == [replace(one, title=" ".join(one.title.split())) for one in sources]
 
 
 def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None:
-    card.write_left_out(tmp_path, Counter({"Two": 2, "A\tb\nc": 2, "One": 9}))
-    assert (tmp_path / card.LEFT_OUT).read_text("utf-8") == "calls\ttemplate\n9\tOne\n2\tA b c\n2\tTwo\n"
+    two = LeftOutCalls(calls=2, pages=2, examples=("X", "Y"))
+    one = LeftOutCalls(calls=9, pages=1, examples=("X",))
+    card.write_left_out(tmp_path, {"Two": two, "A\tb\nc": two, "One": one})
+    assert (tmp_path / card.LEFT_OUT).read_text("utf-8") == (
+        "calls\ttemplate\tpages\texamples\n9\tOne\t1\tX\n2\tA b c\t2\tX | Y\n2\tTwo\t2\tX | Y\n"
+    )
     rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]
     card.write_rejected(tmp_path, rejected)
     lines = (tmp_path / card.REJECTED).read_text("utf-8").split("\n")[:-1]
     assert sorted(json.loads(line)["title"] for line in lines) == sorted(HOSTILE)
 
 
+@given(st.lists(st.dictionaries(st.sampled_from("AB"), st.integers(1, 3)), max_size=9), st.integers(0, 9))
+def test_the_pages_of_left_out_calls_add_up_in_whatever_batches(
+    pages: list[dict[str, int]], cut: int
+) -> None:
+    def added(numbers: range) -> dict[str, LeftOutCalls]:
+        total: dict[str, LeftOutCalls] = {}
+        for number in numbers:
+            here = {
+                name: LeftOutCalls(calls=calls, pages=1, examples=(str(number),))
+                for name, calls in pages[number].items()
+            }
+            card.add_left_out(total, here)
+        return total
+
+    cut = min(cut, len(pages))
+    whole = added(range(len(pages)))
+    pieces = added(range(cut))
+    card.add_left_out(pieces, added(range(cut, len(pages))))
+    assert pieces == whole
+    for name, found in whole.items():
+        titles = [str(number) for number, calls in enumerate(pages) if name in calls]
+        assert (found.pages, found.examples) == (len(titles), tuple(titles[:5]))
+        assert found.calls == sum(calls.get(name, 0) for calls in pages)
+
+
 @pytest.mark.parametrize("name", ["wikitext-2", "on", "1e3", "2016.04", "null", "~x", "wikitext_103-v2"])
 def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, name: str) -> None:
     recipe = Recipe(name=name, train_articles=None, language="no", seed="{seed} # *: {name}")
-    card.write_card(tmp_path, recipe, {"train": COUNTS, "valid": COUNTS, "test": COUNTS}, 200)
+    plan = Plan(recipe=recipe, store=tmp_path, out=tmp_path / "out", revisions=[])
+    card.write_card(tmp_path, plan, {"train": COUNTS, "valid": COUNTS, "test": COUNTS}, 200)
     text = (tmp_path / "README.md").read_text("utf-8")
     head = yaml.safe_load(text.split("---\n")[1])
     assert head["pretty_name"] == name

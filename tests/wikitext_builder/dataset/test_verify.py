@@ -16,6 +16,8 @@ from wikitext_builder.dataset.manifest import MANIFEST, entry_of
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError
 
+SOURCES = "attribution.tsv against titles.lock"
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -61,7 +63,7 @@ def files() -> list[str]:
         for kind in ("raw", "tokens")
         for split in ("train", "valid", "test")
     ]
-    described = ["README.md", "attribution.tsv", "left_out.tsv", "rejected.jsonl"]
+    described = ["README.md", "attribution.tsv", "left_out.tsv", "rejected.jsonl", "titles.lock"]
     return [*kinds, *shards, *described, "tiny-v1.zip", "tiny-raw-v1.zip"]
 
 
@@ -89,7 +91,7 @@ def test_a_flipped_bit_and_a_removed_file_are_found(dataset: Path, name: str) ->
 @pytest.mark.parametrize("count", ["articles", "lines", "tokens", "unknown"])
 def test_a_changed_count_is_found(dataset: Path, split: str, count: str) -> None:
     rewrite(dataset, lambda m: m["splits"][split].update({count: m["splits"][split][count] + 1}))
-    assert wrong(dataset) == [f"{split} counts"]
+    assert wrong(dataset) == [*([SOURCES] if count == "articles" else []), f"{split} counts"]
 
 
 def test_a_changed_number_of_types_is_found(dataset: Path) -> None:
@@ -130,6 +132,34 @@ FORGERIES: dict[str, tuple[str, str, str, set[str]]] = {
         "wiki.valid.raw", r" [^\n]*\n\Z", "", {"wiki.valid.raw against wiki.valid.tokens"},
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("attribution.tsv", r"^train\t", "test\t"),
+        ("attribution.tsv", r"\t1017\t", "\t1018\t"),
+        ("attribution.tsv", r"^train\t.*\n", ""),
+        ("attribution.tsv", r"\A.*\n", ""),
+        ("attribution.tsv", r"\n\Z", ""),
+        ("titles.lock", r"^Title 17\t.*\n", ""),
+        ("titles.lock", r"\t2016-", "\t2017-"),
+        ("titles.lock", r"\A.*\n", ""),
+    ],
+)
+def test_articles_that_the_lock_file_does_not_name_are_found(
+    dataset: Path, name: str, before: str, after: str
+) -> None:
+    forge(dataset, name, before, after)
+    assert wrong(dataset) == [SOURCES]
+
+
+def test_a_dataset_of_an_earlier_version_has_no_lock_file(dataset: Path) -> None:
+    (dataset / "titles.lock").unlink()
+    rewrite(dataset, lambda m: m["files"].pop("titles.lock"))
+    checks = {check.name: check for check in verify(dataset)}
+    assert checks[SOURCES].passed is None
+    assert wrong(dataset) == []
 
 
 @pytest.mark.parametrize("case", FORGERIES)

@@ -1,0 +1,101 @@
+"""A dataset carries what it takes to build it again: the commands of its card give the same bytes."""
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wikitext_builder as wb
+from tests.command import done
+from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
+from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.store.lock import read_lock
+from wikitext_builder.store.store import Store
+
+MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
+VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {
+    "a recipe as it is": ("demo", {}),
+    "changed fields": (
+        "wikitext-2",
+        {"train_articles": 9, "valid_articles": 2, "test_articles": 1, "min_count": 2, "sections": "clean"},
+    ),
+    "a seed that a shell must not read": ("demo", {"seed": 'it\'s; $HOME "x" \\ {y} $(z)'}),
+    "a limit of a recipe that has none": ("wikitext-103", {"train_articles": 20, "test_articles": 3}),
+    "rendered pages": ("demo", {"source": "rendered"}),
+    "a recipe of one's own": (MINE, {}),
+    "a limit that no option removes": (Recipe(name="wikitext-2", train_articles=None, valid_articles=3), {}),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store_of(tmp_path_factory.mktemp("rebuild") / "pages.store", PAGES)
+
+
+def follow_the_card(dataset: Path) -> None:
+    """Do what the card says, in the folder of the dataset, except for the fetch."""
+    text = (dataset / "README.md").read_text("utf-8")
+    section = text.partition("## Build it again\n")[2].partition("\n## ")[0]
+    fetch, *commands = [shlex.split(line)[2:] for line in re.findall(r"^\$ .*$", section, re.MULTILINE)]
+    assert fetch[:5] == ["fetch", "--store", "../pages.store", "--select", "lock:titles.lock"]
+    python = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(commands) + len(python) == 1
+    for command in commands:
+        done(*command, cwd=dataset)
+    for code in python:
+        code = code.replace("'../", f"'{dataset.parent}/").replace("'titles", f"'{dataset}/titles")
+        exec(compile(code, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Path, variant: str) -> None:
+    """They do so from a store that holds other pages too, and newer revisions of the same ones."""
+    recipe, options = VARIANTS[variant]
+    wb.build(recipe, store, tmp_path / "first", workers=1, **options)
+    (tmp_path / "pages.store").write_bytes(store.read_bytes())
+    with Store.create(tmp_path / "pages.store") as opened:
+        opened.set_wiki("en", "enwiki")
+        newer = [
+            replace(
+                one,
+                revision_id=one.revision_id + 10**6,
+                timestamp="2020-01-01T00:00:00Z",
+                wikitext="Other text.",
+            )
+            for one in PAGES[:5]
+        ]
+        pages = [*newer, replace(newer[0], title="Another", page_id=10**6, revision_id=10**7)]
+        opened.add("en", pages, origin="test")
+    follow_the_card(tmp_path / "first")
+    assert digests(tmp_path / "again") == digests(tmp_path / "first")
+
+
+def test_given_titles_are_part_of_the_dataset(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "valid.txt").write_text("Title 7\nTitle 3\n", encoding="utf-8")
+    (tmp_path / "test.txt").write_text("# mine\nTitle 50\n", encoding="utf-8")
+    (tmp_path / "pages.store").write_bytes(store.read_bytes())
+    given = {"valid_titles": tmp_path / "valid.txt", "test_titles": tmp_path / "test.txt"}
+    wb.build("demo", tmp_path / "pages.store", tmp_path / "first", workers=1, **given)  # type: ignore[arg-type]
+    assert (tmp_path / "first" / "valid_titles.txt").read_text("utf-8") == "Title 3\nTitle 7\n"
+    assert (tmp_path / "first" / "test_titles.txt").read_text("utf-8") == "Title 50\n"
+    follow_the_card(tmp_path / "first")
+    assert digests(tmp_path / "again") == digests(tmp_path / "first")
+    assert all(check.passed for check in wb.verify(tmp_path / "first"))
+
+
+def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path) -> None:
+    wb.build(
+        "wikitext-2", store, tmp_path / "a", workers=1, train_articles=5, valid_articles=2, test_articles=2
+    )
+    with Store.open(store) as opened:
+        revisions = sorted(opened.revisions("en"), key=lambda one: one.title)
+    assert read_lock(tmp_path / "a" / "titles.lock", language="en") == revisions
+    assert (tmp_path / "a" / "titles.lock").read_text("utf-8") == wb.lock(store)
+
+
+def test_every_recipe_of_the_command_line_has_a_name_of_its_own() -> None:
+    """The card finds the recipe by its name."""
+    assert len({recipe.name for recipe in RECIPES.values()}) == len(RECIPES)
