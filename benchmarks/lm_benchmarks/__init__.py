@@ -35,6 +35,7 @@ _MODULES = {
     "read_first_updates": "lm_benchmarks.measuring.first_updates",
     "read_results": "lm_benchmarks.records.result",
     "report": "lm_benchmarks.reporting.write",
+    "reproduce": "lm_benchmarks.reproducing.reproduce",
     "rows": "lm_benchmarks.reporting.write",
 }
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "read_first_updates",
     "read_results",
     "report",
+    "reproduce",
     "rows",
 ]
 
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.write import report, rows
+    from lm_benchmarks.reproducing.reproduce import reproduce
 else:
     _get, __dir__ = lazy_names(__name__, _MODULES)
 

@@ -29,6 +29,13 @@ COMPARE_ONLY: Final = {
 }
 """Fields that must agree for a difference; a table can show both, and says which vocabulary is open."""
 
+SIZES: Final = {
+    "own": "the published size, by our own training if there is one",
+    "full": "the published size, trained as published",
+    "small": "a small model, for comparisons of small models",
+}
+"""Sizes of the rows of a table."""
+
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on
 CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,6 +25,7 @@ from ps_models.training.distributed import ONE_PROCESS, World
 from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
 from ps_models.training.schedules import finished, learning_rate
+from ps_models.training.stopping import stop_signals
 from ps_models.training.update import Position, Training
 from wikitext_builder.progress import Progress, no_progress
 
@@ -110,7 +110,7 @@ def run_training(
         if world.rank == 0:
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
-        asked_to_stop = stack.enter_context(_stop_signals())
+        asked_to_stop = stack.enter_context(stop_signals())
         ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds
         session = _Session(run, data, out, log, progress, pace, ends, asked_to_stop)
         session.run_all()
@@ -296,29 +296,6 @@ class _Session:
             f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}."
             " To continue, train again with `resume`"
         )
-
-
-@contextmanager
-def _stop_signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM wait until the update is done; a second one ends the process as usual."""
-    seen: list[int] = []
-
-    def remember(number: int, frame: object) -> None:
-        del frame
-        seen.append(number)
-        signal.signal(number, before[signal.Signals(number)])
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    try:
-        before = {number: signal.signal(number, remember) for number in numbers}
-    except ValueError:  # not in the main thread, where only the caller can handle signals
-        yield lambda: False
-        return
-    try:
-        yield lambda: bool(seen)
-    finally:
-        for number in numbers:
-            signal.signal(number, before[number])
 
 
 @contextmanager

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "report": (".", "--out", "x.md"),
     "rows": (".", "--out", "x.md"),
     "overlap": (".",),
+    "reproduce": ("--table", "ptb", "--data", ".", "--out", "x"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from lm_benchmarks.cli import measuring, showing
+from lm_benchmarks.cli import measuring, reproducing, showing
 from lm_benchmarks.cli.options import PROGRAM
 from wikitext_builder.cli.run import Program, run
 
@@ -29,7 +29,7 @@ def commands(threads: int | None) -> None:
 
 
 commands.functions = {"models": "list", "measure": "run", "first_updates": "first-updates"}
-for _command in (*measuring.COMMANDS, *showing.COMMANDS):
+for _command in (*measuring.COMMANDS, *showing.COMMANDS, *reproducing.COMMANDS):
     commands.add_command(_command)
 
 

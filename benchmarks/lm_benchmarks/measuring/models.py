@@ -144,7 +144,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> Opened:
     if "train" in inputs.dataset.files and is_folder:
         check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
     how = trained(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
-    preset = found.facts.get("preset")
+    preset = how.recipe.partition("/")[2]
     facts = {"preset": preset} if preset else {}
     return Opened(
         name=f"{found.model} {preset}" if preset else found.model,

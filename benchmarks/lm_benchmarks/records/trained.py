@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import finite, plain_record, typed
 from ps_models.configs import completed_fields, make_configs
 from ps_models.errors import ModelError
+from ps_models.presets import PRESETS
 from ps_models.training.checkpoint import Checkpoint, checkpoint_file
 from ps_models.training.config import TrainingConfig
 from ps_models.training.logs import EPOCHS
@@ -51,10 +52,9 @@ class Trained:
     @property
     def as_preset(self) -> bool:
         """Returns True if the run followed its preset to the end; precision and seed may differ."""
-        changed = {setting.partition("=")[0] for setting in self.settings} - {"precision", "seed"}
         ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
         losses = [math.log(epoch.valid_perplexity or math.inf) for epoch in self.curve]
-        return not changed and finished(TrainingConfig(**ends), losses)
+        return not _decisive(self.settings) and finished(TrainingConfig(**ends), losses)
 
 
 def recipe_of(model: str, preset: str | None) -> str:
@@ -75,8 +75,8 @@ def trained(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Tra
         train_tokens: The number of tokens in the text that it was trained on, if known.
     """
     facts = checkpoint.facts
-    preset, data = facts.get("preset"), str(facts.get("data", "DATA"))
-    settings = settings_of(checkpoint)
+    preset, settings = _preset_and_settings(checkpoint)
+    data = str(facts.get("data", "DATA"))
     curve = read_curve(checkpoint_file(path).parent)
     epochs, updates = int(facts.get("epoch", 0)), int(facts.get("update", 0))
     own = [line for line in curve if line.updates <= updates]
@@ -99,11 +99,30 @@ def trained(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Tra
     )
 
 
-def settings_of(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """What differs from the preset, as `key=value`; nothing if the preset no longer exists."""
-    preset, size = checkpoint.facts.get("preset"), len(checkpoint.vocabulary)
+def _preset_and_settings(checkpoint: Checkpoint) -> tuple[str | None, tuple[str, ...]]:
+    """The preset of a run, and what differs from it.
+
+    Settings given one by one can be those of another preset: then it is a run of that one.
+    """
+    preset: str | None = checkpoint.facts.get("preset")
+    settings = settings_of(checkpoint, preset)
+    if _decisive(settings):
+        for other in PRESETS.get(checkpoint.model, {}):
+            same = settings_of(checkpoint, other)
+            if not _decisive(same):
+                return other, same
+    return preset, settings
+
+
+def _decisive(settings: Iterable[str]) -> set[str]:
+    """The settings that make a run another one than its preset; precision and seed may differ."""
+    return {setting.partition("=")[0] for setting in settings} - {"precision", "seed"}
+
+
+def settings_of(checkpoint: Checkpoint, preset: str | None) -> tuple[str, ...]:
+    """What differs from a preset, as `key=value`; nothing if there is no such preset."""
     try:
-        configs = make_configs(checkpoint.model, preset, (), size)
+        configs = make_configs(checkpoint.model, preset, (), len(checkpoint.vocabulary))
     except ModelError:  # of another version: the record has the whole configurations
         return ()
     wanted = {**asdict(configs[0]), **asdict(configs[1])}

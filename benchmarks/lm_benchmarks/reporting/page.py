@@ -12,7 +12,7 @@ from typing import Final
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.formats import INTERVALS, LAWS, group_columns, group_rows, notes
-from lm_benchmarks.reporting.report import Grouping, Report, grouping_chart
+from lm_benchmarks.reporting.report import Grouping, Report, Section, grouping_chart
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns
 
 WORDS: Final = frozenset({"laws"})  # columns of text, aligned to the left
@@ -26,19 +26,30 @@ def page(report: Report) -> str:
         " base-uri 'none'; form-action 'none'"
     )
     body = [f"<h1>{html.escape(report.title)}</h1>"]
+    if report.first is not None:
+        body.append(_first_section(report.first))
     for table, groupings in zip(report.tables, report.groupings, strict=True):
         body += [_section(table), *map(_grouping_section, groupings)]
     body += [f"<section><h2>{html.escape(name)}</h2>{chart}</section>" for name, chart in report.charts]
     body.append(_made(report))
+    refresh = f'<meta http-equiv="refresh" content="{report.refresh}">' if report.refresh else ""
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            refresh,
             f"<title>{html.escape(report.title)}</title>\n<style>{style}</style>\n</head>\n<body>",
             *body,
             f"<script>{script}</script>\n</body>\n</html>\n",
         ]
+    )
+
+
+def _first_section(section: Section) -> str:
+    return (
+        f"<section><h2>{html.escape(section.title)}</h2><p>{html.escape(section.text)}</p>"
+        f"{_html_table(section.head, section.rows, around='wide cards')}</section>"
     )
 
 

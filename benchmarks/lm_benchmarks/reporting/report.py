@@ -45,6 +45,16 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A table of its own before the results, such as the state of a queue."""
+
+    title: str
+    text: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All that a report shows, in any format."""
 
@@ -53,6 +63,8 @@ class Report:
     groupings: tuple[tuple[Grouping, ...], ...]  # a tuple per table
     charts: tuple[tuple[str, str], ...]  # title, SVG
     results: tuple[Result, ...]
+    first: Section | None = None  # what the page shows before the results
+    refresh: int = 0  # seconds after which a browser reads the page again; 0: never
 
 
 def make_report(

@@ -20,12 +20,20 @@ class PaperRow:
     small: str = ""  # recipe; "": no such size
     full: str = ""  # recipe of the published size; "": no preset
     full_on: Mapping[str, str] = field(default_factory=dict)  # by dataset, if it differs
+    own: str = ""  # recipe of the published size with a training of ours, if it differs
+    differs: str = ""  # how our own differs from the published one
     one_size: bool = False  # it only counts: there is no smaller size
 
     def full_recipe(self, data: str) -> str:
         """The recipe of the published size on a dataset."""
         return self.full_on.get(data, self.full)
 
+    def recipe(self, data: str, size: str) -> str:
+        """The recipe of a size: `small`, `full`, or `own` (as `full` if we have no training of our own)."""
+        return self.small if size == "small" else (size == "own" and self.own) or self.full_recipe(data)
+
+
+TIED: Final = "tied; Gal's dropout instead of zoneout; AdamW"
 
 ROWS: Final = (
     PaperRow(name="KN-5", full="kn-5", one_size=True),
@@ -47,11 +55,19 @@ ROWS: Final = (
     PaperRow(name="LSTM Gal large, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-large"),
     PaperRow(name="CharCNN", small="char-cnn/small", full="char-cnn/kim-large"),
     PaperRow(name="RHN variational", small="rhn/small", full="rhn/variational"),
-    PaperRow(name="LSTM zoneout medium", small="lstm/zoneout-small", full="lstm/zoneout-medium"),
+    PaperRow(
+        name="LSTM zoneout medium",
+        small="lstm/zoneout-small",
+        full="lstm/zoneout-medium",
+        own="lstm/medium-tied",
+        differs=TIED,
+    ),
     PaperRow(
         name="Pointer Sentinel-LSTM medium",
         small="pointer-sentinel-lstm/small",
         full="pointer-sentinel-lstm/medium-k1",
+        own="pointer-sentinel-lstm/medium-tied",
+        differs=f"{TIED}; segments of 70 instead of K = 1",
     ),
     PaperRow(name="unigram", full="unigram", one_size=True),
     PaperRow(

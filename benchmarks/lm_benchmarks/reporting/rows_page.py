@@ -35,7 +35,8 @@ This page is written from the records in [`benchmarks/results`](../../benchmarks
 Numbers are perplexities per word, valid / test, on the official files, in one pass over the text, with one
 `<eos>` per line. *Small size* is what two processor cores can train in minutes or hours: compare small sizes
 with each other after the same number of epochs, not with published numbers. *Full size* is the published
-size, trained to the end as published. *First updates* only show that the full size can be trained: the mean
+size, trained to the end as published. *Our training* is the published size, trained in hours by our own
+settings; the cell says how they differ. *First updates* only show that the full size can be trained: the mean
 loss in nats per token of the first and of the last ten updates, parameters, updates, seconds (some on a
 machine that also did other work). A dash: there is no such number, or we have no such size.
 """
@@ -90,7 +91,7 @@ def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
         for row in ROWS
         if row.name in _published(data)
         or row.name not in anywhere
-        or any((data, recipe) in measured for recipe in (row.small, row.full_recipe(data)) if recipe)
+        or any((data, row.recipe(data, size)) in measured for size in ("small", "full", "own"))
     ]
 
 
@@ -101,7 +102,7 @@ def _table(
     begun: Mapping[Key, FirstUpdates],
 ) -> str:
     published = _published(data)
-    head = ["model", "published", "small size", "full size", "first updates of the full size"]
+    head = ["model", "published", "small size", "full size", "our training", "first updates of the full size"]
     lines = []
     for row in rows:
         full = row.full_recipe(data)
@@ -114,6 +115,7 @@ def _table(
                 _pair(said) if paper else NO_SUCH,
                 NO_SUCH if row.one_size else _measured(measured.get((data, row.small), {}), row.small),
                 _measured(at_full, full),
+                _own(measured.get((data, row.own), {}), row),
                 NO_SUCH if row.one_size else _begun(begun.get((data, _trained_model(full))), full),
             ]
         )
@@ -138,6 +140,14 @@ def _measured(results: Mapping[str, Result], recipe: str) -> str:
     return (
         numbers + (f" ({epochs} epoch{'s' * (epochs > 1)})" if epochs else "") + (" BROKEN" if broken else "")
     )
+
+
+def _own(results: Mapping[str, Result], row: PaperRow) -> str:
+    """The published size by our own training: numbers, parameters, and what differs."""
+    if not results:
+        return _measured(results, row.own)
+    count = next(iter(results.values())).parameters or 0
+    return f"{_measured(results, row.own)}; {count / 1e6:.1f} M; {row.differs}"
 
 
 def _begun(found: FirstUpdates | None, recipe: str) -> str:

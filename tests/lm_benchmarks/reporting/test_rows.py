@@ -20,7 +20,7 @@ from wikitext_builder.hashing import file_sha256
 
 RECORDS = ROOT / "benchmarks" / "results"
 RECIPES = sorted(
-    {recipe for row in ROWS for recipe in (row.small, row.full, *row.full_on.values()) if recipe}
+    {recipe for row in ROWS for recipe in (row.small, row.full, row.own, *row.full_on.values()) if recipe}
 )
 
 
@@ -76,13 +76,19 @@ def test_cells_hold_what_was_measured_and_nothing_else():
     ]
     page = rows_page(results, [began("lstm/zoneout-medium")])
     small = "181.27 / 148.41"
-    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, "– / 54.60 BROKEN", "not yet"]
-    assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "not yet"]
+    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, "– / 54.60 BROKEN", "–", "not yet"]
+    assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "–", "not yet"]
     assert cells(page, "LSTM Gal medium")[2] == "not yet"
     first = "6.80 to 6.50; 2.5 M, 20 updates, 12 s"
-    assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", first]
-    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", first]
-    assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–"]
+    assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", "not yet", first]
+    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", "–", first]
+    assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–", "–"]
+
+
+def test_our_own_training_of_the_published_size_says_how_it_differs():
+    result = measured("lstm/medium-tied", 4.2, parameters=13_200_000)
+    cell = cells(rows_page([result], []), "LSTM zoneout medium")[3]
+    assert cell.startswith("– / 66.69; 13.2 M; tied; ")
 
 
 def test_how_long_a_small_size_was_trained_stands_beside_it():

@@ -1,0 +1,109 @@
+"""What a table needs: trainings, and measurements of what they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.reporting.published import PUBLISHED
+from lm_benchmarks.reporting.rows import ROWS, PaperRow
+
+TRAINED: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)")  # a model with its preset, in a recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """The sizes of a dataset, in tokens, and whether published numbers compare with it."""
+
+    train: int
+    valid: int
+    vocabulary: int
+    official: bool  # the files of which papers report numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJob:
+    """A model to train once, whatever the number of rows that need it."""
+
+    model: str
+    preset: str
+    seed: int
+
+    @property
+    def recipe(self) -> str:
+        """The model with its preset, as in records."""
+        return f"{self.model}/{self.preset}"
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"{self.model}-{self.preset}-seed{self.seed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowJob:
+    """A row to measure, once what it needs is trained."""
+
+    row: str  # the name in the table
+    recipe: str
+    seed: int
+
+    @property
+    def trainings(self) -> tuple[TrainingJob, ...]:
+        """What must be trained first."""
+        found = TRAINED.findall(self.recipe)
+        return tuple(TrainingJob(model=model, preset=preset, seed=self.seed) for model, preset in found)
+
+    def specification(self, folder: Path) -> str:
+        """The model for `measure`, whose trainings are in a folder.
+
+        >>> RowJob(row="", recipe="mix:rnn-lda/small,kn-5+cache", seed=1).specification(Path("runs"))
+        'mix:runs/rnn-lda-small-seed1,kn-5+cache'
+        """
+        folders = {job.recipe: str(folder / job.name) for job in self.trainings}
+        return TRAINED.sub(lambda match: folders[match[0]], self.recipe)
+
+
+def plan(
+    table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[int] = (1,)
+) -> tuple[RowJob, ...]:
+    """The rows of a table that can be run, in its order.
+
+    Args:
+        table: The dataset whose numbers are published: `ptb` or `wikitext-2`.
+        size: A name in SIZES.
+        names: Only these rows, by name or by recipe; all if empty.
+        seeds: Of the trainings; what is not trained has one job.
+
+    Raises:
+        HarnessError: There is no such row, or it cannot be run at this size.
+    """
+    published = {row.model for row in PUBLISHED if row.data == table}
+    rows = [row for row in ROWS if row.name in published or row.recipe(table, "small")]
+    chosen = _chosen(rows, table, size, names) if names else rows
+    jobs = [
+        RowJob(row=row.name, recipe=recipe, seed=seed)
+        for row in chosen
+        for number, seed in enumerate(dict.fromkeys(seeds))
+        if (recipe := row.recipe(table, size)) and (number == 0 or TRAINED.search(recipe))
+    ]
+    return tuple(jobs)
+
+
+def _chosen(rows: Sequence[PaperRow], table: str, size: str, names: Sequence[str]) -> list[PaperRow]:
+    known = {row.name.casefold(): row for row in rows}
+    known |= {row.recipe(table, size): row for row in rows if row.recipe(table, size)}
+    chosen = []
+    for name in names:
+        row = known.get(name) or known.get(name.casefold())
+        if row is None:
+            there = ", ".join(row.name for row in rows)
+            raise HarnessError(f"{name}: no such row of {table}; there are {there}")
+        if not row.recipe(table, size):
+            raise HarnessError(f"{row.name}: no model of ours for `size={size}`; choose another row or size")
+        chosen.append(row)
+    return chosen

@@ -1,0 +1,82 @@
+"""How fast a model trains here: a few seconds of real updates, kept for the next time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import torch
+
+import ps_models as pm
+from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
+from lm_benchmarks.reproducing.plan import Texts, TrainingJob
+from ps_models.training.checkpoint import LAST, read_checkpoint
+from ps_models.training.loop import Pace, StoppedError
+
+FORMAT: Final = 1
+SECONDS: Final = 8.0  # of updates; the first of them also warms up
+SPEEDS: Final = "speeds.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """The speed of a training, in tokens per second."""
+
+    recipe: str
+    settings: str  # key=value, separated by spaces
+    threads: int
+    tokens_per_second: float
+
+
+def known_speeds(folder: Path, settings: Sequence[str], threads: int) -> dict[str, float]:
+    """The speeds that were measured before, by recipe.
+
+    Raises:
+        HarnessError: The file is not of the format.
+    """
+    path = folder / SPEEDS
+    found = read_lines(path, _speed_of_json, writer="reproduce") if path.exists() else []
+    key = (" ".join(settings), threads)
+    return {one.recipe: one.tokens_per_second for one in found if (one.settings, one.threads) == key}
+
+
+def measure_speed(
+    job: TrainingJob, data: Path, folder: Path, settings: Sequence[str], texts: Texts, threads: int
+) -> float:
+    """Train for some seconds, and keep the speed in the folder.
+
+    Returns:
+        Tokens per second.
+
+    Raises:
+        ToolkitError: The model cannot be trained on this dataset.
+        StoppedError: The user stopped it.
+    """
+    torch.set_num_threads(threads)
+    with TemporaryDirectory() as name:
+        pace, began = Pace(max_seconds=SECONDS), time.monotonic()
+        try:
+            pm.train(job.model, data, name, preset=job.preset, settings=settings, pace=pace)
+        except StoppedError:
+            if time.monotonic() - began < SECONDS:  # the user did
+                raise
+        position = (read_checkpoint(Path(name) / LAST, training=True).training or {})["position"]
+    tokens = len(position["losses"]) * texts.train + position["targets"]
+    found = Speed(
+        recipe=job.recipe,
+        settings=" ".join(settings),
+        threads=threads,
+        tokens_per_second=tokens / max(position["seconds"], 1e-9),
+    )
+    append_line(folder / SPEEDS, json.dumps({"format": FORMAT, **asdict(found)}))
+    return found.tokens_per_second
+
+
+def _speed_of_json(line: str) -> Speed:
+    found: Speed = plain_record(object_of(line, "a speed", FORMAT), Speed)
+    return found

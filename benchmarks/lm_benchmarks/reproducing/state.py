@@ -1,0 +1,120 @@
+"""How far a table is: read from the folder of its runs, so that a killed queue loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from lm_benchmarks.records.portable import portable
+from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records.trained import Epoch, read_curve
+from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob
+from ps_models.configs import make_configs
+from ps_models.training.checkpoint import BEST
+from ps_models.training.config import TrainingConfig
+from ps_models.training.schedules import finished
+from wikitext_builder.dataset.split import SPLITS
+
+MEASURED: Final = ("valid", "test")
+VALIDATION: Final = 0.4  # of the time of training on a token: no gradient; measured 0.3 to 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingState:
+    """How far a training is."""
+
+    job: TrainingJob
+    config: TrainingConfig
+    curve: tuple[Epoch, ...]
+    done: bool
+    tokens_per_second: float | None  # None: not measured yet
+
+    @property
+    def best(self) -> float | None:
+        """The best perplexity on valid so far."""
+        return min((one.valid_perplexity for one in self.curve if one.valid_perplexity), default=None)
+
+    def seconds_left(self, texts: Texts) -> float | None:
+        """Seconds until the end, at most: patience can end it earlier. None if the speed is not known."""
+        if self.done:
+            return 0.0
+        epochs = self.config.epochs - len(self.curve)
+        if self.curve:
+            an_epoch = self.curve[-1].seconds / len(self.curve)
+            return epochs * an_epoch * (1 + VALIDATION * texts.valid / texts.train)
+        if not self.tokens_per_second:
+            return None
+        return epochs * (texts.train + VALIDATION * texts.valid) / self.tokens_per_second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowState:
+    """How far a row is."""
+
+    job: RowJob
+    trainings: tuple[TrainingState, ...]
+    results: tuple[Result, ...]  # the last one of each split that was measured
+
+    @property
+    def trained(self) -> bool:
+        """Returns True if it can be measured."""
+        return all(one.done for one in self.trainings)
+
+    @property
+    def done(self) -> bool:
+        """Returns True if all splits are measured."""
+        return {one.signature["split"] for one in self.results} >= set(MEASURED)
+
+
+def training_state(
+    job: TrainingJob, folder: Path, settings: Sequence[str], vocabulary: int, speed: float | None
+) -> TrainingState:
+    """Read how far a training is.
+
+    Raises:
+        ToolkitError: A setting or the log is wrong.
+    """
+    config: TrainingConfig = make_configs(job.model, job.preset, settings, vocabulary)[1]
+    curve = read_curve(folder / job.name)
+    done = (folder / job.name / BEST).exists() and finished(config, _losses(curve))
+    return TrainingState(job=job, config=config, curve=curve, done=done, tokens_per_second=speed)
+
+
+def _losses(curve: Sequence[Epoch]) -> list[float]:
+    """What stands for the losses of valid: the order is the same."""
+    return [one.valid_perplexity if one.valid_perplexity is not None else float("inf") for one in curve]
+
+
+def row_results(job: RowJob, folder: Path, results: Path) -> tuple[Result, ...]:
+    """The last result of a row on each split.
+
+    Raises:
+        HarnessError: The file of results is not of the format.
+    """
+    if not results.exists():
+        return ()
+    wanted = portable(job.specification(folder))
+    found = {one.signature["split"]: one for one in read_results(results) if one.specification == wanted}
+    return tuple(found[split] for split in SPLITS if split in found)
+
+
+def as_fields(state: RowState, texts: Texts) -> dict[str, object]:
+    """A row's state for programs."""
+    return {
+        **asdict(state.job),
+        "trainings": [
+            {
+                "name": one.job.name,
+                "epochs": len(one.curve),
+                "of_epochs": one.config.epochs,
+                "tokens_per_second": one.tokens_per_second,
+                "hours_left": None if (left := one.seconds_left(texts)) is None else left / 3600,
+                "best_valid": one.best,
+            }
+            for one in state.trainings
+        ],
+        "perplexity": {one.signature["split"]: one.total.score.perplexity for one in state.results},
+        "done": state.done,
+    }

@@ -1,0 +1,55 @@
+"""How a checkpoint was trained: the preset of a run is the one whose settings it has."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from lm_benchmarks.records.trained import trained
+
+from ps_models.configs import make_configs
+from ps_models.training.checkpoint import BEST, Checkpoint
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+WORDS = Vocabulary(("<unk>", "<eos>", "the"))
+
+
+def checkpoint(model, preset, *settings):
+    config, training = make_configs(model, preset, settings, len(WORDS))
+    facts = {"preset": preset, "training": asdict(training), "data": "ptb"}
+    stored = json.loads(json.dumps(asdict(config)))
+    return Checkpoint(model=model, config=stored, weights={}, vocabulary=WORDS, facts=facts)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / BEST).touch()  # only its place is needed: the log would be beside it
+    return tmp_path
+
+
+TIED = [
+    *(
+        f"{kind}_dropout={rate}"
+        for kind, rate in (("type", 0.15), ("input", 0.4), ("layer", 0.4), ("output", 0.45))
+    ),
+    *("tied=yes", "recurrent_dropout=0.2", "zoneout=0", "batch_size=32", "stride=70", "weight_decay=0.02"),
+    *("decay_after=16", "decay=0.82", "epochs=34"),
+]
+
+
+@pytest.mark.parametrize("model", ["lstm", "pointer-sentinel-lstm"])
+def test_a_run_with_the_settings_of_another_preset_is_a_run_of_that_preset(model, folder):
+    named = {"lstm": "zoneout-medium-light", "pointer-sentinel-lstm": "medium-light"}[model]
+    how = trained(checkpoint(model, named, *TIED, "precision=bf16", "seed=3"), folder, None)
+    assert how.recipe == f"{model}/medium-tied"
+    assert set(how.settings) == {"precision=bf16", "seed=3"}
+    assert "--preset medium-tied" in how.command
+
+
+def test_a_run_with_settings_of_its_own_keeps_the_preset_that_it_names(folder):
+    how = trained(checkpoint("lstm", "small", "hidden_size=201"), folder, None)
+    assert (how.recipe, how.settings) == ("lstm/small", ("hidden_size=201",))
+
+
+def test_a_run_of_its_preset_has_no_settings(folder):
+    how = trained(checkpoint("lstm", "small", "seed=2"), folder, None)
+    assert (how.recipe, how.settings) == ("lstm/small", ("seed=2",))

@@ -1,0 +1,56 @@
+"""The plan of a table: which trainings a row needs, and what is measured of them."""
+
+from pathlib import Path
+
+import pytest
+from lm_benchmarks.choices import SIZES
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.reproducing.plan import RowJob, TrainingJob, plan
+
+from ps_models.presets import PRESETS
+
+
+def test_a_row_around_a_model_needs_its_training():
+    job = RowJob(row="", recipe="mix:rnn-lda/mikolov,kn-5+cache", seed=3)
+    assert job.trainings == (TrainingJob(model="rnn-lda", preset="mikolov", seed=3),)
+    assert job.specification(Path("runs")) == "mix:runs/rnn-lda-mikolov-seed3,kn-5+cache"
+
+
+@pytest.mark.parametrize("table", ["ptb", "wikitext-2"])
+@pytest.mark.parametrize("size", SIZES)
+def test_each_training_of_a_plan_is_a_model_and_a_preset(table, size):
+    jobs = plan(table, size)
+    assert jobs
+    for job in jobs:
+        for training in job.trainings:
+            assert training.preset in PRESETS[training.model]
+
+
+def test_our_own_training_stands_for_the_published_one_where_there_is_one():
+    own = {job.row: job.recipe for job in plan("ptb", "own")}
+    full = {job.row: job.recipe for job in plan("ptb", "full")}
+    assert own["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-tied"
+    assert full["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-k1"
+    assert own["LSTM Gal medium"] == full["LSTM Gal medium"]
+
+
+def test_what_is_not_trained_has_one_job_whatever_the_seeds():
+    jobs = plan("ptb", "full", names=("KN-5", "lstm/gal-medium"), seeds=(1, 2, 2))
+    assert [(job.row, job.seed) for job in jobs] == [
+        ("KN-5", 1),
+        ("LSTM Gal medium", 1),
+        ("LSTM Gal medium", 2),
+    ]
+
+
+def test_rows_keep_the_order_in_which_they_were_asked_for():
+    jobs = plan("ptb", "small", names=("charcnn", "RNN"))
+    assert [job.row for job in jobs] == ["CharCNN", "RNN"]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"), [(("LSTM Nobody",), "no such row"), (("KN-5",), "no model of ours")]
+)
+def test_a_row_that_cannot_be_run_is_named(names, said):
+    with pytest.raises(HarnessError, match=said):
+        plan("ptb", "small", names=names)

@@ -1,0 +1,100 @@
+"""A table from plan to records: killed at random and resumed, it ends with the records of a quiet run."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import lm_benchmarks as lb
+import pytest
+from lm_benchmarks.reproducing.child import PROGRAMS
+from lm_benchmarks.reproducing.reproduce import try_lock
+
+from tests.ps_models.tiny import settings_of
+
+ROWS = ("KN-5", "LSTM Zaremba medium", "LSTM Gal medium, MC")
+TIMES = {"seconds", "written", "tried", "command"}
+SETTINGS = settings_of("lstm", "epochs=40", "patience=0")
+
+
+def command(data, out, *more, rows=ROWS):
+    named = [part for row in rows for part in ("--rows", row)]
+    chosen = [part for setting in SETTINGS for part in ("--set", setting)]
+    words = ["--threads", "1", "reproduce", "--table", "ptb", "--data", str(data), "--out", str(out)]
+    return [sys.executable, "-m", "lm_benchmarks", *words, *named, *chosen, "--workers", "2", *more]
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {key: without_times(one) for key, one in value.items() if key not in TIMES}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+def records(folder):
+    """By model and split: what is in the records, without times."""
+    lines = [json.loads(line) for line in (folder / "ptb.jsonl").read_text().splitlines()]
+    return {
+        (one["recipe"], one["signature"].split("split:")[1].split("|")[0]): without_times(one)
+        for one in lines
+    }
+
+
+def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
+    found = lb.reproduce(
+        "ptb", data, tmp_path, size="small", rows=["LSTM Zaremba medium"], settings=SETTINGS, dry_run=True
+    )
+    (row,) = found.rows
+    (training,) = row.trainings
+    assert not row.done
+    speed = training.tokens_per_second or 0.0
+    assert speed > 0
+    left = training.seconds_left(found.table.texts)
+    assert left == pytest.approx(40 * (found.table.texts.train + 0.4 * found.table.texts.valid) / speed)
+    assert not (tmp_path / "lstm-small-seed1").exists()
+    assert "not the official files" in found.summary
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_killed_at_random_it_ends_with_the_records_of_a_quiet_run(data, tmp_path):
+    sizes = ("--size", "small")
+    rows = ROWS[1:]
+    subprocess.run(command(data, tmp_path / "quiet", *sizes, rows=rows), check=True)
+    generator, killed = random.Random(5), 0
+    for number in range(5):
+        process = subprocess.Popen(command(data, tmp_path / "killed", *sizes, rows=rows))
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=generator.uniform(4, 12) + number)
+        killed += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert killed >= 2
+    subprocess.run(command(data, tmp_path / "killed", *sizes, rows=rows), check=True)
+    assert records(tmp_path / "killed") == records(tmp_path / "quiet")
+    assert len(records(tmp_path / "quiet")) == 4
+    page = (tmp_path / "killed" / "report.html").read_text()
+    assert "2 of 2 rows are done" in page
+
+
+@pytest.mark.slow
+def test_children_of_a_killed_queue_save_and_end(data, tmp_path):
+    process = subprocess.Popen(command(data, tmp_path, "--size", "small", rows=ROWS[1:2]))
+    log = tmp_path / "lstm-small-seed1" / "updates.jsonl"
+    while not (log.exists() and log.stat().st_size):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    with (tmp_path / "queue.lock").open("ab") as lock:
+        ends = time.monotonic() + 60
+        while not try_lock(lock):
+            assert time.monotonic() < ends, "a child still runs"
+            time.sleep(0.2)
+
+
+def test_each_program_of_a_child_is_there():
+    for module in PROGRAMS.values():
+        assert hasattr(__import__(module, fromlist=["main"]), "main")
