@@ -250,7 +250,3 @@ def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
 def main() -> None:
     """Run `ps-models`; an error is one line and status 1, wrong usage status 2."""
     run(commands)
-
-
-if __name__ == "__main__":
-    main()

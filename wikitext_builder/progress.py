@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 from rich.console import Console, RenderableType
+from rich.filesize import decimal
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     ProgressColumn,
     Task,
     TaskID,
@@ -24,7 +24,30 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
+from wikitext_builder.volume import is_quiet
+
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
+UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here
+    "check": "laws",
+    "count": "steps",
+    "evaluate": "tokens",
+    "expanding": "pages",
+    "export": "files",
+    "extract": "pages",
+    "fetching": "pages",
+    "import": "bytes",
+    "join": "files",
+    "listing": "titles",
+    "measure": "tokens",
+    "measure pages": "pages",
+    "measuring": "pages",
+    "overlap": "articles",
+    "read": "tokens",
+    "rendering": "pages",
+    "train": "tokens",
+    "valid": "tokens",
+    "write": "batches",
+}
 
 
 class Progress(Protocol):
@@ -46,20 +69,53 @@ def no_progress(stage: str, done: int, total: int | None, note: str = "") -> Non
     """Reports nothing."""
 
 
+class _Counts(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """How much is done of how much, with the unit."""
+        total = None if task.total is None else int(task.total)
+        return Text(counted(task.description, int(task.completed), total))
+
+
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The speed of a stage, in items per second."""
+        """The speed of a stage, in its unit per second."""
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:.1f}/s" if speed else "")
+        if not speed:
+            return Text("")
+        return Text(f"{decimal(int(speed))}/s" if unit_of(task.description) == "bytes" else f"{speed:.1f}/s")
+
+
+def unit_of(stage: str) -> str:
+    """What a stage counts; empty if nobody said it."""
+    return UNITS.get(stage) or UNITS.get(stage.partition(" ")[0], "")
+
+
+def counted(stage: str, done: int, total: int | None) -> str:
+    """How much of a stage is done, in its unit.
+
+    >>> counted("fetching", 50, 120), counted("listing Good articles", 500, None)
+    ('50/120 pages', '500 titles')
+    >>> counted("import", 1_500_000, 7_000_000)
+    '1.5/7.0 MB'
+    """
+    unit = unit_of(stage)
+    if unit == "bytes":
+        whole = "" if total is None else f"/{total / 1e6:.1f}"
+        return f"{done / 1e6:.1f}{whole} MB"
+    return f"{done}{'' if total is None else f'/{total}'} {unit}".rstrip()
 
 
 @contextmanager
 def shown_progress(stream: TextIO = sys.stderr, *, as_json: bool = False) -> Iterator[Progress]:
     """One bar per stage on a terminal; elsewhere a line when a stage starts, every ten seconds, at its end.
 
-    As JSON each line is an object with stage, done, total, note and the seconds since the beginning.
+    A report that only brings a note, such as why the wiki makes us wait, is a line of its own. As JSON each
+    line is an object with stage, done, total, note and the seconds since the beginning. If the user wants it
+    quiet, nothing is shown.
     """
-    if stream.isatty() and not as_json:
+    if is_quiet():
+        yield no_progress
+    elif stream.isatty() and not as_json:
         with _bars(Console(file=stream)) as report:
             yield report
     else:
@@ -86,7 +142,7 @@ NAMES, ROOM = 12, 130  # columns of a terminal: for the name of a stage, and for
 COLUMNS = (
     TextColumn(f"{{task.description:>{NAMES}}}", markup=False),
     BarColumn(bar_width=None, table_column=Column(min_width=5, max_width=40, ratio=1)),
-    MofNCompleteColumn(table_column=Column(no_wrap=True)),
+    _Counts(table_column=Column(no_wrap=True)),
     _Rate(table_column=Column(no_wrap=True)),
     TimeElapsedColumn(table_column=Column(no_wrap=True)),
     TextColumn("left", table_column=Column(no_wrap=True)),
@@ -116,14 +172,16 @@ def _bars(console: Console) -> Iterator[Progress]:
 
 def _quiet_lines(stream: TextIO, clock: Callable[[], float], *, as_json: bool = False) -> Progress:
     last: dict[str, float] = {}
+    counts: dict[str, int] = {}
     started = clock()
 
     def report(stage: str, done: int, total: int | None, note: str = "") -> None:
         now = clock()
-        if done == total or stage not in last or now - last[stage] >= QUIET_SECONDS:
+        only_a_note = bool(note) and counts.get(stage) == done
+        counts[stage] = done
+        if done == total or stage not in last or only_a_note or now - last[stage] >= QUIET_SECONDS:
             last[stage] = now
-            of_total = f"/{total}" if total is not None else ""
-            line = f"{stage}: {done}{of_total}{' ' + note if note else ''}"
+            line = f"{stage}: {counted(stage, done, total)}{', ' + note if note else ''}"
             if as_json:
                 seconds = round(now - started, 1)
                 found = {"stage": stage, "done": done, "total": total, "note": note, "seconds": seconds}

@@ -102,6 +102,23 @@ def test_import_of_a_date_before_all_pages_keeps_none(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["kept"] == 0
 
 
+def test_an_import_that_keeps_nothing_says_how_to_keep_all(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.xml"
+    dump.write_bytes(
+        export_xml(
+            [page_xml(numbered_page(1, "A sentence.")), page_xml(numbered_page(2, "{{Good article}} Tea."))]
+        )
+    )
+    arguments = ("import", dump, "--store", tmp_path / "a.store")
+    assert "No page was kept" not in call(*arguments).stderr
+    dump.write_bytes(export_xml([page_xml(numbered_page(1, "A sentence."))]))
+    result = call("import", dump, "--store", tmp_path / "b.store")
+    assert result.stderr.splitlines()[-1] == (
+        "No page was kept. 1 are unmarked: their wikitext has no template of a Good or Featured article, such"
+        " as {{Good article}}. To keep every article: --all"
+    )
+
+
 def test_import_refuses_another_language_and_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
     assert "take --language en" in refused("import", SAMPLE, "--store", path, "--language", "de")
@@ -342,8 +359,9 @@ def test_an_interrupted_build_is_reported_with_what_was_found(store: Path, tmp_p
         carry_out(plan, runner=Interrupted())
     arguments = ("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
     result = run(*arguments)
-    assert "resumes an interrupted build, 1 shards are there" in result.stderr
+    assert "extract: 0/28 pages, resumes: 1 shards are there already" in result.stderr
     assert "found      1 shards" in result.stdout
+    assert "MB/s" not in result.stdout, "no page was extracted, so there is no speed"
 
 
 def test_splits_that_are_too_small_are_reported(store: Path, tmp_path: Path) -> None:
@@ -552,7 +570,7 @@ def test_output_is_utf_8_whatever_the_locale() -> None:
 def test_lines_without_a_terminal(store: Path, tmp_path: Path) -> None:
     done = run("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
     assert done.returncode == 0
-    assert "extract: 28/28\n" in done.stderr
+    assert "extract: 28/28 pages\n" in done.stderr
     assert BAR not in done.stderr
     assert "\x1b" not in done.stderr
 

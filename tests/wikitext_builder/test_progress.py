@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from wikitext_builder.progress import QUIET_SECONDS, _bars, _quiet_lines, no_progress, shown_progress
+from wikitext_builder.volume import set_volume
 
 
 def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> None:
@@ -22,11 +23,31 @@ def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> No
         report("extract", done, 100, f"{done // 50} rejected" if done >= 50 else "")
         now[0] += QUIET_SECONDS / 40
     assert stream.getvalue().splitlines() == [
-        "extract: 1/100",
-        "extract: 41/100",
-        "extract: 81/100 1 rejected",
-        "extract: 100/100 2 rejected",
+        "extract: 1/100 pages",
+        "extract: 41/100 pages",
+        "extract: 81/100 pages, 1 rejected",
+        "extract: 100/100 pages, 2 rejected",
     ]
+
+
+def test_a_report_that_only_brings_a_note_is_a_line_at_once() -> None:
+    stream = StringIO()
+    report = _quiet_lines(stream, lambda: 0.0)
+    for note in ("", "waiting 5 s", "waiting 5 s", ""):
+        report("fetching", 50, 120, note)
+    assert stream.getvalue().splitlines() == [
+        "fetching: 50/120 pages",
+        *["fetching: 50/120 pages, waiting 5 s"] * 2,
+    ]
+
+
+def test_who_wants_it_quiet_gets_nothing() -> None:
+    stream = StringIO()
+    set_volume(False)
+    with shown_progress(stream) as report:
+        report("extract", 1, 2)
+    set_volume(None)
+    assert stream.getvalue() == ""
 
 
 def test_a_log_gets_objects() -> None:
@@ -47,7 +68,7 @@ def test_a_total_that_is_not_known_is_not_reported() -> None:
         report("listing", 7, None)
         report("listing", 9, None)
         report("fetching", 0, 0)
-    assert stream.getvalue() == "listing: 7\nfetching: 0/0\n"
+    assert stream.getvalue() == "listing: 7 titles\nfetching: 0/0 pages\n"
     assert no_progress("anything", 1, None) is None  # type: ignore[func-returns-value]
 
 
@@ -67,11 +88,13 @@ def test_a_terminal_gets_bars_with_counts_rate_and_remaining_time() -> None:
         for done in range(0, 41, 10):
             report("extract", done, 40, "3 [rejected] pages")
         report("listing", 5, None)
+        report("import", 2_500_000, 7_000_000)
     reader.join()
     os.close(ours)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(pieces).decode())
     assert "extract" in plain
-    assert "40/40" in plain
+    assert "40/40 pages" in plain
+    assert "2.5/7.0 MB" in plain
     assert "left" in plain
     assert "3 [rejected] pages" in plain, "a note is text, not markup"
     assert "listing" in plain
@@ -86,7 +109,7 @@ def test_numbers_and_note_have_room_on_a_narrow_terminal_too(width: int) -> None
             report("train", done * 2500, 8366301, note)
             time.sleep(0.15)  # a rate is known from the second showing on
     last = stream.getvalue().split("\r")[-1]
-    assert re.search(r"train .* 5000/8366301 +[\d.]+/s 0:00:0\d left \d+:\d\d:\d\d", last)
+    assert re.search(r"train .* 5000/8366301 tokens +[\d.]+/s 0:00:0\d left \d+:\d\d:\d\d", last)
     assert note in last
     assert "…" not in last
 
@@ -98,6 +121,6 @@ def test_a_stage_that_begins_again_has_its_own_time() -> None:
             report("valid", done, 10)
             time.sleep(1.1 if done == 0 else 0.3)  # bars are drawn ten times per second
     shown = stream.getvalue().split("\r")
-    assert any("10/10" in line and "0:00:01 left" in line for line in shown)
-    assert "1/10" in shown[-1]
+    assert any("10/10 tokens" in line and "0:00:01 left" in line for line in shown)
+    assert "1/10 tokens" in shown[-1]
     assert "0:00:00 left" in shown[-1]

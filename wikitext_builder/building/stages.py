@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from collections import Counter
@@ -46,6 +47,7 @@ from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner, Serial
 from wikitext_builder.store.store import Rejected
 
+LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory
 
 
@@ -55,7 +57,7 @@ class BuildReport:
 
     manifest: Manifest
     already_built: bool = False
-    shards_found: int = 0  # of pages, which an interrupted run had made
+    shards_found: int = 0  # of pages, which another build of the same dataset had made
     pages: int = 0  # extracted, rejected ones included
     wikitext_bytes: int = 0  # extracted in this run
     older: int = 0  # revisions that were not used, because newer ones of the same pages were
@@ -170,7 +172,7 @@ class _Extracted:
 def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, found: int) -> _Extracted:
     """Extract the pages that the split needs, in rounds: the next page replaces a rejected one.
 
-    `found` is the number of shards that an interrupted build has made.
+    `found` is the number of shards that another build, stopped or running, has made.
     """
     revision_ids = {revision.page_id: revision.revision_id for revision in plan.revisions}
     shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
@@ -186,11 +188,13 @@ def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, foun
             tasks.append(_shard_task(plan, location, [revision_ids[page_id] for page_id in page_ids]))
             shards.update(dict.fromkeys(page_ids, tasks[-1].location))
         if found and not done:
-            progress("extract", 0, len(shards), f"resumes an interrupted build, {found:,} shards are there")
+            progress("extract", 0, len(shards), f"resumes: {found:,} shards are there already")
         for result in runner.map(make_shard, tasks):
             done += result.pages
             size += result.wikitext_bytes
             rejected += result.rejected
+            for one in result.rejected:
+                LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
             progress("extract", done, len(shards), f"{len(rejected)} rejected" if rejected else "")
 
 

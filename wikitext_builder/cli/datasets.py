@@ -20,6 +20,7 @@ from wikitext_builder.dataset.recipes import RECIPES, SECTIONS, SOURCES
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
+from wikitext_builder.volume import is_quiet
 
 if TYPE_CHECKING:
     from wikitext_builder.building.stages import BuildReport
@@ -120,29 +121,34 @@ def _print_report(out: Path, report: BuildReport) -> None:
     click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
     if report.already_built:
         return
-    _print_speed(report.pages, report.wikitext_bytes, report.seconds)
+    _print_speed(report)
     if report.shards_found:
-        click.echo(f"  found      {report.shards_found:,} shards of pages that an interrupted build made")
+        click.echo(f"  found      {report.shards_found:,} shards of pages were there already")
     if report.older:
         click.echo(f"  not used   {report.older:,} older revisions of the same pages or titles")
     click.echo(f"  rejected   {listed(report.rejected)}")
     click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
 
 
-def _print_speed(pages: int, size: int, seconds: dict[str, float]) -> None:
-    total = sum(seconds.values())
-    speed = f"{pages / total:.1f} pages/s, {size / 1e6 / total:.2f} MB/s of wikitext"
-    stages = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in seconds.items())
-    click.echo(f"  {pages:,} pages in {total:.1f} s: {speed} ({stages})")
+def _print_speed(report: BuildReport) -> None:
+    total = sum(report.seconds.values())
+    stages = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in report.seconds.items())
+    speed = (
+        f": {report.pages / total:.1f} pages/s, {report.wikitext_bytes / 1e6 / total:.2f} MB/s of wikitext"
+    )
+    # Pages of shards that were there took no time: a speed would say nothing.
+    click.echo(f"  {report.pages:,} pages in {total:.1f} s{'' if report.shards_found else speed} ({stages})")
 
 
 @click.command()
 @click.argument("directory", type=FOLDER)
 @json_option
-@click.option("--quiet", is_flag=True, help="Print only what is wrong, and a summary.")
-def verify(directory: Path, as_json: bool, quiet: bool) -> None:
-    """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong."""
-    checks = wb.verify(directory)
+def verify(directory: Path, as_json: bool) -> None:
+    """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong.
+
+    With --quiet only what is wrong is printed, and a summary.
+    """
+    checks, quiet = wb.verify(directory), is_quiet()
     for check in checks:
         if not as_json and not (quiet and check.passed is not False):
             word = {True: "ok", False: "WRONG", None: "not checked"}[check.passed]

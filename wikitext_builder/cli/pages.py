@@ -20,6 +20,7 @@ from wikitext_builder.cli.options import (
     store_option,
 )
 from wikitext_builder.progress import shown_progress
+from wikitext_builder.wiki.languages import LANGUAGES
 
 
 @click.command()
@@ -135,6 +136,14 @@ def import_(
         click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
         click.echo(f"  skipped   {listed(report.skipped)}")
         click.echo(f"  rejected  {listed(report.rejected)}")
+        unmarked = report.skipped.get("unmarked", 0)
+        if unmarked and not report.kept + report.already_there:
+            marks = LANGUAGES[language].good_marks + LANGUAGES[language].featured_marks
+            click.echo(
+                f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template of a Good or"
+                f" Featured article, such as {{{{{marks[0]}}}}}. To keep every article: --all",
+                err=True,
+            )
 
 
 @click.command()

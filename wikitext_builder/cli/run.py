@@ -12,15 +12,29 @@ from typing import Any
 import click
 
 from wikitext_builder.errors import RejectedError, ToolkitError
+from wikitext_builder.volume import set_volume
 
 NAMED = re.compile(r"`(?P<name>[a-z_][a-z0-9_]*)(?:=(?P<value>[^`]*))?`")
 
 
 class Program(click.Group):
-    """A group that lists its commands in the order of the work and translates the library's errors."""
+    """A group that lists its commands in the order of the work and translates the library's errors.
+
+    It and all its commands have --verbose and --quiet.
+    """
 
     # Functions of the library whose command has another name. The program sets it; groups in it do not.
     functions: Mapping[str, str] = {}
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as click's
+        super().__init__(*arguments, **options)
+        self.params.append(_volume_option())
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, and the options that all have."""
+        if not isinstance(cmd, Program):
+            cmd.params.append(_volume_option())
+        super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
@@ -35,6 +49,21 @@ class Program(click.Group):
             command = self.commands.get(ctx.invoked_subcommand or "")
             error.args = (as_command_line(str(error), ctx, command), *error.args[1:])
             raise
+
+
+def _volume_option() -> click.Option:
+    return click.Option(
+        ["-v/-q", "--verbose/--quiet"],
+        default=None,
+        expose_value=False,
+        callback=_hear_volume,
+        help="Also print each step, such as each request; or no progress, only results and errors.",
+    )
+
+
+def _hear_volume(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
+    if verbose is not None or context.parent is None:  # else what was said before the command's name counts
+        set_volume(verbose)
 
 
 def as_command_line(message: str, context: click.Context, command: click.Command | None) -> str:
@@ -114,7 +143,11 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         _fail(name, str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         _fail(name, stopped, 130)
-    except (BrokenPipeError, SystemExit):  # click raises the second for the first, and for nothing else here
+    except (BrokenPipeError, SystemExit) as error:  # click raises the second for the first, …
+        if (
+            isinstance(error, SystemExit) and not error.code
+        ):  # … and after it has completed a word for a shell
+            raise
         # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

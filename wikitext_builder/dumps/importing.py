@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.titles import title_fault
 
+LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]
 BATCH = 500  # pages per transaction, at most
 BATCH_CHARACTERS = 2**24  # of kept wikitext per transaction, after which no page is added
@@ -116,7 +118,7 @@ def import_into(
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.kept += added
         counts.already_there += len(batch.pages) - added
-        note = f"bytes, {dump.count} pages, {counts.kept + counts.already_there} kept"
+        note = f"{dump.count} pages, {counts.kept + counts.already_there} kept"
         progress("import", dump.bytes_taken, total, note)
     report = counts.report(dump, seconds=time.monotonic() - started)
     store.set_note(key, json.dumps({"sha256": dump.sha256, **counts.as_imported(dump)}))
@@ -202,8 +204,10 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
     batch.seen += 1
     content = dumped.content if kind else _with_possible_title(dumped.content)
     if kind:
+        LOG.info("skipped %s: %s", content.title, kind)
         counts.skipped[kind] += 1
     elif isinstance(content, Rejected):
+        LOG.info("rejected %s: %s, %s", content.title, content.reason, content.detail)
         counts.rejected[content.reason] += 1
         batch.rejected.append(content)
     else:

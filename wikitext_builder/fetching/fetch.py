@@ -17,6 +17,8 @@ from wikitext_builder.wiki.client import Wikipedia, api_of
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import language_of
 
+CONNECTING = "connecting"  # the stage before the first answer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchReport:
@@ -93,14 +95,18 @@ class WaitingProgress:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._last: tuple[str, int, int | None] | None = None
+        self._last: tuple[str, int, int | None] = (CONNECTING, 0, None)
+        self._waits_to_connect = False
 
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         """Pass a report on."""
+        if self._waits_to_connect:
+            self._progress(CONNECTING, 1, 1)
+            self._waits_to_connect = False
         self._last = (stage, done, total)
         self._progress(stage, done, total, note)
 
     def wait(self, why: str) -> None:
-        """Report a wait; called from any thread."""
-        if self._last is not None:
-            self._progress(*self._last, why)
+        """Report a wait; called from any thread. Before the first report it is a stage of its own."""
+        self._waits_to_connect = self._last[0] == CONNECTING
+        self._progress(*self._last, why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.client import Wikipedia
 
+LOG = logging.getLogger(__name__)
 BATCH = 50  # titles or revision ids per request: the API's limit for everyone except bots
 
 
@@ -143,6 +145,8 @@ def _fetch_missing(
             rejected=batch.rejected,
             redirects=batch.redirects,
         )
+        for one in batch.rejected:
+            LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
         counts.redirects += len(batch.redirects)
         counts.rejected.update(one.reason for one in batch.rejected)
         counts.settled += len(batch.settled)

@@ -99,16 +99,21 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise BuilderError(f"{path}: no such store; make one with `fetch` or `import_dump`")
+    if not path.stat().st_size:
+        raise BuilderError(f"{path}: an empty file, no store yet; fill it with `fetch` or `import_dump`")
     with as_builder_error(path):
-        uri = path.resolve().as_uri() + "?mode=ro"
+        # Not mode=ro: such a connection cannot remove the files -wal and -shm that it makes.
+        uri = path.resolve().as_uri() + "?mode=rw"
         try:
             connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+            connection.execute("PRAGMA query_only = ON")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
             if Path(f"{path}-wal").exists():
                 raise
             # Even to read a WAL database SQLite needs its -shm file; if it cannot be made, nobody writes.
-            connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
+            uri = path.resolve().as_uri() + "?mode=ro&immutable=1"
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         _check_format(path, connection)
     return connection
 

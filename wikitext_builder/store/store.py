@@ -69,9 +69,10 @@ def sha1_of(wikitext: str) -> str:
 class Store:
     """An open store. Each writing method is one transaction: it is done completely or not at all."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
         self.path = path
         self._connection = connection
+        self._is_new = is_new
         self._compress = zstandard.ZstdCompressor(level=6)
         self._decompress = zstandard.ZstdDecompressor()
 
@@ -79,10 +80,13 @@ class Store:
     def create(cls, path: Path) -> Store:
         """Open a store for writing, and make one of an absent or empty file.
 
+        If an error ends its `with` block before anything was written, a file that it made is removed again.
+
         Raises:
             BuilderError: The file is something else, of another version, or cannot be written.
         """
-        return cls(path, connect_for_writing(path))
+        is_new = not path.exists()
+        return cls(path, connect_for_writing(path), is_new=is_new)
 
     @classmethod
     def open(cls, path: Path) -> Store:
@@ -100,8 +104,17 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, *error: object) -> None:
+        useless = error != (None, None, None) and self._is_new and self._is_empty()
         self.close()
+        if useless and not Path(f"{self.path}-wal").exists():  # it is there while another process writes
+            self.path.unlink(missing_ok=True)
+
+    def _is_empty(self) -> bool:
+        """Whether nothing was written since the file was made."""
+        tables = ("revisions", "wanted", "rejected", "listed", "progress")
+        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
+        return not self._read(parts, ())
 
     # --- what was asked for
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 import random
 import threading
 import time
@@ -27,6 +29,7 @@ from wikitext_builder.wiki.responses import (
     site_of,
 )
 
+LOG = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -47,6 +50,16 @@ PAGE_PARAMETERS = {
 def api_of(language: Language) -> str:
     """Return the address of the API of a language's Wikipedia."""
     return f"https://{language.code}.wikipedia.org/w/api.php"
+
+
+def shown(parameters: Mapping[str, str]) -> str:
+    """Describe a request in a line; of long values the beginning.
+
+    >>> shown({"action": "query", "titles": "Octopus|Ocean", "rvslots": "main"})
+    'query titles=Octopus|Ocean rvslots=main'
+    """
+    parts = (f"{name}={value[:60]}" + "…" * (len(value) > 60) for name, value in parameters.items())
+    return " ".join(parts).removeprefix("action=").replace("\n", " ")
 
 
 class Wikipedia:
@@ -143,7 +156,10 @@ class Wikipedia:
                 self.sleep(wait)
             if self._stopped.is_set():
                 raise BuilderError(f"{self.api}: no more requests, the client was closed")
+            started = time.monotonic()
             reply = self._transport.send({**self._common, **parameters})
+        seconds = time.monotonic() - started
+        LOG.info("%s: %d, %d bytes, %.2f s", shown(parameters), reply.status, len(reply.body), seconds)
         self._answered = True
         answer = read_answer(self.api, reply, time.time())
         with self._lock:
@@ -157,7 +173,8 @@ class Wikipedia:
     def _give_up_or_wait(self, attempt: int, error: TryAgainError) -> None:
         patience = self._patience
         unknown = error.unreachable and not self._answered
-        if attempt >= (min(UNREACHABLE_ATTEMPTS, patience.attempts) if unknown else patience.attempts):
+        attempts = min(UNREACHABLE_ATTEMPTS, patience.attempts) if unknown else patience.attempts
+        if attempt >= attempts:
             advice = "check the address" if unknown else "run it again later to resume"
             raise BuilderError(
                 f"{self.api}: no answer after {attempt} attempts ({error}); {advice}"
@@ -172,8 +189,10 @@ class Wikipedia:
         wait = max(own * spread, error.wait or 0.0)
         with self._lock:  # all requests wait, not only this one
             self._not_before = max(self._not_before, self.clock() + wait)
+        LOG.info("attempt %d of %d failed: %s", attempt, attempts, error)
         if self._on_wait:
-            self._on_wait(f"waiting {wait:.0f} s ({str(error)[:40]})")
+            why = str(error).removeprefix("status ").partition(":")[0][:40]
+            self._on_wait(f"waiting {math.ceil(wait)} s ({why}), attempt {attempt + 1} of {attempts}")
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call a function that asks this wiki for each item, `parallel` at once; yield results in order.

@@ -144,7 +144,7 @@ def find_overlap(
     index = _Index([article for _, article in looked_at])
     for number, one in enumerate(_articles(dataset.file("train")), start=1):
         index.look_up(hasher.article(*one))
-        progress("overlap", number, None, "articles of train")
+        progress("overlap", number, None, "of train")
     return [index.overlap(number, split, article) for number, (split, article) in enumerate(looked_at)]
 
 

@@ -224,7 +224,7 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
     for number, page in enumerate(pages, start=1):
         nats, pieces = opened.text_nats(plain_text(page))
         articles.append(sums_of_page(page, nats, pieces=pieces))
-        progress("measure", number, len(pages), opened.name)
+        progress("measure pages", number, len(pages), opened.name)
     fields = {
         "text": "untokenized",
         "passage": "page",

@@ -14,6 +14,8 @@ def test_a_wait_repeats_the_last_report_with_its_reason() -> None:
     progress("fetching", 50, 120, "1 rejected")
     progress.wait("waiting 5 s (busy)")
     assert reports == [
+        ("connecting", 0, None, "waiting 1 s (before any stage)"),
+        ("connecting", 1, 1),
         ("fetching", 50, 120, "1 rejected"),
         ("fetching", 50, 120, "waiting 5 s (busy)"),
     ]

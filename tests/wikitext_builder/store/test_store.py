@@ -89,6 +89,49 @@ def test_expansions_and_notes_come_back(tmp_path: Path) -> None:
         assert store.missing("en") == [Wanted(title="A")]
 
 
+def test_an_empty_file_is_no_store_to_read_and_becomes_one_to_write(tmp_path: Path) -> None:
+    (tmp_path / "a.store").touch()
+    with pytest.raises(BuilderError, match="an empty file, no store yet"):
+        Store.open(tmp_path / "a.store")
+    with Store.create(tmp_path / "a.store") as store:
+        assert store.languages() == []
+
+
+def test_reading_leaves_nothing_beside_the_file_and_changes_nothing_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    with Store.create(path) as store:
+        store.set_note("a", "b")
+    before = path.read_bytes()
+    with Store.open(path) as one, Store.open(path) as other:
+        assert one.note("a") == other.note("a") == "b"
+        with pytest.raises(BuilderError, match="readonly"):
+            one.set_note("a", "c")
+    assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], before)
+
+
+def test_an_error_removes_the_new_file_only_if_nothing_was_written_by_anyone(tmp_path: Path) -> None:
+    def failing(*, note: bool = False, meanwhile: bool = False) -> bool:
+        path = tmp_path / "a.store"
+        with pytest.raises(ZeroDivisionError), Store.create(path) as store:
+            if note:
+                store.set_note("a", "b")
+            other = Store.create(path) if meanwhile else None
+            try:
+                1 / 0  # noqa: B018
+            finally:
+                if other and not note:
+                    other.set_note("c", "d")
+        left = path.exists()
+        if other:
+            other.close()
+        path.unlink(missing_ok=True)
+        return left
+
+    assert not failing()
+    assert failing(note=True)
+    assert failing(meanwhile=True)
+
+
 def test_an_absent_revision_is_an_error_that_names_it(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store, pytest.raises(BuilderError, match="revision 9 of en"):
         list(store.pages("en", [9]))

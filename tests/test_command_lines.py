@@ -1,0 +1,92 @@
+"""What all three command lines have: `python -m`, --quiet and --verbose everywhere, completion by the shell."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from lm_benchmarks.cli import commands as lm_benchmarks
+
+from ps_models.cli import commands as ps_models
+from tests.conftest import ROOT
+from wikitext_builder.cli import cli as wikitext_builder
+from wikitext_builder.volume import PACKAGES, is_quiet, set_volume
+
+PROGRAMS = {"wikitext_builder": wikitext_builder, "ps_models": ps_models, "lm_benchmarks": lm_benchmarks}
+FOLDERS = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
+
+
+@pytest.fixture(autouse=True)
+def usual_volume() -> Iterator[None]:
+    yield
+    set_volume(None)
+
+
+def module(name: str, *arguments: str, **environment: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", name, *arguments],
+        env={**os.environ, "PYTHONPATH": FOLDERS, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_python_m_runs_each_program(name: str, tmp_path: Path) -> None:
+    program = name.replace("_", "-")
+    assert module(name, "--version").startswith(f"{program}, version ")
+    assert module(name, "--help").startswith(f"Usage: {program} [OPTIONS] COMMAND")
+    words = {"COMP_WORDS": f"{program} ", "COMP_CWORD": "1", "HOME": str(tmp_path)}
+    completed = module(name, **{f"_{name.upper()}_COMPLETE": "bash_complete", **words})
+    assert completed.splitlines() == [f"plain,{command}" for command in PROGRAMS[name].commands]
+
+
+def test_the_shell_completes_choices_and_options() -> None:
+    def completed(line: str) -> list[str]:
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        shown = module("wikitext_builder", _WIKITEXT_BUILDER_COMPLETE="bash_complete", **words)
+        return [one.partition(",")[2] for one in shown.splitlines()]
+
+    assert completed("wikitext-builder build wiki") == ["wikitext-2", "wikitext-103"]
+    assert completed("wikitext-builder fetch --sel") == ["--select"]
+
+
+def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from leaves(child, f"{path} {name}")
+    else:
+        yield path, command
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), [leaf for name, program in PROGRAMS.items() for leaf in leaves(program, name)]
+)
+def test_every_command_can_be_quiet_and_verbose(path: str, command: click.Command) -> None:
+    spellings = [spelling for one in command.params for spelling in (*one.opts, *one.secondary_opts)]
+    for spelling in ("--verbose", "-v", "--quiet", "-q"):
+        assert spellings.count(spelling) == 1, path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level"),
+    [
+        (["status"], logging.WARNING),
+        (["status", "-q"], logging.ERROR),
+        (["--quiet", "status"], logging.ERROR),
+        (["status", "--verbose"], logging.INFO),
+        (["-v", "status"], logging.INFO),
+        (["-v", "status", "-q"], logging.ERROR),
+    ],
+)
+def test_the_volume_holds_before_and_after_the_name_of_a_command(arguments: list[str], level: int) -> None:
+    CliRunner().invoke(wikitext_builder, [*arguments, "--store", "nowhere"])
+    assert {logging.getLogger(name).level for name in PACKAGES} == {level}
+    assert is_quiet() == (level == logging.ERROR)
