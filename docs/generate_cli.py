@@ -21,18 +21,19 @@ HEAD = r"""# Command lines
 `docs/generate_cli.py` writes this page from the commands themselves; `--help` prints the same.
 There are examples in the [tutorial](tutorial.md); [format.md](format.md) describes the files.
 
-Results go to stdout, progress and warnings to stderr. Each command has `--quiet` (no progress, only results and errors)
-and `--verbose` (also each step, such as each request or why a page was rejected), before or after its name. Without the
-installed commands, `python -m wikitext_builder`, `python -m ps_models` and `python -m lm_benchmarks` do the same.
+Results go to stdout, progress and warnings to stderr. Each command has `--quiet` (no progress, only results
+and errors) and `--verbose` (also each step, such as each request or why a page was rejected), before or after
+its name. `python -m wikitext_builder`, `python -m ps_models` and `python -m lm_benchmarks` are the installed
+commands too.
 
-Your shell completes commands, options and choices after one of these lines, which belong into the file that it reads at
-its start. For `ps-models` and `lm-benchmarks` use their names.
+Your shell completes commands, options and choices after one of these lines, which belongs into the file that
+your shell reads at its start. The line is similar for `ps-models` and `lm-benchmarks`.
 
-| shell | file | line |
-|---|---|---|
-| bash 4.4 or newer | `~/.bashrc` | `eval "$(_WIKITEXT_BUILDER_COMPLETE=bash_source wikitext-builder)"` |
-| zsh | `~/.zshrc` | `eval "$(_WIKITEXT_BUILDER_COMPLETE=zsh_source wikitext-builder)"` |
-| fish | `~/.config/fish/completions/wikitext-builder.fish` | `_WIKITEXT_BUILDER_COMPLETE=fish_source wikitext-builder \| source` |
+| shell | line |
+|---|---|
+| bash | `eval "$(_WIKITEXT_BUILDER_COMPLETE=bash_source wikitext-builder)"` |
+| zsh | `eval "$(_WIKITEXT_BUILDER_COMPLETE=zsh_source wikitext-builder)"` |
+| fish | `_WIKITEXT_BUILDER_COMPLETE=fish_source wikitext-builder \| source` |
 
 | exit status | what it means |
 |---|---|

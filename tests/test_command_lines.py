@@ -1,4 +1,4 @@
-"""What all three command lines have: `python -m`, --quiet and --verbose everywhere, completion by the shell."""
+"""What all three command lines have: `python -m`, --quiet and --verbose, completion by the shell."""
 
 import logging
 import os

@@ -26,7 +26,7 @@ class Program(click.Group):
     # Functions of the library whose command has another name. The program sets it; groups in it do not.
     functions: Mapping[str, str] = {}
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as click's
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.params.append(_volume_option())
 
@@ -143,10 +143,8 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         _fail(name, str(error), 1)
     except (KeyboardInterrupt, click.Abort):
         _fail(name, stopped, 130)
-    except (BrokenPipeError, SystemExit) as error:  # click raises the second for the first, …
-        if (
-            isinstance(error, SystemExit) and not error.code
-        ):  # … and after it has completed a word for a shell
+    except (BrokenPipeError, SystemExit) as error:  # click raises the second for the first
+        if isinstance(error, SystemExit) and not error.code:  # … and when it has completed a word
             raise
         # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""A wiki that makes us wait is never silent: the real command, a real server that fails, a log and a terminal."""
+"""A wiki that makes us wait is not silent: the real command and a real server, with a log and a terminal."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def api() -> Iterator[str]:
                 self.send_header("Retry-After", retry_after)
             self.end_headers()
 
-        def log_message(self, *_arguments: object) -> None:  # type: ignore[override]  # it prints
+        def log_message(self, *_arguments: object) -> None:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Busy) as server:
