@@ -28,6 +28,7 @@ _MODULES = {
     "check": "lm_benchmarks.measuring.check",
     "compare": "lm_benchmarks.measuring.compare",
     "first_updates": "lm_benchmarks.measuring.first_updates",
+    "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
     "models": "lm_benchmarks.measuring.models",
     "overlap": "lm_benchmarks.measuring.overlap",
@@ -52,6 +53,7 @@ __all__ = [
     "check",
     "compare",
     "first_updates",
+    "lm_eval_task",
     "measure",
     "models",
     "overlap",
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.check import check, raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
+    from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import Inputs, Opened, models
     from lm_benchmarks.measuring.overlap import Overlap, overlap

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "report": (".", "--out", "x.md"),
     "rows": (".", "--out", "x.md"),
     "overlap": (".",),
+    "lm-eval-task": (".", "--out", "x"),
     "reproduce": ("--table", "ptb", "--data", ".", "--out", "x"),
 }
 

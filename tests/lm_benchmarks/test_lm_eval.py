@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 
+import lm_benchmarks as lb
 import pytest
+from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
 from lm_benchmarks.measuring.models import Inputs, open_model
@@ -90,46 +92,110 @@ print(json.dumps([nats, words, octets]))
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("make", [make_causal_model, make_sentence_model])
-def test_its_own_package_gives_the_same_numbers(tmp_path, make):
-    """Nats, words and bytes of the task by its own code, on pages longer than the model's window.
-
-    The package is large, so that it is not one of ours: `python -m venv X`, `X/bin/pip install lm-eval[hf]`,
-    then LM_EVAL_PYTHON=X/bin/python. Version 0.4.13 did.
-    """
-    if PACKAGE not in os.environ:
-        pytest.skip(f"needs {PACKAGE}, a Python with lm-evaluation-harness (pip install lm-eval[hf])")
-    pytest.importorskip("transformers", reason="needs the package transformers")
+@pytest.fixture
+def raw_data(tmp_path):
+    """A dataset whose raw file has something for each kind of rule."""
     data = make_dataset(tmp_path)
     text = (data / "wiki.test.tokens").read_text()
     (data / "wiki.test.raw").write_text(
         text.replace("the cat", "the cat 's N ( so @-@ so ) , 1 @,@ 5 /' 5/ x")
     )
-    (tmp_path / "causal").mkdir()
-    causal = make(tmp_path / "causal", data / "wiki.train.tokens", window=32)
+    return data
+
+
+def measured(data, make, folder):
+    """A causal model, and its sums by this project."""
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    folder.mkdir()
+    causal = make(folder, data / "wiki.train.tokens", window=32)
     dataset = load_dataset(data)
     inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
     opened = open_model(f"transformers:{causal}", inputs)
-    found = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
-    (tmp_path / "pages.json").write_text(json.dumps(list(read_pages(data / "wiki.test.raw"))))
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    return causal, measure_opened(opened, inputs, Protocol(convention="lm-eval"))
+
+
+def run_package(folder, *words):
+    """Run the Python that has lm_eval.
+
+    The package is large, so that it is not one of ours: `python -m venv X`, `X/bin/pip install lm-eval[hf]`,
+    then LM_EVAL_PYTHON=X/bin/python. Version 0.4.13 did.
+    """
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"), "PYTHONPATH": ""}
     process = subprocess.run(
-        [os.environ[PACKAGE], "-c", SCRIPT, str(tmp_path / "pages.json"), str(causal)],
+        [os.environ[PACKAGE], *words],
         capture_output=True,
         text=True,
         check=False,
         env=environment,
-        cwd=tmp_path,
+        cwd=folder,
     )
     assert process.returncode == 0, process.stderr[-2000:]
-    nats, words, octets = json.loads(process.stdout.splitlines()[-1])
+    return process.stdout
+
+
+needs_package = pytest.mark.skipif(
+    PACKAGE not in os.environ,
+    reason=f"needs {PACKAGE}, a Python with lm-evaluation-harness (pip install lm-eval[hf])",
+)
+
+
+@needs_package
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [make_causal_model, make_sentence_model])
+def test_its_own_package_gives_the_same_numbers(tmp_path, raw_data, make):
+    """Nats, words and bytes of the task by its own code, on pages longer than the model's window."""
+    causal, found = measured(raw_data, make, tmp_path / "causal")
+    (tmp_path / "pages.json").write_text(json.dumps(list(read_pages(raw_data / "wiki.test.raw"))))
+    printed = run_package(tmp_path, "-c", SCRIPT, str(tmp_path / "pages.json"), str(causal))
+    nats, words, octets = json.loads(printed.splitlines()[-1])
     assert found.signature["windows"] == "disjoint-backfilled"
     total = found.total
     assert (total.page_words, total.page_bytes) == (words, octets)
     assert total.nats == pytest.approx(nats, rel=1e-6)
     assert METRICS["lm-eval-word-perplexity"].of(total) == pytest.approx(math.exp(nats / words), rel=1e-6)
     assert METRICS["lm-eval-byte-perplexity"].of(total) == pytest.approx(math.exp(nats / octets), rel=1e-6)
+
+
+@needs_package
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [make_causal_model, make_sentence_model])
+def test_its_own_program_runs_our_task_to_the_same_numbers(tmp_path, raw_data, make):
+    causal, found = measured(raw_data, make, tmp_path / "causal")
+    task = lb.lm_eval_task(raw_data, tmp_path / "tasks")
+    moved = (tmp_path / "tasks").rename(tmp_path / "moved")  # a task names no path
+    words = ["--model", "hf", "--model_args", f"pretrained={causal}", "--device", "cpu", "--batch_size", "1"]
+    where = ["--tasks", task.name, "--include_path", str(moved), "--output_path", str(tmp_path / "out")]
+    run_package(tmp_path, "-m", "lm_eval", *words, *where)
+    (file,) = (tmp_path / "out").rglob("results_*.json")
+    stored = json.loads(file.read_text())
+    numbers = stored["results"][task.name]
+    for ours, theirs in (
+        ("lm-eval-word-perplexity", "word_perplexity"),
+        ("lm-eval-byte-perplexity", "byte_perplexity"),
+        ("lm-eval-bits-per-byte", "bits_per_byte"),
+    ):
+        assert METRICS[ours].of(found.total) == pytest.approx(numbers[f"{theirs},none"], rel=1e-6)
+    assert stored["configs"][task.name]["metadata"]["data"] == found.signature["data"]
+    assert stored["versions"][task.name] == int(CONVENTIONS["lm-eval"].rpartition(".")[2])
+
+
+def test_a_task_holds_the_pages_of_a_split(tmp_path, raw_data):
+    yaml = pytest.importorskip("yaml", reason="reads a task")
+    task = lb.lm_eval_task(raw_data, tmp_path / "tasks")
+    assert sorted(path.name for path in task.iterdir()) == ["pages.jsonl", "pages.py", "tiny-test.yaml"]
+    pages = [json.loads(line)["page"] for line in (task / "pages.jsonl").read_text().splitlines()]
+    assert pages == list(read_pages(raw_data / "wiki.test.raw"))
+    functions = type("Loader", (yaml.SafeLoader,), {})
+    functions.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+    config = yaml.load((task / "tiny-test.yaml").read_text(), functions)
+    assert (config["task"], config["custom_dataset"]) == ("tiny-test", "pages.read_pages")
+    assert config["doc_to_decontamination_query"] == "{{page}}"
+    compile((task / "pages.py").read_text(), "pages.py", "exec")
+    with pytest.raises(HarnessError, match=r"wiki\.valid\.raw: not found"):
+        lb.lm_eval_task(raw_data, tmp_path / "tasks", split="valid")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HarnessError, match="expected a folder to write the task to"):
+        lb.lm_eval_task(raw_data, tmp_path / "file")
 
 
 def test_a_word_model_is_measured_by_pages_too(inputs, data):

@@ -28,7 +28,12 @@ def commands(threads: int | None) -> None:
     del threads  # `ModelCommand` sets them, after the help
 
 
-commands.functions = {"models": "list", "measure": "run", "first_updates": "first-updates"}
+commands.functions = {
+    "models": "list",
+    "measure": "run",
+    "first_updates": "first-updates",
+    "lm_eval_task": "lm-eval-task",
+}
 for _command in (*measuring.COMMANDS, *showing.COMMANDS, *reproducing.COMMANDS):
     commands.add_command(_command)
 

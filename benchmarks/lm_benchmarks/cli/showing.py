@@ -1,8 +1,9 @@
-"""Commands that read results and datasets: compare, report, rows, overlap."""
+"""Commands that read results and datasets: compare, report, rows, overlap, lm-eval-task."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -118,4 +119,18 @@ def overlap(*, most: int, as_json: bool, **options: Any) -> None:
             click.echo(f"  {one.share:7.2%}  {one.title}  (nearest: {one.nearest or 'none'})")
 
 
-COMMANDS: Final = (compare, report, rows, overlap)
+@click.command("lm-eval-task", cls=ModelCommand)
+@click.argument("data", type=EXISTING)
+@click.option("--out", type=ANY_PATH, required=True, help="Folder of tasks; the task is a folder in it.")
+@split_option
+def task(**options: Any) -> None:
+    """Write a task of lm-evaluation-harness for a split of DATA, and print the command that runs it.
+
+    Its numbers are those of `lm-benchmarks run transformers:MODEL --convention lm-eval`.
+    """
+    folder = lb.lm_eval_task(**options)
+    words = ["lm_eval", "--model", "hf", "--model_args", "pretrained=MODEL", "--tasks", folder.name]
+    click.echo(shlex.join([*words, "--include_path", str(folder.parent)]))
+
+
+COMMANDS: Final = (compare, report, rows, overlap, task)
