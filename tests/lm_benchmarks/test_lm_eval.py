@@ -5,6 +5,7 @@ import math
 import os
 import re
 import subprocess
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
@@ -185,7 +186,7 @@ def test_a_task_holds_the_pages_of_a_split(tmp_path, raw_data):
     assert sorted(path.name for path in task.iterdir()) == ["pages.jsonl", "pages.py", "tiny-test.yaml"]
     pages = [json.loads(line)["page"] for line in (task / "pages.jsonl").read_text().splitlines()]
     assert pages == list(read_pages(raw_data / "wiki.test.raw"))
-    functions = type("Loader", (yaml.SafeLoader,), {})
+    functions: Any = type("Loader", (yaml.SafeLoader,), {})
     functions.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
     config = yaml.load((task / "tiny-test.yaml").read_text(), functions)
     assert (config["task"], config["custom_dataset"]) == ("tiny-test", "pages.read_pages")
