@@ -15,6 +15,7 @@ from ps_models.errors import MissingPackageError, ModelError
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ps_models.citation import cite
     from ps_models.configs import list_models
     from ps_models.contract import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.evaluation.score import Score
@@ -46,6 +47,7 @@ else:
             "check_generative": "ps_models.contract",
             "check_language_model": "ps_models.contract",
             "check_trainable": "ps_models.contract",
+            "cite": "ps_models.citation",
             "compare": "ps_models.explanation.checkpoints",
             "evaluate": "ps_models.experiment.evaluate",
             "explain": "ps_models.explanation.checkpoints",
@@ -84,6 +86,7 @@ __all__ = [
     "check_generative",
     "check_language_model",
     "check_trainable",
+    "cite",
     "compare",
     "evaluate",
     "explain",

@@ -17,6 +17,7 @@ import click
 import ps_models as pm
 from ps_models.choices import CONTEXTS, EQUAL, PRECISIONS
 from ps_models.processor import use_processor
+from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS
@@ -40,6 +41,7 @@ def commands(threads: int | None) -> None:
     use_processor(threads)
 
 
+add_cite_option(commands, lambda path: pm.cite(path), "a checkpoint or a dataset")
 commands.functions = {"compare": "compare-by-frequency", "list_models": "list"}
 
 

@@ -15,6 +15,7 @@ from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wikitext_builder.building.build import build
+    from wikitext_builder.citation import cite
     from wikitext_builder.dataset.load import load
     from wikitext_builder.dataset.plots import plot_window, plot_zipf
     from wikitext_builder.dataset.stats import statistics
@@ -32,6 +33,7 @@ else:
         __name__,
         {
             "build": "wikitext_builder.building.build",
+            "cite": "wikitext_builder.citation",
             "detokenize": "wikitext_builder.tokens.detokenizer",
             "extract": "wikitext_builder.extraction.page",
             "fetch": "wikitext_builder.fetching.fetch",
@@ -54,6 +56,7 @@ __all__ = [
     "RejectedError",
     "__version__",
     "build",
+    "cite",
     "detokenize",
     "extract",
     "fetch",

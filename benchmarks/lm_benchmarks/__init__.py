@@ -26,6 +26,7 @@ _MODULES = {
     "Overlap": "lm_benchmarks.measuring.overlap",
     "Result": "lm_benchmarks.records.result",
     "check": "lm_benchmarks.measuring.check",
+    "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
     "first_updates": "lm_benchmarks.measuring.first_updates",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
@@ -51,6 +52,7 @@ __all__ = [
     "Overlap",
     "Result",
     "check",
+    "cite",
     "compare",
     "first_updates",
     "lm_eval_task",
@@ -66,6 +68,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from lm_benchmarks.citation import cite
     from lm_benchmarks.measuring.check import check, raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+import wikitext_builder as wb
 from wikitext_builder import __version__
 from wikitext_builder.cli import datasets, fidelity, pages
+from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
 
 STOPPED = "stopped; run fetch, import or build again to resume it"
@@ -25,6 +27,7 @@ def cli() -> None:
     """
 
 
+add_cite_option(cli, lambda path: wb.cite(path), "a dataset")
 cli.functions = {"import_dump": "import", "statistics": "stats"}
 for _command in (*pages.COMMANDS, *datasets.COMMANDS, *fidelity.COMMANDS):
     cli.add_command(_command)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
+import wikitext_builder as wb
 from wikitext_builder.wiki.languages import LANGUAGES
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -18,6 +19,33 @@ language_option = click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
+
+
+def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: str) -> None:
+    """Add the option that prints BibTeX and ends the program.
+
+    Args:
+        program: Gets the option.
+        cite: What the library has for it: takes a path.
+        paths: What a path can be.
+    """
+
+    def show(context: click.Context, _option: click.Parameter, path: str | None) -> None:
+        if path is not None and not context.resilient_parsing:
+            click.echo(cite(path) if path else wb.cite(), nl=False)
+            context.exit()
+
+    option = click.Option(
+        ["--cite"],
+        metavar="[PATH]",
+        is_flag=False,
+        flag_value="",  # without a path
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help=f"Print BibTeX of this software, of the paper, and of PATH ({paths}), and exit.",
+    )
+    program.params.append(option)
 
 
 class SelectOption(click.Option):

@@ -7,8 +7,10 @@ from typing import Final
 
 import click
 
+import lm_benchmarks as lb
 from lm_benchmarks.cli import measuring, reproducing, showing
 from lm_benchmarks.cli.options import PROGRAM
+from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -28,6 +30,7 @@ def commands(threads: int | None) -> None:
     del threads  # `ModelCommand` sets them, after the help
 
 
+add_cite_option(commands, lambda path: lb.cite(path), "results, a checkpoint or a dataset")
 commands.functions = {
     "models": "list",
     "measure": "run",

@@ -159,10 +159,10 @@ def append_result(path: Path, result: Result) -> None:
     append_line(path, to_json(result))
 
 
-def read_results(path: Path) -> list[Result]:
+def read_results(path: str | Path) -> list[Result]:
     """The results of a file, in order.
 
     Raises:
         HarnessError: The file cannot be read, or a line is not a result.
     """
-    return read_lines(path, from_json, writer="measure")
+    return read_lines(Path(path), from_json, writer="measure")

@@ -1,0 +1,43 @@
+"""What to cite for results: the works that their models come from, each with the signature of its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lm_benchmarks.records.result import Result, read_results
+from ps_models.citation import cited, sources_of
+from wikitext_builder.citation import OFFICIAL, Cited, bibtex
+from wikitext_builder.dataset.load import OFFICIAL_NAMES
+
+
+def cite(*paths: str | Path) -> str:
+    """BibTeX of this software, of the paper, and of results, checkpoints and datasets.
+
+    A comment for each result has its signature.
+
+    Args:
+        paths: Files of results that `measure` wrote, checkpoints, or datasets.
+
+    Raises:
+        ToolkitError: A path is none of them.
+    """
+    return bibtex(one for path in paths for one in _cited(Path(path)))
+
+
+def _cited(path: Path) -> Iterator[Cited]:
+    if path.suffix != ".jsonl":
+        yield cited(path)
+        return
+    for result in read_results(path):
+        yield Cited(about=f"{result.model}: {result.signature}", keys=(*_of_model(result), *_of_data(result)))
+
+
+def _of_model(result: Result) -> tuple[str, ...]:
+    """Of a model that is not ours: none, its user knows them."""
+    return sources_of(result.recipe)
+
+
+def _of_data(result: Result) -> tuple[str, ...]:
+    """Of official datasets; others are cited by their folder."""
+    return OFFICIAL.get(OFFICIAL_NAMES.get(result.signature["data"].rpartition("+")[0], ""), ())
