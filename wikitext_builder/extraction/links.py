@@ -35,8 +35,8 @@ war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yu
     )
 )
 
-# Options with which MediaWiki puts a picture in a block of its own, from `languages/messages/` of 1.39: thumb,
-# frame and the four places (`img_thumbnail`, `img_framed`, `img_left`, …), in each language.
+# Options with which MediaWiki puts a picture in a block of its own: thumb, frame and the four places
+# (`img_thumbnail`, `img_framed`, `img_left`, … of `languages/messages/` of 1.39), in each language.
 SET_APART = frozenset(
     listed(
         """
@@ -44,9 +44,9 @@ thumb; thumbnail; frame; framed; enframed; left; right; center; centre; none; mi
 links; rechts; zentriert; ohne; miniaturadeimagen; miniatura; marco; enmarcado; enmarcada; izquierda;
 izda; izq; derecha; der; dcha; centro; centrado; centrada; centrar; no; ninguna; ninguno; nada; vignette;
 cadre; encadré; encadre; gauche; droite; centré; néant; neant; min; riquadrato; originale; incorniciato;
-sinistra; destra; nessuno; サムネイル; フレーム; 左; 右; 中央; なし; 無し; miniatuur; omkaderd; geen; gecentreerd;
-mały; ramka; lewo; prawo; centruj; brak; miniaturadaimagem; commoldura; comborda; esquerda; direita; nenhum;
-мини; миниатюра; обрамить; слева; справа; центр; без; 缩略图; 縮圖; 有框; 居中; 置中; 无; 無
+sinistra; destra; nessuno; サムネイル; フレーム; 左; 右; 中央; なし; 無し; miniatuur; omkaderd; geen;
+gecentreerd; mały; ramka; lewo; prawo; centruj; brak; miniaturadaimagem; commoldura; comborda; esquerda;
+direita; nenhum; мини; миниатюра; обрамить; слева; справа; центр; без; 缩略图; 縮圖; 有框; 居中; 置中; 无; 無
 """
     )
 )

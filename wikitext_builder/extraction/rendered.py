@@ -39,13 +39,13 @@ script; select; style; svg; table; template; textarea; title; video
 REMOVED_CLASSES = frozenset(
     listed(
         """
-ambox; asbox; autonumber; catlinks; citation; dablink; error; external-media; floatleft; floatnone;
+ambox; asbox; autonumber; catlinks; dablink; error; external-media; floatleft; floatnone;
 floatright; gallery; geo-multi-punct; geo-nondefault; hatnote; infobox; metadata; mw-broken-media;
 mw-cite-backlink; mw-editsection; mw-editsection-like; mw-empty-elt; mw-ext-cite-error; mw-highlight;
 mw-indicators; mw-jump-link; mw-references-wrap; navbox; navigation-not-searchable; noprint;
 pcs-collapse-table-container; portal;
-printfooter; quotebox; references; reflist; rellink; scribunto-error; shortdescription; sidebar;
-sistersitebox; sortkey; tmbox; thumb; thumbinner; toc; toccolours; vertical-navbox; Z3988
+printfooter; quotebox; refbegin; references; reflist; rellink; scribunto-error; shortdescription; sidebar;
+sistersitebox; sortkey; templatequotecite; tmbox; thumb; thumbinner; toc; toccolours; vertical-navbox; Z3988
 """
     )
 )

@@ -16,7 +16,7 @@ QUOTE_OR_END = re.compile(r"[\"']|\Z")
 # Boxes, marks for editors, pictures and hidden text.
 REMOVED_CLASS = re.compile(
     r"\b(?:navbox|infobox|metadata|noprint|thumb|thumbinner|sortkey|gallery|error|toccolours|"
-    r"geo-nondefault|geo-multi-punct|ambox|mw-editsection)\b",
+    r"refbegin|templatequotecite|geo-nondefault|geo-multi-punct|ambox|mw-editsection)\b",
     re.IGNORECASE,
 )
 BLOCKS = frozenset(

@@ -101,6 +101,9 @@ LANGUAGES: dict[str, Language] = {
             "Further reading",
             "Sources",
             "Citations",
+            "Primary sources",  # "Online sources" and the like are there, also empty
+            "Secondary sources",
+            "Works cited",
         ),
     ),
     "de": Language(

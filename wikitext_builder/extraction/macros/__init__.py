@@ -10,6 +10,7 @@ from wikitext_builder.extraction.macros.abbreviations import ABBREVIATIONS
 from wikitext_builder.extraction.macros.ages import AGES
 from wikitext_builder.extraction.macros.call import Macro
 from wikitext_builder.extraction.macros.characters import CHARACTERS
+from wikitext_builder.extraction.macros.citations import CITATIONS
 from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
 from wikitext_builder.extraction.macros.coordinates import COORDINATES
 from wikitext_builder.extraction.macros.dates import DATES
@@ -34,6 +35,7 @@ MACROS: dict[str, Macro] = {
     **ABBREVIATIONS,
     **AGES,
     **CHARACTERS,
+    **CITATIONS,
     **CONVERSIONS,
     **COORDINATES,
     **DATES,

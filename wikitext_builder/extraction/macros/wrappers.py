@@ -42,16 +42,13 @@ def hover(call: Call) -> str | None:
 
 
 def block(*names: str) -> Macro:
-    """A quotation in a block of its own, with its author and source below, as on the page."""
+    """A quotation in a block of its own. The official files have no lines with its author and source."""
+    return lambda call: f"\n\n{call.get(*names)}\n\n"
 
-    def macro(call: Call) -> str:
-        quote = call.get(*names)
-        signers = [call.get("author", "sign", "cite", "2"), call.get("title"), call.get("source", "3")]
-        signature = ", ".join(signer for signer in signers if signer)
-        lines = [quote, f"— {signature}" if signature else ""]
-        return "\n\n" + "\n\n".join(line for line in lines if line) + "\n\n"
 
-    return macro
+def poem(call: Call) -> str | None:
+    """A quotation in verses, each on a line of its own."""
+    return f"\n\n<poem>{call.get('1', 'text', 'quote')}</poem>\n\n"
 
 
 def interlanguage(call: Call) -> str | None:
@@ -191,12 +188,13 @@ Vague span; Who span; Original research span; Better source span; Failed verific
         listed(
             """
 Quote; Blockquote; Quotation; Cquote; Bquote; Cquotetxt; Centered pull quote; Pull quote;
-Poemquote; Poem quote; Bq; Block quote; Quote block; Verse; Poem; Quotebox2; Long quote;
+Bq; Block quote; Quote block; Quotebox2; Long quote;
 Longquote; Quote frame; Quoted; Imagequote; Quotation2; Quotes; QuoteBlock
 """
         ),
         _QUOTE,
     ),
+    **dict.fromkeys(listed("Poemquote; Poem quote; Verse; Poem"), poem),
     **dict.fromkeys(["Verse translation", "Verse transl"], verse),
     **dict.fromkeys(
         listed(

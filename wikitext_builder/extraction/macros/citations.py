@@ -1,0 +1,392 @@
+"""Citations outside references, in the order and punctuation of Citation Style 1 and 2.
+
+Behaviour: `Module:Citation/CS1` of 2015, whose forms the official files show ("Z Papers 1 (3): 45–56.
+Archived from the original on October 14, 2007."). A piece begins with the separator that ends the piece
+before it: a full stop in Style 1, a comma in Style 2 (`{{citation}}`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import whole_number
+from wikitext_builder.extraction.macros.call import Call, Macro, text
+from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, Arguments
+from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
+
+TYPES = {
+    "av media notes": "Media notes", "dvd notes": "Media notes", "mailing list": "Mailing list", "map": "Map",
+    "podcast": "Podcast", "press release": "Press release", "report": "Report", "thesis": "Thesis",
+    "techreport": "Technical report",
+}  # fmt: skip
+QUOTED = frozenset(listed("web; news; journal; press release; podcast; newsgroup; mailing list; arxiv"))
+NO_CHAPTER = QUOTED - {"mailing list"}
+PAGES_AS_BOOK = frozenset(listed("encyclopedia; web; book; news; podcast"))
+PUBLISHER_AS_BOOK = frozenset(listed("encyclopedia; web; press release; podcast"))
+ET_AL = re.compile(r",? *'*et al[.']*$", re.IGNORECASE)
+PDF = re.compile(r"\.pdf(?:[?#]|$)", re.IGNORECASE)
+SCRIPT_CODE = re.compile(r"^[a-z]{2}\s*:\s*")
+
+
+class _Citation:
+    """One citation: its fields, and the separator of its style."""
+
+    def __init__(self, kind: str, call: Call) -> None:
+        arguments = Arguments(call)
+        self.fields, self.identifiers, self.persons = (
+            arguments.fields,
+            arguments.identifiers,
+            arguments.persons,
+        )
+        mode = self["mode"].lower()
+        self.comma = mode == "cs2" or (kind == "citation" and mode != "cs1")
+        self.separator = "," if self.comma else "."
+        self.kind = kind
+        self.adapt()
+
+    def __getitem__(self, field: str) -> str:
+        return self.fields[field]
+
+    def adapt(self) -> None:
+        """What is special to some kinds: fields that take the place of others."""
+        fields = self.fields
+        if fields["page"]:
+            fields["pages"] = fields["at"] = ""
+        fields["publication_place"] = fields["publication_place"] or fields["place"]
+        if fields["publication_place"] == fields["place"]:
+            fields["place"] = ""
+        reference_work = self.kind == "encyclopedia" or (self.kind == "citation" and fields["encyclopedia"])
+        if reference_work and fields["periodical"] and not (fields["title"] and fields["chapter"]):
+            if fields["title"]:
+                fields["chapter"], fields["trans_chapter"] = fields["title"], fields["trans_title"]
+                fields["chapter_url"], fields["trans_title"], fields["url"] = fields["url"], "", ""
+            fields["title"], fields["periodical"] = fields["periodical"], ""
+        if self.kind == "conference" and fields["book"]:
+            fields["chapter"], fields["title"] = fields["title"], fields["book"]
+            fields["chapter_url"], fields["url"] = fields["url"], ""
+        elif self.kind not in {"conference", "speech"}:
+            fields["conference"] = ""
+        if self.kind == "map":
+            fields["chapter"], section = fields["map"], fields["section"]
+            fields["at"] = fields["at"] or (f"§ {section}" if section else "")
+        if self.kind == "report" and fields["docket"]:
+            fields["id"] = fields["docket"]
+        if self.kind == "techreport" and not fields["id"]:
+            fields["id"], fields["issue"] = fields["issue"], ""
+        if self.kind in {"episode", "serial"}:
+            self.adapt_broadcast()
+        if self.kind == "interview":
+            who = f"{fields['type'] or 'Interview'} with {fields['others']}"
+            fields["others"], fields["type"] = (
+                (who, "") if fields["others"] else ("(Interview)", fields["type"])
+            )
+            fields["id"] = f"{self.separator} ".join(filter(None, map(self.__getitem__, _INTERVIEW)))
+        if self.kind == "speech":
+            fields["note"] = "(Speech)"
+        self.adapt_dates()
+
+    def adapt_broadcast(self) -> None:
+        """An episode is a chapter of its series."""
+        fields = self.fields
+        fields["id"] = f"{self.separator} ".join(filter(None, (fields["network"], fields["station"])))
+        if self.kind == "serial":
+            fields["chapter"], fields["issue"] = fields["episode"], ""
+            return
+        parts = [
+            ("Season", "season"),
+            ("Series", "series_number" if not fields["season"] else "none"),
+            ("Episode", "issue"),
+        ]
+        shown = [f"{label} {fields[name]}" for label, name in parts if fields.get(name)]
+        fields["chapter"], fields["trans_chapter"] = fields["title"], fields["trans_title"]
+        fields["chapter_url"], fields["url"], fields["trans_title"], fields["issue"] = (
+            fields["url"],
+            "",
+            "",
+            "",
+        )
+        joined = f"{self.separator} ".join(shown)
+        fields["title"], fields["series"] = fields["series"], joined.lower() if self.comma else joined
+
+    def adapt_dates(self) -> None:
+        """The date is the first of date, month and year, and date of publication."""
+        fields = self.fields
+        if not fields["date"]:
+            fields["date"] = f"{fields['month']} {fields['year']}".strip() if fields["year"] else ""
+        if not fields["date"]:
+            fields["date"] = fields["published"]
+        if fields["published"] == fields["date"]:
+            fields["published"] = ""
+
+    @property
+    def in_periodical(self) -> bool:
+        """True if the work is an article of a periodical."""
+        return bool(self["periodical"]) and not self["encyclopedia"]
+
+    def word(self, value: str) -> str:
+        """A fixed text, in lower case in Style 2."""
+        return value.lower() if self.comma else value
+
+    def after(self, value: str) -> str:
+        """A value as a piece of its own, after the separator."""
+        return f"{self.separator} {value}" if value else ""
+
+    def join(self, *pieces: str) -> str:
+        """The pieces in a row; where two separators meet, one stays."""
+        joined = ""
+        for piece in pieces:
+            if joined and piece.startswith(self.separator):
+                joined = joined.removesuffix(" ") if joined.endswith(f"{self.separator} ") else joined
+                italics = "''" if joined.endswith(f"{self.separator}''") else ""
+                joined = joined.removesuffix(italics).removesuffix(self.separator) + italics
+            joined += piece
+        return joined
+
+    # --- the pieces
+
+    def people(self, role: str) -> tuple[str, int]:
+        """The names of the authors or editors, and how many are shown."""
+        vancouver = self["names"] == "vanc"
+        found, more = self.names(role, ", " if not vancouver else " ")
+        limit = self.fields.get(f"display_{role}s", "")
+        most = whole_number(limit, digits=3)
+        if limit and most is None:
+            more = more or limit.lower().replace(" ", "").strip("'.") == "etal"
+        elif most is not None and most < len(found):
+            found, more = found[:most], True
+        shown = ""
+        for index, (name, gap) in enumerate(found):
+            last = index == len(found) - 1
+            if index and last and self["amp"] and not more:
+                shown = shown.rstrip("; ") + " & "
+            shown += name + ("" if last else gap if not vancouver else ", ")
+        return shown + (" et al." if more and shown else ""), max(len(found), 2) if more else len(found)
+
+    def names(self, role: str, between: str) -> tuple[list[tuple[str, str]], bool]:
+        """The names with the gap after each, and True if there are more of them."""
+        found: list[tuple[str, str]] = []
+        more, previous = False, 0
+        for number, parts in sorted(self.persons[role].items()):
+            if number > previous + 2:  # two names are missing: the list ends
+                break
+            previous = number
+            last, first, mask = (value for _, value in parts)
+            if not last:
+                continue
+            more = more or ET_AL.search(last) is not None or ET_AL.search(first) is not None
+            last, first = ET_AL.sub("", last), ET_AL.sub("", first)
+            dashes = whole_number(mask, digits=1)
+            if mask:
+                found.append(("—" * dashes, "; ") if dashes is not None else (mask, " "))
+            elif last:
+                found.append((f"{last}{between}{first}" if first else last, "; "))
+        return found, more
+
+    def chapter(self) -> str:
+        """The title of a chapter in quotes."""
+        if self.kind in NO_CHAPTER or (self.kind == "citation" and self.in_periodical):
+            return ""
+        shown = f'"{self["chapter"]}"' if self["chapter"] else ""
+        shown += f" &#91;{self['trans_chapter']}&#93;" if self["trans_chapter"] else ""
+        kind = self.type() if self.kind == "map" else ""
+        return f"{shown.strip()}{kind}{self.pdf(self['chapter_url'])}{self.separator} " if shown else ""
+
+    def title(self) -> str:
+        """The title, with what stands next to it: in quotes if it is an article."""
+        quoted = self.kind in QUOTED or (self.kind in {"citation", "map"} and self.in_periodical)
+        shown = self["title"] if self["title"] != "none" or not self["periodical"] else ""
+        shown = f'"{shown}"' if quoted and shown else shown
+        shown += f" {SCRIPT_CODE.sub('', self['script_title'])}"
+        if self["trans_title"]:
+            shown += f" &#91;{self['trans_title']}&#93;"
+        shown = shown.strip()
+        if not shown or not self["url"]:
+            return shown
+        return shown + (self.pdf(self["archive"]) if self.archive_first else self.format())
+
+    @property
+    def archive_first(self) -> bool:
+        """True if the title leads to the archive, and "the original" to the work."""
+        return bool(self["archive"]) and self["dead"].lower() not in {"no", "live"}
+
+    def format(self) -> str:
+        """The format of the file, ` (PDF)`."""
+        return f" ({self['format'].upper()})" if self["format"] else self.pdf(self["url"])
+
+    def archived(self) -> str:
+        """`Archived from the original (PDF) on October 14, 2007`."""
+        if not self["archive"]:
+            return ""
+        original = f"the original{self.format()}" if self.archive_first else "the original"
+        mark = "" if self.archive_first else self.pdf(self["archive"])
+        return f"{self.word('Archived')}{mark} from {original} on {self['archived']}"
+
+    @staticmethod
+    def pdf(url: str) -> str:
+        """A mark for PDF files."""
+        return " (PDF)" if PDF.search(url) else ""
+
+    def type(self) -> str:
+        """What kind of work it is, in parentheses."""
+        shown = self["type"] or TYPES.get(self.kind, "")
+        if self.kind == "thesis" and self["degree"] and shown == "Thesis":
+            shown = f"{self['degree']} thesis"
+        return f" ({shown})" if shown and shown.lower() != "none" else ""
+
+    def language(self) -> str:
+        """` (in French and German)`."""
+        codes = [code.strip() for code in self["language"].split(",") if code.strip()]
+        names = [LANGUAGE_NAMES.get(code.lower(), code) if len(code) == 2 else code for code in codes]
+        names = [name[:1].upper() + name[1:] for name in names]
+        if len(names) > 2:
+            return f" (in {', '.join(names[:-1])}, and {names[-1]})"
+        return f" (in {' and '.join(names)})" if names else ""
+
+    def volume(self) -> str:
+        """A short volume stands next to the title, a long one alone."""
+        volume = self["volume"]
+        return self.after(volume) if len(volume) > 4 else f" {volume.replace('-', '–')}" if volume else ""
+
+    def publisher(self) -> str:
+        """The place and the publisher: in parentheses after a periodical."""
+        shown = ": ".join(filter(None, (self["publication_place"], self["publisher"])))
+        if self.kind == "newsgroup" and self["publisher"]:
+            shown = f"Newsgroup: {self['publisher']}"
+        published = f"published {self['published']}" if self["published"] else ""
+        if self["periodical"] and self.kind not in PUBLISHER_AS_BOOK:
+            shown = ", ".join(filter(None, (shown, published if shown else self["published"])))
+            return f" ({shown})" if shown else ""
+        return self.after(shown) + (f" ({published})" if published else "")
+
+    def place_in_source(self) -> str:
+        """Minutes, pages and other places."""
+        time = (
+            f"{self['time_caption'] or self.word('Event occurs at')} {self['time']}" if self["time"] else ""
+        )
+        shown = self.after(f"{self['minutes']} minutes in" if self["minutes"] else time)
+        pages = self["page"] or self["pages"].replace("-", "–")
+        if pages and self["periodical"] and self.kind not in PAGES_AS_BOOK:
+            shown += f": {pages}"
+        elif pages:
+            one = bool(self["page"]) or pages.isdecimal()
+            shown += self.after(pages if self["no_pp"] else f"{'p.' if one else 'pp.'} {pages}")
+        return shown + self.after(self["at"])
+
+    def common(self) -> str:
+        """From the title to the publisher."""
+        title, note = self.title(), f" {self['note']}" if self.kind == "speech" else self.after(self["note"])
+        periodical = self.after(self["periodical"]) if title or note else self["periodical"]
+        periodical = "" if self.kind == "arxiv" else periodical
+        format_alone = self.format() if not (title and self["url"]) else ""
+        series, conference = self.after(self["series"]), self.after(self["conference"])
+        issue = f" ({self['issue']})" if self["issue"] else ""
+        edition = f" ({self['edition']} ed.)" if self["edition"] else ""
+        agency, others = self.after(self["agency"]), self.others()
+        kind = "" if self.kind == "map" and self["chapter"] else self.type()
+        start = (title, note, conference, periodical, format_alone, kind, series, self.language())
+        if self.kind in {"journal", "citation"} and self["periodical"]:
+            others = others + f"{self.separator} " if others else ""
+            return self.join(others, *start, edition, self.publisher(), agency, self.volume(), issue)
+        if self.kind == "episode":
+            rest = (series, self.after(self["transcript"]), self.language(), edition, self.publisher())
+            return self.join(title, note, self.type(), *rest)
+        if self.kind == "map":
+            by = f"Cartography by {self['cartography']}" if self["cartography"] else ""
+            others = self.after(self["scale"]) + self.after(by) + others
+        return self.join(*start, self.volume(), issue, others, edition, self.publisher(), agency)
+
+    def others(self) -> str:
+        """Other people, and translators."""
+        translators, _ = self.people("translator")
+        return self.after(f"Translated by {translators}" if translators else "") + self.after(self["others"])
+
+    def end(self) -> str:
+        """Identifiers, archives, dates of access, and a quotation."""
+        shown = [f"{label}{self.identifiers[label]}" for label in IDENTIFIERS if label in self.identifiers]
+        identifiers = f"{self.separator} ".join(filter(None, [*shown, self["id"]]))
+        online = self["url"] or self["chapter_url"]
+        accessed = f"{self.word('Retrieved')} {self['accessed']}" if self["accessed"] and online else ""
+        docket = f"Docket {self['docket']}" if self["docket"] and self.kind == "thesis" else ""
+        yes = {"yes", "true", "y"}
+        paid = "(subscription required (help))" if self["subscription"].lower() in yes else ""
+        free = "(registration required (help))" if self["registration"].lower() in yes else ""
+        pieces = [
+            self.after(docket),
+            self.after(identifiers),
+            self.after(self.archived()),
+            self.after(accessed),
+        ]
+        pieces += [f" – via {self['via']}" if self["via"] else "", self.after(paid or free)]
+        if self["lay"]:
+            source = f" – {self['lay_source']}" if self["lay_source"] else ""
+            pieces.append(self.after(self.word("Lay summary") + source))
+            pieces.append(f" ({self['lay_date']})" if self["lay_date"] else "")
+        quote = self["quote"].strip('"')
+        return self.join(*pieces, self.after(f'"{quote}"' if quote else ""))
+
+    def text(self) -> str:
+        """The whole citation, without the full stop at its end."""
+        authors, _ = self.people("author")
+        authors = authors or self["authors"]
+        if authors and self["coauthors"]:
+            authors += f"; {self['coauthors']}"
+        editors, number = (self["editors"], 1) if self["editors"] else self.people("editor")
+        chapter, common = self.chapter(), self.common()
+        place = f" {self.word('Written')} at {self['place']}{self.separator} " if self["place"] else ""
+        original = f" &#91;{self['original_year']}&#93;" if self["original_year"] else ""
+        date = f" ({self['date']}){original}{self.separator} " if self["date"] else ""
+        mark = "ed." if number <= 1 else "eds."
+        if authors:
+            start = authors + (date or self.gap(authors))
+            if editors:
+                shown = f"{self.word('In')} {editors}" if chapter else f"{editors}, {mark}"
+                editors = f" {shown}{self.gap(shown)}"
+            start = self.join(start, chapter, place, editors, common)
+        elif editors:
+            head = f"{editors}, {mark}{date}" if date else f"{editors} ({mark}){self.separator} "
+            start = self.join(head, chapter, place, common)
+        else:
+            alone = self.after(f"{self['date']}{original}" if self["date"] else "")
+            start = self.join(chapter, place, common)
+            if self.kind == "journal" and self["periodical"]:
+                return self.join(start, self.place_in_source(), alone, self.end())
+            return self.join(start, alone, self.place_in_source(), self.end())
+        return self.join(start, self.place_in_source(), self.end())
+
+    def gap(self, value: str) -> str:
+        """What follows names: a separator, unless they end with one."""
+        return " " if value.endswith(self.separator) else f"{self.separator} "
+
+
+_INTERVIEW = ("id", "program", "callsign", "city")
+
+
+def citation(kind: str) -> Macro:
+    """A citation of a kind: `Smith, Jane (2001). "Title". Journal 5 (2): 3–4.`."""
+
+    def macro(call: Call) -> str | None:
+        one = _Citation(kind, call)
+        shown = one.text().strip()
+        if not shown:
+            return None
+        end = one["postscript"] or ("" if one.comma else ".")
+        end = "" if end.lower() == "none" or one["quote"] else end
+        return " ".join(one.join(shown, end).split(" "))
+
+    return macro
+
+
+CITATIONS: dict[str, Macro] = {
+    **{
+        f"Cite{gap}{shown}": citation(kind)
+        for kind, names in KINDS.items()
+        for name in listed(names)
+        for gap in (" ", "-", "")
+        for shown in (name, name[:1].upper() + name[1:])
+    },
+    "Citation": citation("citation"),
+    # The official files have no text of these lists: HTML gives them the class `refbegin`.
+    **dict.fromkeys(listed("Refbegin; Ref begin; Refstart; Begin refs"), text('<div class="refbegin">')),
+    **dict.fromkeys(listed("Refend; Ref end; End refs"), text("</div>")),
+}
