@@ -1,4 +1,4 @@
-"""The names and arguments of citation templates: fields, identifiers, people; from `Module:Citation/CS1` of 2015."""
+"""The names and arguments of citation templates, from `Module:Citation/CS1` of 2015."""
 
 from __future__ import annotations
 
