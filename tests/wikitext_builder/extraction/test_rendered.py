@@ -84,13 +84,19 @@ def test_the_text_that_a_reader_sees(page_html, lines):
         "<style>x</style><script>x</script><noscript>x</noscript>",
         "<!-- x -->",
         '<p class="mw-empty-elt"></p>',
-        '<cite class="citation book">x</cite>',
+        '<div class="refbegin"><ul><li><cite class="citation book">x</cite></li></ul></div>',
+        '<blockquote><div class="templatequotecite"><cite>— x</cite></div></blockquote>',
         '<div class="mw-highlight"><pre>x</pre></div>',
         '<div style="display:none">x</div>',
     ],
 )
 def test_what_is_no_running_text_goes(removed):
     assert body(f"<p>a</p>{removed}<p>b</p>") == ["a", "b"]
+
+
+def test_a_citation_in_a_section_that_stays_is_text():
+    cited = '<ul><li><cite class="citation book">A, B (2001). <i>C</i>.</cite>&#160;(French)</li></ul>'
+    assert body(f"<h2>Works</h2>{cited}") == ["", "== Works ==", "", "A, B (2001). C. (French)"]
 
 
 def test_sections_and_layout_are_those_of_the_wikitext_way():

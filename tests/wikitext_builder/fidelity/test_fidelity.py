@@ -183,7 +183,7 @@ def test_calls_are_judged_by_kind():
     ]
     found = {one.name: (one.kind, one.calls, one.equal) for one in compare_calls(calls)}
     assert found["Convert"] == ("text", 2, 1)
-    assert found["Cite web"] == found["#invoke:cite news"] == ("removed", 1, 1)
+    assert found["Cite web"] == found["#invoke:cite news"] == ("text", 1, 1)
     assert found["Mystery"] == ("unknown", 1, 0)
     assert found["Coord"] == ("text", 1, 1)
     assert found["(a piece of a page)"][0] == "unknown"
@@ -208,7 +208,8 @@ def test_a_file_of_calls_that_is_none_is_an_error(tmp_path):
 
 def test_real_calls_in_running_text_are_ours():
     found = compare_calls(read_calls(data("template_expansions.jsonl.bz2")))
-    text = [one for one in found if one.kind == "text"]
+    # The style of citations has changed since 2016: tests/wikitext_builder/extraction/test_real_pages.py.
+    text = [one for one in found if one.kind == "text" and "cit" not in one.name.lower()]
     assert sum(one.equal for one in text) / sum(one.calls for one in text) >= 0.98
 
 

@@ -235,8 +235,9 @@ class _Citation:
         return f" ({shown})" if shown and shown.lower() != "none" else ""
 
     def language(self) -> str:
-        """` (in French and German)`."""
+        """` (in French and German)`; a code of English says nothing, as on pages of today."""
         codes = [code.strip() for code in self["language"].split(",") if code.strip()]
+        codes = [code for code in codes if code.lower() != "en" and not code.lower().startswith("en-")]
         names = [LANGUAGE_NAMES.get(code.lower(), code) if len(code) == 2 else code for code in codes]
         names = [name[:1].upper() + name[1:] for name in names]
         if len(names) > 2:
@@ -390,3 +391,13 @@ CITATIONS: dict[str, Macro] = {
     **dict.fromkeys(listed("Refbegin; Ref begin; Refstart; Begin refs"), text('<div class="refbegin">')),
     **dict.fromkeys(listed("Refend; Ref end; End refs"), text("</div>")),
 }
+
+
+def invoked(call: Call) -> str | None:
+    """The text of `{{#invoke:cite web||title=T}}`; None for another module."""
+    macro = CITATIONS.get(call.get("1").capitalize())
+    if macro is None:
+        return None
+    pairs = [value.partition("=") for number, value in call.arguments.items() if number not in {"1", "2"}]
+    arguments = {name.strip(): value for name, equals, value in pairs if equals}
+    return macro(Call(name=call.name, arguments=arguments, page=call.page))

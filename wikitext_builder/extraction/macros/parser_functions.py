@@ -7,6 +7,7 @@ import re
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.bounded import at_most
 from wikitext_builder.extraction.macros.call import Call, Macro, first, text
+from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.dates import MONTHS, today
 from wikitext_builder.extraction.macros.expressions import evaluate
 from wikitext_builder.extraction.macros.numbers import grouped
@@ -125,7 +126,9 @@ def _of_day(pattern: str) -> Macro:
 
 
 def invoke(call: Call) -> str | None:
-    """Nothing for a module of citations or boxes; the text of other modules is unknown."""
+    """The text of a citation, nothing for a module of boxes; the text of other modules is unknown."""
+    if (citation := invoked(call)) is not None:
+        return citation
     return "" if MODULES_WITHOUT_TEXT.match(call.get("1")) else None
 
 
