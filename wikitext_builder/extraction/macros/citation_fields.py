@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call
 
 # The arguments that a citation takes for each of its fields, the first that is not empty.
@@ -92,6 +93,8 @@ KINDS = {
     "mailing list": "mailing list; mailinglist",
 }  # fmt: skip
 
+ET_AL = re.compile(r",? *'*et al[.']*$", re.IGNORECASE)
+
 
 class Arguments:
     """The arguments of one citation, sorted."""
@@ -115,6 +118,26 @@ class Arguments:
                 role, part, rank, number = found
                 parts = self.persons[role].setdefault(number, [(99, "")] * 3)
                 parts[part] = min(parts[part], (rank, value))
+
+    def names(self, role: str, between: str) -> tuple[list[tuple[str, str]], bool]:
+        """The names with the gap after each, and True if there are more of them."""
+        found: list[tuple[str, str]] = []
+        more, previous = False, 0
+        for number, parts in sorted(self.persons[role].items()):
+            if number > previous + 2:  # two names are missing: the list ends
+                break
+            previous = number
+            last, first, mask = (value for _, value in parts)
+            if not last:
+                continue
+            more = more or ET_AL.search(last) is not None or ET_AL.search(first) is not None
+            last, first = ET_AL.sub("", last), ET_AL.sub("", first)
+            dashes = whole_number(mask, digits=1)
+            if mask:
+                found.append(("—" * dashes, "; ") if dashes is not None else (mask, " "))
+            elif last:
+                found.append((f"{last}{between}{first}" if first else last, "; "))
+        return found, more
 
 
 @lru_cache(maxsize=2**12)

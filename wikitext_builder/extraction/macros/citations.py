@@ -24,7 +24,6 @@ QUOTED = frozenset(listed("web; news; journal; press release; podcast; newsgroup
 NO_CHAPTER = QUOTED - {"mailing list"}
 PAGES_AS_BOOK = frozenset(listed("encyclopedia; web; book; news; podcast"))
 PUBLISHER_AS_BOOK = frozenset(listed("encyclopedia; web; press release; podcast"))
-ET_AL = re.compile(r",? *'*et al[.']*$", re.IGNORECASE)
 PDF = re.compile(r"\.pdf(?:[?#]|$)", re.IGNORECASE)
 SCRIPT_CODE = re.compile(r"^[a-z]{2}\s*:\s*")
 
@@ -33,12 +32,8 @@ class _Citation:
     """One citation: its fields, and the separator of its style."""
 
     def __init__(self, kind: str, call: Call) -> None:
-        arguments = Arguments(call)
-        self.fields, self.identifiers, self.persons = (
-            arguments.fields,
-            arguments.identifiers,
-            arguments.persons,
-        )
+        self.arguments = Arguments(call)
+        self.fields = self.arguments.fields
         mode = self["mode"].lower()
         self.comma = mode == "cs2" or (kind == "citation" and mode != "cs1")
         self.separator = "," if self.comma else "."
@@ -148,7 +143,7 @@ class _Citation:
     def people(self, role: str) -> tuple[str, int]:
         """The names of the authors or editors, and how many are shown."""
         vancouver = self["names"] == "vanc"
-        found, more = self.names(role, ", " if not vancouver else " ")
+        found, more = self.arguments.names(role, ", " if not vancouver else " ")
         limit = self.fields.get(f"display_{role}s", "")
         most = whole_number(limit, digits=3)
         if limit and most is None:
@@ -162,26 +157,6 @@ class _Citation:
                 shown = shown.rstrip("; ") + " & "
             shown += name + ("" if last else gap if not vancouver else ", ")
         return shown + (" et al." if more and shown else ""), max(len(found), 2) if more else len(found)
-
-    def names(self, role: str, between: str) -> tuple[list[tuple[str, str]], bool]:
-        """The names with the gap after each, and True if there are more of them."""
-        found: list[tuple[str, str]] = []
-        more, previous = False, 0
-        for number, parts in sorted(self.persons[role].items()):
-            if number > previous + 2:  # two names are missing: the list ends
-                break
-            previous = number
-            last, first, mask = (value for _, value in parts)
-            if not last:
-                continue
-            more = more or ET_AL.search(last) is not None or ET_AL.search(first) is not None
-            last, first = ET_AL.sub("", last), ET_AL.sub("", first)
-            dashes = whole_number(mask, digits=1)
-            if mask:
-                found.append(("—" * dashes, "; ") if dashes is not None else (mask, " "))
-            elif last:
-                found.append((f"{last}{between}{first}" if first else last, "; "))
-        return found, more
 
     def chapter(self) -> str:
         """The title of a chapter in quotes."""
@@ -304,7 +279,11 @@ class _Citation:
 
     def end(self) -> str:
         """Identifiers, archives, dates of access, and a quotation."""
-        shown = [f"{label}{self.identifiers[label]}" for label in IDENTIFIERS if label in self.identifiers]
+        shown = [
+            f"{label}{self.arguments.identifiers[label]}"
+            for label in IDENTIFIERS
+            if label in self.arguments.identifiers
+        ]
         identifiers = f"{self.separator} ".join(filter(None, [*shown, self["id"]]))
         online = self["url"] or self["chapter_url"]
         accessed = f"{self.word('Retrieved')} {self['accessed']}" if self["accessed"] and online else ""
