@@ -96,7 +96,7 @@ def test_what_is_no_running_text_goes(removed):
 
 def test_a_citation_in_a_section_that_stays_is_text():
     cited = '<ul><li><cite class="citation book">A, B (2001). <i>C</i>.</cite>&#160;(French)</li></ul>'
-    assert body(f"<h2>Works</h2>{cited}") == ["", "== Works ==", "", "A, B (2001). C. (French)"]
+    assert body(f"<h2>Works</h2>{cited}") == ["== Works ==", "A, B (2001). C. (French)"]
 
 
 def test_sections_and_layout_are_those_of_the_wikitext_way():

@@ -279,11 +279,8 @@ class _Citation:
 
     def end(self) -> str:
         """Identifiers, archives, dates of access, and a quotation."""
-        shown = [
-            f"{label}{self.arguments.identifiers[label]}"
-            for label in IDENTIFIERS
-            if label in self.arguments.identifiers
-        ]
+        given = self.arguments.identifiers
+        shown = [f"{label}{given[label]}" for label in IDENTIFIERS if label in given]
         identifiers = f"{self.separator} ".join(filter(None, [*shown, self["id"]]))
         online = self["url"] or self["chapter_url"]
         accessed = f"{self.word('Retrieved')} {self['accessed']}" if self["accessed"] and online else ""
