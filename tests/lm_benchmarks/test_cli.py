@@ -1,5 +1,7 @@
 """The commands on a tiny dataset: what they print and write, and how they fail."""
 
+import csv
+import io
 import json
 import shlex
 import sys
@@ -258,6 +260,12 @@ def test_compare_tells_the_difference(results):
     assert "difference" in text
     assert "3 passages: too few for an interval" in text
     found = json.loads(run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks", "--json"))
+    (row,) = csv.DictReader(
+        io.StringIO(run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks", "--csv"))
+    )
+    assert row.keys() - {"low", "high"} == found.keys() - {"interval"}
+    assert float(row["difference"]) == found["difference"]
+    assert row["second_broken"] == " ".join(found["second_broken"])
     assert found["difference"] == pytest.approx(found["second"] - found["first"])
     assert "BREAKS: " in run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks")
 

@@ -1,6 +1,8 @@
 """The commands, in this process on the bundled sample and as real processes with real faults."""
 
 import contextlib
+import csv
+import io
 import json
 import os
 import pty
@@ -446,6 +448,8 @@ def test_verify_of_a_changed_file_fails_and_names_it(dataset: Path, tmp_path: Pa
 def test_stats_as_table_and_json(dataset: Path, tmp_path: Path) -> None:
     assert "Vocab size" in call("stats", dataset).stdout
     rows = json.loads(call("stats", dataset, "--json").stdout)
+    lines = list(csv.DictReader(io.StringIO(call("stats", dataset, "--csv").stdout)))
+    assert [{key: str(value or "") for key, value in row.items()} for row in rows] == lines
     manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
     assert [row["split"] for row in rows] == ["train", "valid", "test", "all"]
     assert [row["tokens"] for row in rows[:3]] == [

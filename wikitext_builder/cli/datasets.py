@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.cli.options import FILE, FOLDER, json_option, language_option, listed, store_option
+from wikitext_builder.cli.options import (
+    FILE,
+    FOLDER,
+    csv_option,
+    json_option,
+    language_option,
+    listed,
+    store_option,
+)
 from wikitext_builder.cli.run import Program
+from wikitext_builder.csv_text import csv_text
 from wikitext_builder.dataset.recipes import RECIPES, SECTIONS, SOURCES
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
@@ -176,7 +185,8 @@ overlay_option = click.option("--overlay", is_flag=True, help="All curves in one
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @name_option
 @json_option
-def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool) -> None:
+@csv_option
+def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
 
     A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
@@ -184,7 +194,10 @@ def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool) 
     from wikitext_builder.dataset.stats import as_text, to_records
 
     table = wb.statistics(*directories, names=names)
-    click.echo(json.dumps(to_records(table)) if as_json else as_text(table), nl=as_json)
+    if as_json:
+        click.echo(json.dumps(to_records(table)))
+    else:
+        click.echo(csv_text(to_records(table)) if as_csv else as_text(table), nl=False)
 
 
 @click.group(cls=Program)

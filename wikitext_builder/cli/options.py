@@ -19,6 +19,7 @@ language_option = click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for spreadsheets.")
 
 
 def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: str) -> None:

@@ -13,6 +13,8 @@ import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
 from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option, split_option
 from lm_benchmarks.metrics import METRICS
+from wikitext_builder.cli.options import csv_option
+from wikitext_builder.csv_text import csv_text
 from wikitext_builder.progress import shown_progress
 
 
@@ -32,7 +34,8 @@ from wikitext_builder.progress import shown_progress
     help="What may differ; repeatable.",
 )
 @json_option
-def compare(*, as_json: bool, **options: Any) -> None:
+@csv_option
+def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
     FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures. If a
@@ -42,6 +45,11 @@ def compare(*, as_json: bool, **options: Any) -> None:
     found = lb.compare(**options)
     if as_json:
         click.echo(json.dumps({**asdict(found), "difference": found.difference}))
+        return
+    if as_csv:
+        low, high = found.interval or (None, None)
+        fields = {name: value for name, value in asdict(found).items() if name != "interval"}
+        click.echo(csv_text([{**fields, "difference": found.difference, "low": low, "high": high}]), nl=False)
         return
     for model, value, broken in (
         (found.first_model, found.first, found.first_broken),
@@ -63,7 +71,7 @@ def compare(*, as_json: bool, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("results", type=EXISTING, nargs=-1, required=True)
-@click.option("--out", type=ANY_PATH, required=True, help="The report: .md, .tex or .html.")
+@click.option("--out", type=ANY_PATH, required=True, help="The report: .md, .tex, .csv or .html.")
 @click.option("--title", default=TITLE, help="Of the report.")
 @click.option("--data", type=EXISTING, help="Dataset whose word frequencies are drawn.")
 @click.option("--published/--no-published", default=True, help="Also show published numbers.")
@@ -80,7 +88,7 @@ def report(**options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("folder", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown.")
+@click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown; or its numbers, .csv.")
 def rows(**options: Any) -> None:
     """Write the table of all rows (published, small size, full size) from the records in FOLDER.
 

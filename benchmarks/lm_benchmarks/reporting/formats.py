@@ -1,14 +1,15 @@
-"""A report as Markdown or LaTeX, and the texts that all formats share."""
+"""A report as Markdown, LaTeX or CSV, and the texts that all formats share."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lm_benchmarks.reporting.report import Grouping, Report
-from lm_benchmarks.reporting.tables import Table, cells, columns
+from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, value_of
+from wikitext_builder.csv_text import csv_text
 
 LAWS: Final = (
     "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"
@@ -65,6 +66,30 @@ def latex(report: Report) -> str:
         ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def comma_separated(report: Report) -> str:
+    """The numbers of all tables, not rounded: a line per model and split, measured or published."""
+    return csv_text(line for table in report.tables for row in table.rows for line in _lines(table, row))
+
+
+def _lines(table: Table, row: ReportRow) -> Iterator[dict[str, object]]:
+    for split in table.splits:
+        result = row.results.get(split)
+        if result is None and split not in row.published:
+            continue
+        yield {
+            "data": table.data,
+            **table.kind,
+            "split": split,
+            "model": row.model,
+            "parameters": None if result is None else result.parameters,
+            "published": row.published.get(split),
+            **{name: value_of(row, split, name) for name in (table.metric, table.bytes_metric)},
+            "laws": row.laws,
+            "source": row.source,
+            "signature": None if result is None else str(result.signature),
+        }
 
 
 def notes(table: Table) -> list[str]:

@@ -5,7 +5,7 @@ If a number was not measured the cell says `not yet`, or a dash if there is no s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.rows import ROWS, PaperRow
 from lm_benchmarks.reporting.tables import SAME, Published, decimals, is_papers
+from wikitext_builder.csv_text import csv_text
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 FILES: Final = {  # the official ones, as in signatures
@@ -57,10 +58,7 @@ def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
         results: If a model was measured twice on a split, the last result counts.
         began: If there are two records of a recipe, the last one counts.
     """
-    measured: dict[Key, dict[str, Result]] = {}
-    for result in results:
-        if data := _data(result):
-            measured.setdefault((data, result.recipe), {})[result.signature["split"]] = result
+    measured = _by_recipe(results)
     begun = {(one.trained.data, one.trained.recipe): one for one in began}
     parts = [HEAD]
     for data, name in DATASETS.items():
@@ -69,6 +67,51 @@ def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
         parts += ["What published numbers do not show:\n", _bullets(_notes(data, rows))]
     parts += ["## How each was measured\n", _bullets(_made(measured, begun))]
     return "\n".join(parts)
+
+
+def rows_csv(results: Iterable[Result]) -> str:
+    """The numbers of the page as CSV, not rounded: a line per row, size and split.
+
+    Args:
+        results: As in `rows_page`.
+    """
+    measured = _by_recipe(results)
+    return csv_text(
+        line for data in DATASETS for row in _rows_on(data, measured) for line in _lines(data, row, measured)
+    )
+
+
+def _lines(
+    data: str, row: PaperRow, measured: Mapping[Key, Mapping[str, Result]]
+) -> Iterator[dict[str, object]]:
+    paper = _published(data).get(row.name)
+    for split in FILES[data]:
+        here = {"data": data, "model": row.name, "split": split}
+        if paper is not None and split in paper.perplexities:
+            yield {**here, "size": "published", "perplexity": paper.perplexities[split]}
+        recipes = {"small": row.small, "full": row.full_recipe(data), "own": row.own}
+        for size, recipe in recipes.items():
+            result = measured.get((data, recipe), {}).get(split)
+            if result is not None and (size != "full" or result.as_presets):
+                yield {
+                    **here,
+                    "size": size,
+                    "perplexity": METRICS["perplexity"].of(result.total),
+                    "recipe": recipe,
+                    "parameters": result.parameters,
+                    "epochs": max((one.epochs for one in result.trained), default=None),
+                    "broken": result.broken,
+                    "signature": str(result.signature),
+                }
+
+
+def _by_recipe(results: Iterable[Result]) -> dict[Key, dict[str, Result]]:
+    """The results that count, by dataset and recipe, then by split; the last one of each."""
+    measured: dict[Key, dict[str, Result]] = {}
+    for result in results:
+        if data := _data(result):
+            measured.setdefault((data, result.recipe), {})[result.signature["split"]] = result
+    return measured
 
 
 def _data(result: Result) -> str:

@@ -9,14 +9,19 @@ from typing import Final
 from lm_benchmarks.choices import TITLE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reporting.formats import latex, markdown
+from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
 from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.report import Report, make_report
-from lm_benchmarks.reporting.rows_page import read_records, rows_page
+from lm_benchmarks.reporting.rows_page import read_records, rows_csv, rows_page
 from wikitext_builder.dataset.load import load as load_dataset
 
-FORMATS: Final[dict[str, Callable[[Report], str]]] = {".md": markdown, ".tex": latex, ".html": page}
+FORMATS: Final[dict[str, Callable[[Report], str]]] = {
+    ".md": markdown,
+    ".tex": latex,
+    ".csv": comma_separated,
+    ".html": page,
+}
 
 
 def report(
@@ -34,7 +39,7 @@ def report(
 
     Args:
         results: Files of JSON lines that `measure` wrote.
-        out: The report. Its ending decides the format: `.md`, `.tex` or `.html`.
+        out: The report. Its ending decides the format: `.md`, `.tex`, `.csv` or `.html`.
         title: Of the report.
         data: A dataset whose word frequencies are drawn.
         published: Also show published numbers, beside results on the official files of Penn Treebank and
@@ -62,12 +67,12 @@ def report(
 
 
 def rows(folder: str | Path, out: str | Path) -> Path:
-    """Write the table of all rows in Markdown: published, small size, full size.
+    """Write the table of all rows: published, small size, full size.
 
     Args:
         folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`, `first-updates.jsonl` of
             `first_updates`. Nothing else is read.
-        out: The page.
+        out: The page, in Markdown. If it ends in `.csv`: the numbers alone.
 
     Returns:
         The path of the page.
@@ -75,7 +80,9 @@ def rows(folder: str | Path, out: str | Path) -> Path:
     Raises:
         HarnessError: A file cannot be read or written.
     """
-    return _write(Path(out), rows_page(*read_records(Path(folder))))
+    results, began = read_records(Path(folder))
+    is_csv = Path(out).suffix == ".csv"
+    return _write(Path(out), rows_csv(results) if is_csv else rows_page(results, began))
 
 
 def _write(out: Path, text: str) -> Path:

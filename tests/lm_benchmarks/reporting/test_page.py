@@ -1,5 +1,8 @@
 """The report in a real Chromium, wide and narrow: text is text, tables sort, nothing is loaded."""
 
+import csv
+import io
+import math
 import re
 from dataclasses import replace
 
@@ -8,7 +11,7 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.reporting.charts import bar_chart, line_chart
-from lm_benchmarks.reporting.formats import latex, markdown
+from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
 from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.report import make_report
 from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
@@ -127,6 +130,17 @@ def test_markdown_has_as_many_cells_in_each_row(report):
     assert set(counts[:7]) == {10}
     assert "<script" not in text
     assert "<img" not in text
+
+
+def test_csv_has_a_line_per_model_and_split_and_whole_numbers(report):
+    lines = list(csv.DictReader(io.StringIO(comma_separated(report))))
+    found = {(line["model"], line["split"]): line for line in lines}
+    assert len(found) == len(lines) == 7
+    assert float(found["KN-5", "test"]["perplexity"]) == pytest.approx(math.exp(5.39), rel=1e-12)
+    assert found["KN-5", "test"]["published"] == "220.1"
+    assert found["Zoneout <LSTM>", "valid"]["perplexity"] == ""
+    assert found["cheat", "test"]["laws"] == "BROKEN: future"
+    assert found[NASTY, "test"]["signature"] == str(RESULTS[2].signature)
 
 
 def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):

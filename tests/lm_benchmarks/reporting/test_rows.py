@@ -1,5 +1,8 @@
 """The table of all rows: each link is to a preset that exists, no number is invented, the page is fresh."""
 
+import csv
+import io
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,7 +10,7 @@ from lm_benchmarks.measuring.first_updates import FirstUpdates
 from lm_benchmarks.measuring.models import NAMES
 from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from lm_benchmarks.reporting.rows import ROWS, published_name
-from lm_benchmarks.reporting.rows_page import DATASETS, FILES, read_records, rows_page
+from lm_benchmarks.reporting.rows_page import DATASETS, FILES, read_records, rows_csv, rows_page
 from lm_benchmarks.reporting.tables import OFFICIAL, tables_of
 
 from ps_models.evaluation.signature import Signature
@@ -158,3 +161,15 @@ def test_the_page_is_made_of_the_records():
     assert page == rows_page(*read_records(RECORDS)), (
         "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
     )
+
+
+def test_csv_has_the_same_numbers_not_rounded():
+    results = [measured("lstm/small", 5.0), measured("lstm/zaremba-medium", 4.0, checks={"future": "peeks"})]
+    lines = list(csv.DictReader(io.StringIO(rows_csv(results))))
+    medium = {(line["split"], line["size"]): line for line in lines if line["model"] == "LSTM Zaremba medium"}
+    assert float(medium["valid", "published"]["perplexity"]) == 86.2
+    assert float(medium["test", "published"]["perplexity"]) == 82.7
+    assert float(medium["test", "small"]["perplexity"]) == pytest.approx(math.exp(5.0), rel=1e-12)
+    assert medium["test", "full"]["broken"] == "future"
+    assert ("valid", "full") not in medium
+    assert {line["data"] for line in lines} == set(DATASETS)
