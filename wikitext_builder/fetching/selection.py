@@ -164,7 +164,6 @@ class Category:
             token = continuation(wikipedia.api, answer)
             with expected_fields(wikipedia.api):
                 members = [str(one["title"]) for one in answer["query"]["categorymembers"] if one["ns"] == 0]
-                "".join(members).encode()  # a lone surrogate is a ValueError
             lookup.store.note_listing(listing, members, json.dumps(token) if token else DONE)
             count += len(members)
             lookup.progress(stage, count, None if token else count)

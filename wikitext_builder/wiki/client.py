@@ -237,7 +237,8 @@ class Wikipedia:
         return self._site
 
     def _check_language(self, site: Site, server: str) -> None:
-        host = urlsplit(server, scheme="https").hostname or ""
+        with expected_fields(self.api):  # `Invalid IPv6 URL` is a ValueError
+            host = urlsplit(server, scheme="https").hostname or ""
         # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the name of the host decides
         name = host.partition(".")[0] if host.endswith(".wikipedia.org") else site.language
         if self.language.code not in (name, site.language):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from threading import Event, Timer
 from urllib.parse import urlencode, urlsplit
 
@@ -257,12 +258,17 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
     timer = Timer(seconds, cut)
     timer.daemon = True
     timer.start()
+    failure: OSError | HTTPException | None = None
     try:
         yield
+    except (OSError, HTTPException) as error:
+        failure = error
     finally:
         timer.cancel()
-    if late.is_set():  # a head that was cut off can look complete
+    if late.is_set():  # a head that was cut off can look complete, or like a lost connection
         raise TimeoutError(f"the head of the answer was not complete after {seconds:g} seconds")
+    if failure is not None:
+        raise failure
 
 
 def _causes(error: BaseException) -> list[BaseException]:

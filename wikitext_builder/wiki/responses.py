@@ -11,10 +11,12 @@ from urllib.parse import unquote
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
+from wikitext_builder.wiki.schema import check_answer
 
 Json = dict[str, Any]  # an API has no types but its documentation
 BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error"})
+LONGEST_NUMBER = 20  # digits and sign
 BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
 
 
@@ -111,6 +113,7 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
             f"{api}: expected JSON of MediaWiki, found {_glimpse(reply.body)}; the address should end in"
             " api.php, such as https://en.wikipedia.org/w/api.php"
         )
+    check_answer(api, answer)
     return answer
 
 
@@ -125,7 +128,7 @@ def continuation(api: str, answer: Json) -> dict[str, str] | None:
 
 def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: int) -> None:
     with expected_fields(api):
-        code, text = str(errors[0]["code"]), str(errors[0].get("text", ""))
+        code, text = _printable(errors[0]["code"]), _printable(errors[0].get("text", ""))
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
         raise TryAgainError(f"{code}: {text}", wait=wait)
     raise ApiError(code, f"{api}: MediaWiki refuses: {text} ({code})")
@@ -135,10 +138,20 @@ def _json(body: bytes) -> tuple[object, str]:
     """Return the JSON, None if there is none, and what follows it: MediaWiki adds HTML if it fails late."""
     try:
         text = body.decode("utf-8").strip()
-        value, end = json.JSONDecoder().raw_decode(text)
+        value, end = json.JSONDecoder(parse_int=_number).raw_decode(text)
     except (ValueError, RecursionError):
         return None, ""
     return value, text[end:]
+
+
+def _number(digits: str) -> int | float:
+    """An integer; one that is longer than any of MediaWiki's is a float, which the schema refuses."""
+    return int(digits) if len(digits) <= LONGEST_NUMBER else float(digits)
+
+
+def _printable(value: object) -> str:
+    """A value for an error: one line, without control characters and lone surrogates."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
 
 
 def _glimpse(body: bytes) -> str:
@@ -194,7 +207,6 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
 
 def page_of_answer(raw: Json) -> FoundPage:
     """Read a page after all pieces of an answer were put together."""
-    str(raw["title"]).encode()  # a lone surrogate is a ValueError: no wiki has such a title
     reason = raw.get("invalidreason", "")
     return FoundPage(
         title=str(raw["title"]),

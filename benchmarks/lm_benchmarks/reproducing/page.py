@@ -101,10 +101,10 @@ def _state(row: RowState, running: Sequence[str], failed: Mapping[str, str]) -> 
     for one in row.trainings:
         if one.job.name in failed:
             return f"failed: {failed[one.job.name]}"
-    if row.trained:
+    if row.trained and row.trainings:
         return "trained, not measured"
     parts = [_training(one, runs=one.job.name in running) for one in row.trainings if not one.done]
-    return "; ".join(parts)
+    return "; ".join(parts) or "waits"
 
 
 def _training(one: TrainingState, *, runs: bool) -> str:

@@ -1,0 +1,199 @@
+"""A server whose answers are MediaWiki's except for one value: each run ends well or with one clear line.
+
+Every value of every kind of answer is replaced by each of some hostile ones, and removed.
+"""
+
+import copy
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mediawiki.asking import ask, titles
+from tests.mediawiki.test_impostors import GENERAL, send, server
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.expansions import fetch_expansions
+from wikitext_builder.fetching.html import fetch_html
+from wikitext_builder.fetching.pages import fetch_pages
+from wikitext_builder.fetching.selection import Category, Selection
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.http import Patience
+
+Path_ = tuple[str | int, ...]
+TEXT = "An article of {{unknown template|1}} words."
+REVISION = {
+    "revid": 11,
+    "timestamp": "2020-01-01T00:00:00Z",
+    "sha1": "",
+    "slots": {"main": {"contentmodel": "wikitext", "content": TEXT, "sha1": ""}},
+}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "site": {
+        "batchcomplete": True,
+        "query": {
+            "general": {**GENERAL, "server": "//en.wikipedia.org"},
+            "namespaces": {"10": {"id": 10, "name": "Template", "canonical": "Template"}},
+            "namespacealiases": [{"id": 10, "alias": "T"}],
+        },
+        "warnings": [{"code": "deprecation", "module": "main", "text": "Old."}],
+    },
+    "category": {"query": {"categorymembers": [{"ns": 0, "title": "Good"}, {"ns": 0, "title": "Named"}]}},
+    "pages": {
+        "continue": {"rvcontinue": "1|2", "continue": "||"},
+        "query": {
+            "normalized": [{"fromencoded": False, "from": "Named", "to": "Name"}],
+            "redirects": [{"from": "Name", "to": "Good"}],
+            "interwiki": [{"title": "fr:Bon", "iw": "fr"}],
+            "badrevids": {"77": {"revid": 77, "missing": True}},
+            "pages": [
+                {"pageid": 1, "ns": 0, "title": "Good", "pageprops": {}, "revisions": [REVISION]},
+                {"ns": 0, "title": "Gone", "missing": True},
+                {"title": "[", "invalidreason": "It has a bracket.", "invalid": True},
+            ],
+        },
+    },
+    "rest": {"batchcomplete": True, "query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good"}]}},
+    "expand": {"expandtemplates": {"wikitext": "%((0))%42%((1))%"}},
+    "parse": {"parse": {"title": "Good", "pageid": 1, "revid": 11, "text": "<p>An article.</p>"}},
+    "error": {"errors": [{"code": "badvalue", "text": "No.", "module": "main"}]},
+}
+HOSTILE: dict[str, Any] = {
+    "infinity": float("inf"),
+    "a large number": 10**25,
+    "a very large number": "NINES",
+    "minus one": -1,
+    "a fraction": 2.5,
+    "half a character": "a\ud800b",
+    "a broken address": "//[half",
+    "nothing": None,
+    "a list": [{"a": 1}, 3],
+    "an object": {"x": [1]},
+    "a truth": True,
+    "a text": "words\x00 and\nlines",
+}
+REMOVED = object()
+
+
+def places(value: object, path: Path_ = ()) -> Iterator[Path_]:
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def changed(answer: dict[str, Any], path: Path_, new: object) -> Any:
+    if not path:
+        return new
+    answer = copy.deepcopy(answer)
+    inner: Any = answer
+    for key in path[:-1]:
+        inner = inner[key]
+    if new is REMOVED:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
+    return answer
+
+
+class HostileWiki:
+    """A wiki that has one answer changed."""
+
+    def __init__(self) -> None:
+        self.answers = dict[str, Any](ANSWERS)
+
+    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        kind = {"expandtemplates": "expand", "parse": "parse"}.get(query["action"], "pages")
+        if "meta" in query:
+            kind = "site"
+        elif "list" in query:
+            kind = "category"
+        elif "rvcontinue" in query:
+            kind = "rest"
+        if "error" in self.answers and self.answers["error"] is not ANSWERS["error"] and kind == "pages":
+            kind = "error"
+        send(handler, json.dumps(self.answers[kind]).replace('"NINES"', "9" * 6_000))
+
+
+CASES = [
+    pytest.param(kind, path, id=f"{kind}:{'.'.join(map(str, path))}")
+    for kind, answer in ANSWERS.items()
+    for path in places(answer)
+]
+
+
+def run(api: str, folder: Path, selections: list[Selection]) -> str:
+    """Fetch all that there is to fetch; returns the error, or nothing."""
+    folder.mkdir()
+    patience = Patience(attempts=2, first_wait=0.01)
+    with Store.create(folder / "a.store") as store, ask(api, patience=patience) as wikipedia:
+        try:
+            ids = fetch_pages(store, wikipedia, selections).revision_ids
+            fetch_expansions(store, wikipedia, ids)
+            fetch_html(store, wikipedia, ids)
+        except BuilderError as error:
+            str(error).encode()  # it can be printed
+            return str(error)
+        finally:
+            for rejected in store.rejected("en"):
+                f"{rejected.title} {rejected.reason} {rejected.detail}".encode()
+    return ""
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[tuple[HostileWiki, str]]:
+    wiki = HostileWiki()
+    with server(wiki) as api:
+        yield wiki, api
+
+
+def test_the_wiki_without_a_change_is_fetched(hostile: tuple[HostileWiki, str], tmp_path: Path) -> None:
+    wiki, api = hostile
+    wiki.answers = dict(ANSWERS)
+    assert run(api, tmp_path / "x", [Category(name="Good articles")]) == ""
+    with Store.open(tmp_path / "x" / "a.store") as store:
+        assert [one.title for one in store.all_revisions("en")] == ["Good"]
+
+
+@pytest.mark.parametrize(("kind", "path"), CASES)
+def test_any_value_can_be_wrong(
+    hostile: tuple[HostileWiki, str], tmp_path: Path, kind: str, path: Path_
+) -> None:
+    wiki, api = hostile
+    for number, (name, value) in enumerate([*HOSTILE.items(), ("removed", REMOVED)]):
+        if value is REMOVED and not path:
+            continue
+        wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], path, value)}
+        selections: list[Selection] = [
+            Category(name="Good articles"),
+            titles(tmp_path, "Gone", "[", "fr:Bon"),
+        ]
+        error = run(api, tmp_path / str(number), selections)
+        assert "\n" not in error, name
+        assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "said"),
+    [
+        ("pages", ("query", "pages", 0, "pageid"), float("inf"), "pages[0].pageid"),
+        ("pages", ("query", "pages", 0, "revisions", 0, "revid"), 10**25, "revisions[0].revid"),
+        ("pages", ("query", "pages", 0, "title"), "a\ud800b", "pages[0].title"),
+        ("pages", ("query", "pages"), 2.5, "$.query.pages"),
+        ("category", ("query", "categorymembers", 0, "title"), [1], "categorymembers[0].title"),
+        ("site", ("warnings",), "words", "$.warnings"),
+        ("site", ("query", "general"), "words", "$.query.general"),
+        ("site", ("query", "general", "server"), "//[half", "Invalid IPv6 URL"),
+        ("parse", ("parse", "text"), "a\ud800b", "$.parse.text"),
+    ],
+)
+def test_the_error_says_where_the_answer_is_wrong(
+    hostile: tuple[HostileWiki, str], tmp_path: Path, kind: str, path: Path_, value: object, said: str
+) -> None:
+    wiki, api = hostile
+    wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], path, value)}
+    error = run(api, tmp_path / "x", [Category(name="Good articles")])
+    assert "not as MediaWiki does" in error
+    assert said in error
