@@ -52,6 +52,13 @@ def model_name(context: click.Context, parameter: click.Parameter, value: str) -
     return value
 
 
+def passage_start(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
+    """A number of a token, or `best`."""
+    if value != "best" and not (value.isascii() and value.isdecimal()):
+        raise click.BadParameter(f"{value!r}: expected a number from 0, or best.", context, parameter)
+    return value if value == "best" else int(value)
+
+
 def device_option(command: Command) -> Command:
     """The device that a command runs on."""
     option: Callable[[Command], Command] = click.option(
@@ -205,16 +212,28 @@ def generate(**options: Any) -> None:
 @commands.command()
 @click.argument("model", type=EXISTING, metavar="CHECKPOINT")
 @click.argument("data", type=EXISTING)
-@click.option(
-    "--out", type=ANY_PATH, required=True, help="The page, .html; or, with --words 1, .png, .svg, .pdf."
-)
+@click.option("--out", type=ANY_PATH, required=True, help="The page, .html; or a picture, .png, .svg, .pdf.")
 @split_option("valid")
-@click.option("--start", default=0, type=click.IntRange(min=0), help="First token of the split, from 0.")
-@click.option("--words", default=500, type=click.IntRange(min=1), help="How many words.")
+@click.option(
+    "--start",
+    default="0",
+    callback=passage_start,
+    metavar="N|best",
+    help="First token of the split, from 0; best: where the pointer helped most (reads the whole split).",
+)
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    help="How many words.  [default: 500; for a picture up to the end of the sentence]",
+)
 @device_option
 def explain(*, out: Path, **options: Any) -> None:
-    """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture of one prediction."""
-    pm.explain(out=out, **options)
+    """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture.
+
+    The picture shows a sentence with its window; with --words 1 the distributions of one word.
+    """
+    with shown_progress() as progress:
+        pm.explain(out=out, progress=progress, **options)
     click.echo(out)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,14 +21,19 @@ from ps_models.experiment.load import Source, open_data, opened
 from ps_models.explanation.figure import FORMATS as PICTURES
 from ps_models.explanation.figure import save_picture
 from ps_models.explanation.frequency import Bucket, Pointing, compare_by_frequency, pointing, save_figure
-from ps_models.explanation.page import page
+from ps_models.explanation.page import MOST_WORDS, page
+from ps_models.explanation.passages import BEST, best_passage, gains, passage_end
 from ps_models.explanation.predictions import Prediction, predictions
 from ps_models.language_model import LanguageModel
-from wikitext_builder.dataset.load import FILE
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.load import FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import Progress, no_progress
 
 PAGES = (".html", ".htm")
+WORDS = 500  # of a page, if nothing is said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,31 +46,52 @@ class Explanation:
     predictions: list[Prediction]
     vocabulary: Vocabulary
     signature: Signature
+    # The words of the first window and of the stretch before rare ones became `<unk>`; empty if not known.
+    originals: tuple[str, ...] = ()
 
     @property
     def score(self) -> Score:
         """The score of the stretch."""
-        chances = (prediction.probability for prediction in self.predictions)
-        nats = sum(-math.log(chance) if chance else math.inf for chance in chances)
-        return Score(nats, len(self.predictions))
+        return _score(prediction.probability for prediction in self.predictions)
+
+    @property
+    def vocabulary_score(self) -> Score | None:
+        """The score by the softmax alone, that is with g = 1; None for a model without a pointer."""
+        parts = [prediction.vocabulary for prediction in self.predictions]
+        return _score(part.probability for part in parts if part) if all(parts) else None
 
     def save(self, path: str | Path) -> None:
-        """Write a page to browse (.html), or a picture of the first prediction (.png, .svg, .pdf).
+        """Write a page to browse (.html), or a picture (.png, .svg, .pdf): of one word or of a sentence.
 
         Raises:
-            ModelError: The path has another ending.
+            ModelError: The path has another ending, or there are too many words.
         """
         path = Path(path)
         _check_ending(path)
         if path.suffix.lower() in PICTURES:
-            save_picture(path, self.predictions[0], self.vocabulary)
+            save_picture(path, self.predictions, self.vocabulary, self.originals)
             return
-        title = f"{self.signature['model']} on {self.data}, {self.split}"
-        summary = (
-            f"{len(self.predictions)} words from number {self.start}, perplexity {self.score.perplexity:.1f}"
+        if len(self.predictions) > MOST_WORDS:
+            raise ModelError(f"`words={len(self.predictions)}`: a page has at most {MOST_WORDS:,}")
+        model = self.signature["model"].partition("+")[0]
+        stretch = f"{len(self.predictions):,} words from number {self.start:,}"
+        summary = f"{stretch}: perplexity {self.score.perplexity:.1f}"
+        if self.vocabulary_score is not None:
+            summary += f", and {self.vocabulary_score.perplexity:.1f} by its vocabulary part alone"
+        text = page(
+            f"How {model} predicts {self.data}, {self.split}",
+            f"{summary}.",
+            str(self.signature),
+            self.predictions,
+            self.vocabulary,
+            self.originals,
         )
-        text = page(title, f"{summary}. {self.signature}", self.predictions, self.vocabulary)
         path.write_text(text, encoding="utf-8")
+
+
+def _score(probabilities: Iterable[float]) -> Score:
+    nats = [-math.log(chance) if chance else math.inf for chance in probabilities]
+    return Score(sum(nats), len(nats))
 
 
 def explain(
@@ -72,50 +100,79 @@ def explain(
     *,
     out: str | Path | None = None,
     split: str = "valid",
-    start: int = 0,
-    words: int = 500,
+    start: int | str = 0,
+    words: int | None = None,
     device: str = "auto",
+    progress: Progress = no_progress,
 ) -> Explanation:
     """Show how a trained model predicts each word of a stretch of text.
 
     >>> import ps_models as pm
-    >>> found = pm.explain("runs/pointer", "data/wikitext-2", out="page.html")  # doctest: +SKIP
-    >>> found.predictions[0].gate  # doctest: +SKIP
+    >>> found = pm.explain("runs/pointer", "data/wikitext-2", out="page.html", start="best")  # doctest: +SKIP
+    >>> found.predictions[0].gate, found.predictions[0].gain  # doctest: +SKIP
 
     Args:
         model: A checkpoint, the folder of a run, or what `load` returned.
         data: The dataset.
         out: Also write a page or a picture there; see `Explanation.save`.
         split: train, valid or test.
-        start: The first token of the split, counted from 0; the model reads all tokens before it.
-        words: How many words.
+        start: The first token of the split, counted from 0; the model reads all tokens before it. `best`: the
+            passage in which the pointer added most to known words; the model then reads the whole split.
+        words: How many words; None: 500, and for a picture up to the end of the sentence.
         device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+        progress: Called while the best passage is looked for.
 
     Raises:
         ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
-            `out` has an unknown ending.
+            `out` has an unknown ending, or the model has no pointer and `start` is `best`.
     """
     if out is not None:
         _check_ending(Path(out))
     trained = opened(model, device)
     dataset = open_data(data, trained.checkpoint)
     stream = read_stream(dataset, split, trained.vocabulary)
-    if not 0 <= start < len(stream):
-        raise ModelError(f"`start={start}`: {split} has {len(stream)} tokens; expected a start below that")
+    is_sentence = words is None and out is not None and Path(out).suffix.lower() in PICTURES
+    length = None if is_sentence else words or WORDS
+    if start == BEST:
+        gained = gains(trained.model, stream, device=trained.device, progress=progress)
+        start, end = best_passage(stream, gained, trained.vocabulary, length)
+    elif isinstance(start, int) and 0 <= start < len(stream):
+        end = passage_end(stream, trained.vocabulary, start, length)
+    else:
+        raise ModelError(
+            f"`start={start}`: {split} has {len(stream)} tokens; expected a start below that, or {BEST}"
+        )
     state = read_up_to(trained.model, stream[:start], trained.device)
+    predicted = list(predictions(trained.model, stream[start:end], state, device=trained.device))
     found = Explanation(
         data=dataset.name,
         split=split,
         start=start,
-        predictions=list(
-            predictions(trained.model, stream[start : start + words], state, device=trained.device)
-        ),
+        predictions=predicted,
         vocabulary=trained.vocabulary,
         signature=checkpoint_signature(trained.checkpoint, dataset, split, "carried", "fp32"),
+        originals=_originals(dataset, split, start, predicted, trained.vocabulary),
     )
     if out is not None:
         found.save(out)
     return found
+
+
+def _originals(
+    dataset: Dataset, split: str, start: int, predicted: Sequence[Prediction], vocabulary: Vocabulary
+) -> tuple[str, ...]:
+    """The words of the raw file; none if there is no raw file, or one that is not of this text."""
+    try:
+        raw = dataset.file(split, raw=True)
+    except BuilderError:
+        return ()
+    window = predicted[0].window
+    first = max(0, start - len(window))
+    begun = (EOS,) * (len(window) - (start - first))  # the window at the start of a text
+    found = (*begun, *islice(read_tokens(raw), first, start + len(predicted)))
+    own = vocabulary.decode([*window, *(one.word for one in predicted)])
+    agree = len(found) == len(own) and all(a in (b, UNK) for a, b in zip(own, found, strict=True))
+    return found if agree else ()
 
 
 @dataclass(frozen=True, kw_only=True)

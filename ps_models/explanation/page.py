@@ -10,20 +10,30 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from ps_models.explanation.predictions import Prediction
+from ps_models.explanation.predictions import HELP_LEVELS, SURPRISE_LEVELS, Distribution, Prediction
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
-DIGITS = 5  # of a probability that is shown
+DIGITS = 4  # of a probability that is shown
+MOST_WORDS = 5000  # of a page: about 4 MB, and a browser stays quick
 
 
-def page(title: str, summary: str, predictions: Sequence[Prediction], vocabulary: Vocabulary) -> str:
+def page(
+    title: str,
+    summary: str,
+    signature: str,
+    predictions: Sequence[Prediction],
+    vocabulary: Vocabulary,
+    originals: Sequence[str] = (),
+) -> str:
     """The HTML. It loads nothing, and its content security policy forbids it to.
 
     Args:
         title: Of the file.
-        summary: A line about what is shown: the model, the text, the score and its signature.
-        predictions: In the order of the text.
+        summary: A line about what is shown: the text and the score.
+        signature: All that decides the score.
+        predictions: One or more, in the order of the text.
         vocabulary: The words of the ids.
+        originals: The words of the first window and of the text before rare ones became `<unk>`, or none.
     """
     style, script = _resource("explain.css"), _resource("explain.js")
     policy = (
@@ -32,43 +42,65 @@ def page(title: str, summary: str, predictions: Sequence[Prediction], vocabulary
     )
     fields = {
         "POLICY": html.escape(policy, quote=True),
+        "KIND": "pointing" if any(one.gain is not None for one in predictions) else "plain",
         "TITLE": html.escape(title),
         "SUMMARY": html.escape(summary),
+        "SIGNATURE": html.escape(signature),
         "STYLE": style,
         "SCRIPT": script,
-        "DATA": _json(_data(predictions, vocabulary)),
+        "DATA": _json(_data(predictions, vocabulary, originals)),
     }
     text = _resource("explain.html")
     pieces = text.split("@")  # fields are at odd places; the content of a field is not searched again
     return "".join(fields[piece] if index % 2 else piece for index, piece in enumerate(pieces))
 
 
-def _data(predictions: Sequence[Prediction], vocabulary: Vocabulary) -> dict[str, Any]:
+def _data(
+    predictions: Sequence[Prediction], vocabulary: Vocabulary, originals: Sequence[str]
+) -> dict[str, Any]:
     """Each word once; predictions refer to words by their places."""
     used: dict[int, int] = {}
 
     def place(word: int) -> int:
         return used.setdefault(word, len(used))
 
-    def shares(pairs: Sequence[tuple[int, float]]) -> list[list[float]]:
-        return [[place(word), _short(share)] for word, share in pairs]
+    def part(found: Distribution | None) -> dict[str, Any] | None:
+        if found is None:
+            return None
+        top = [[place(word), _short(share)] for word, share in found.top]
+        return {"p": _short(found.probability), "rank": found.rank, "top": top}
+
+    def named(words: Sequence[int], names: Sequence[str]) -> list[dict[str, Any]]:
+        given = names or vocabulary.decode(words)
+        return [
+            {"word": place(word)} | ({"original": name} if name != vocabulary.tokens[word] else {})
+            for word, name in zip(words, given, strict=True)
+        ]
 
     entries = [
         {
-            "w": place(prediction.word),
-            "p": _short(prediction.probability) or prediction.probability,
+            "mixture": part(prediction.mixture),
+            "copied": [_short(share) for share in prediction.copied],
+            "vocabulary": part(prediction.vocabulary),
+            "pointer": part(prediction.pointer),
             "gate": None if prediction.gate is None else _short(prediction.gate),
-            "mixture": shares(prediction.mixture),
-            "vocabulary": shares(prediction.vocabulary),
-            "pointer": shares(prediction.pointer),
+            "gain": None if prediction.gain is None else _short(prediction.gain),
+            "fromPointer": _short(prediction.from_pointer),
             "attention": [[back, _short(share)] for back, share in prediction.attention],
             "window": len(prediction.window),
         }
         for prediction in predictions
     ]
     # The windows of the first words also hold words from before the text that is shown.
-    before = [place(word) for word in predictions[0].window] if predictions else []
-    return {"words": [vocabulary.tokens[word] for word in used], "before": before, "predictions": entries}
+    before = predictions[0].window
+    own = named([prediction.word for prediction in predictions], originals[len(before) :])
+    return {
+        "before": named(before, originals[: len(before)]),
+        "predictions": [name | entry for name, entry in zip(own, entries, strict=True)],
+        "words": [vocabulary.tokens[word] for word in used],
+        "types": len(vocabulary),
+        "levels": {"factors": HELP_LEVELS, "nats": SURPRISE_LEVELS},
+    }
 
 
 def _short(value: float) -> float:

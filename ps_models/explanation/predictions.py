@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,23 +18,63 @@ from ps_models.models.pointer_sentinel import PointerSentinelLSTM
 
 TOP = 8  # words shown of each distribution
 LEAST_ATTENTION = 0.002  # shares of attention below this are left out
+HELP_LEVELS = (1.1, 2.0, 8.0)  # steps of colour: times p_vocab(w), or p_vocab(w) divided by
+SURPRISE_LEVELS = (
+    math.log(10),
+    math.log(100),
+    math.log(1000),
+)  # the same for a model without a pointer, in nats
 CHUNK = 64  # predictions at once: bounds memory (chunk x vocabulary)
 
 Shares = tuple[tuple[int, float], ...]  # (word id, probability), the most likely first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """What one distribution over words says: of the true word, and of the most likely words."""
+
+    probability: float  # of the true word
+    rank: int | None  # 1 + the number of words that are more likely; None: the true word is impossible
+    top: Shares  # the most likely words, without impossible ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """One word of a text and how it was predicted."""
 
-    word: int  # its id
-    probability: float
-    mixture: Shares  # the most likely words
-    vocabulary: Shares = ()  # the same by the softmax alone; empty for a model without a pointer
-    pointer: Shares = ()  # the words of the window by the pointer alone
+    word: int  # its id: the true word
+    mixture: Distribution  # the model's prediction
+    copied: tuple[float, ...] = ()  # the pointer's part of each of the mixture's top words
+    vocabulary: Distribution | None = (
+        None  # p_vocab: by the softmax alone; None for a model without a pointer
+    )
+    pointer: Distribution | None = None  # by the pointer alone: the attention divided by 1 - g
     gate: float | None = None  # g, the share of the softmax
     attention: Shares = ()  # (how many words back, share), without the gate
     window: tuple[int, ...] = ()  # its words, oldest first
+
+    @property
+    def probability(self) -> float:
+        """Of the true word, by the model."""
+        return self.mixture.probability
+
+    @property
+    def from_pointer(self) -> float:
+        """The pointer's part of the probability of the true word: the attention on its places."""
+        if self.vocabulary is None or self.gate is None:
+            return 0.0
+        return max(0.0, self.probability - self.gate * self.vocabulary.probability)
+
+    @property
+    def gain(self) -> float | None:
+        """What the pointer added to the true word, in nats: ln p(w) - ln p_vocab(w); None without a pointer.
+
+        p_vocab(w) is what the softmax gives alone, that is the mixture with g = 1; it is not g p_vocab(w),
+        the part of the softmax in the mixture. At worst it is ln g: then the pointer gave w nothing.
+        """
+        if self.vocabulary is None:
+            return None
+        return _log(self.probability) - _log(self.vocabulary.probability)
 
 
 def predictions(
@@ -63,32 +105,42 @@ def predictions(
             else:
                 plain = cast("Generative[Any]", model)
                 for word in chunk:
-                    probabilities = plain.next_log_probs(state)[0].double().exp()
-                    yield Prediction(
-                        word=int(word), probability=float(probabilities[word]), mixture=_top(probabilities)
-                    )
+                    probabilities = plain.next_log_probs(state)[0].double().exp().cpu()
+                    yield Prediction(word=int(word), mixture=_distribution(probabilities, int(word)))
                     _, state = plain(word[None, None], state)
 
 
 def _of_pointer(word: int, softmax: Tensor, gate: float, words: Tensor, attention: Tensor) -> Prediction:
-    pointer = torch.zeros_like(softmax).scatter_add_(0, words.clamp(min=0), attention)
-    mixture = gate * softmax + pointer
+    copied = torch.zeros_like(softmax).scatter_add_(0, words.clamp(min=0), attention)
+    mixture = _distribution(gate * softmax + copied, word)
     length = len(words)
     shares = [
         (length - place, float(share)) for place, share in enumerate(attention) if share >= LEAST_ATTENTION
     ]
     return Prediction(
         word=word,
-        probability=float(mixture[word]),
-        mixture=_top(mixture),
-        vocabulary=_top(softmax),
-        pointer=tuple(pair for pair in _top(pointer / pointer.sum().clamp(min=1e-30)) if pair[1] > 0),
+        mixture=mixture,
+        copied=tuple(float(copied[other]) for other, _ in mixture.top),
+        vocabulary=_distribution(softmax, word),
+        pointer=_distribution(copied / copied.sum().clamp(min=sys.float_info.min), word),
         gate=gate,
         attention=tuple(sorted(shares, key=lambda pair: -pair[1])),
         window=tuple(int(seen) for seen in words if seen != NO_WORD),
     )
 
 
-def _top(probabilities: Tensor) -> Shares:
+def _distribution(probabilities: Tensor, word: int) -> Distribution:
+    own = float(probabilities[word])
     shares, words = probabilities.topk(min(TOP, len(probabilities)))
-    return tuple(zip(words.tolist(), shares.tolist(), strict=True))
+    return Distribution(
+        probability=own,
+        rank=1 + int((probabilities > own).sum()) if own else None,
+        top=tuple(
+            (other, share) for other, share in zip(words.tolist(), shares.tolist(), strict=True) if share
+        ),
+    )
+
+
+def _log(probability: float) -> float:
+    """The logarithm; that of the least normal number if a probability is too small for a number."""
+    return math.log(max(probability, sys.float_info.min))

@@ -1,17 +1,22 @@
 """Looking inside: the components of a prediction add up to the model's own, and buckets divide the words."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.generate import draw_words
-from ps_models.explanation.figure import save_picture
+from ps_models.explanation.figure import _one_word, save_picture
 from ps_models.explanation.frequency import buckets_of, compare_by_frequency, pointing, save_figure
-from ps_models.explanation.predictions import predictions
+from ps_models.explanation.passages import best_passage, gains, passage_end
+from ps_models.explanation.predictions import Distribution, _distribution, predictions
+from ps_models.explanation.sentence import draw_sentence
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -42,9 +47,9 @@ def test_predictions_are_the_models_own(request, name):
     ((_, nats),) = token_nats(model, [Text(TOKENS, 0)])
     assert [-math.log(p.probability) for p in found] == pytest.approx(nats.tolist(), rel=1e-4)
     for prediction in found:
-        shares = [share for _, share in prediction.mixture]
+        shares = [share for _, share in prediction.mixture.top]
         assert shares == sorted(shares, reverse=True)
-        assert (prediction.gate is None) == (name == "lstm")
+        assert {prediction.gate is None, prediction.gain is None} == {name == "lstm"}
 
 
 def test_gate_and_attention_make_one_and_point_at_the_window(pointer):
@@ -53,9 +58,53 @@ def test_gate_and_attention_make_one_and_point_at_the_window(pointer):
         assert list(prediction.window) == read[-9:]
         assert prediction.gate is not None
         assert prediction.gate + sum(share for _, share in prediction.attention) == pytest.approx(1, abs=0.02)
-        assert sum(share for _, share in prediction.pointer) <= 1 + 1e-6
+        assert sum(share for _, share in prediction.pointer.top) <= 1 + 1e-6
         pointed = {prediction.window[-back] for back, _ in prediction.attention}
-        assert {word for word, share in prediction.pointer if share > 0.01} <= pointed
+        assert {word for word, share in prediction.pointer.top if share > 0.01} <= pointed
+        assert (prediction.pointer.rank is None) == (prediction.word not in prediction.window)
+
+
+def test_the_gain_is_the_mixture_against_the_vocabulary_part_alone(pointer):
+    found = list(predictions(pointer, TOKENS))
+    torch.testing.assert_close(
+        torch.tensor([one.gain for one in found]).double(), gains(pointer, TOKENS), atol=1e-4, rtol=0
+    )
+    for one in found:
+        rest = one.gate * one.vocabulary.probability + (1 - one.gate) * one.pointer.probability
+        assert one.probability == pytest.approx(rest, rel=1e-4)
+        assert one.from_pointer == pytest.approx((1 - one.gate) * one.pointer.probability, rel=1e-3, abs=1e-7)
+        assert one.gain >= math.log(one.gate) - 1e-5  # the most that the pointer can take away
+        if one.word not in one.window:
+            assert one.gain == pytest.approx(math.log(one.gate), abs=1e-5)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=9), st.integers(0, 4))
+def test_the_rank_is_one_more_than_the_likelier_words(weights, word):
+    probabilities = torch.bincount(torch.tensor([*weights, 4]), minlength=5).double()
+    found = _distribution(probabilities / probabilities.sum(), word)
+    likelier = sorted(probabilities.tolist(), reverse=True).index(float(probabilities[word]))
+    assert found.rank == (likelier + 1 if word in (*weights, 4) else None)
+    assert all(share for _, share in found.top)
+
+
+TEXT = "= the cat = <eos> the dog . the cat the cat . <b> <eos> <unk> <unk> <unk> . <eos>"
+
+
+def test_the_best_passage_is_where_the_pointer_helped_known_words():
+    words = Vocabulary(("<unk>", "<eos>", ".", "=", "the", "cat", "dog", "<b>"))
+    tokens = torch.tensor(words.encode(TEXT.split()))
+
+    def best(gain, length):
+        start, end = best_passage(tokens, torch.tensor(gain).double(), words, length)
+        return TEXT.split()[start:end]
+
+    known = [0, 0, 3, 0, 0, 0, 0, 0, 2, 2, 0, 2, 0, 0, 0, 9, 9, 9, 0, 0]
+    assert best(known, None) == ["the", "cat", "the", "cat", "."]
+    assert best(known, 5) == ["the", "dog", ".", "the", "cat"]  # begins with a line; <unk> does not count
+    assert best(known, 99) == TEXT.split()
+    assert best([-1.0] * 20, 4) == ["<unk>", "<unk>", "<unk>", "."]
+    assert passage_end(tokens, words, 0, None) == 5
+    assert passage_end(tokens, words, 18, 50) == len(tokens)
 
 
 def test_generation_follows_its_seed_and_temperature(pointer, lstm):
@@ -131,19 +180,48 @@ def test_where_the_pointer_looks_is_what_the_predictions_say(pointer, lstm):
     assert pointing(lstm, TOKENS) is None
 
 
-@pytest.mark.parametrize("ending", [".png", ".svg"])
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm, tmp_path, ending):
     for name, model in (("pointer", pointer), ("lstm", lstm)):
-        prediction = list(predictions(model, TOKENS[:20]))[-1]
-        paths = [tmp_path / f"{name}{number}{ending}" for number in range(2)]
-        for path in paths:
-            save_picture(path, prediction, WORDS)
-        assert paths[0].read_bytes() == paths[1].read_bytes()
-        if ending == ".svg" and name == "pointer":
-            assert "&lt;b&gt;" in paths[0].read_text()
-            assert "<b>" not in paths[0].read_text()
+        found = list(predictions(model, TOKENS[:20]))
+        for shown in (found[-1:], found[5:]):
+            paths = [tmp_path / f"{name}{len(shown)}{number}{ending}" for number in range(2)]
+            for path in paths:
+                save_picture(path, shown, WORDS)
+            assert paths[0].read_bytes() == paths[1].read_bytes()
+            if ending == ".svg" and name == "pointer":
+                assert "&lt;b&gt;" in paths[0].read_text()
+                assert "<b>" not in paths[0].read_text()
     with pytest.raises(ModelError, match=r"gif: expected a name that ends in \.png"):
-        save_picture(tmp_path / "x.gif", prediction, WORDS)
+        save_picture(tmp_path / "x.gif", found, WORDS)
+    with pytest.raises(ModelError, match=r"words=80.*1 to 60"):
+        save_picture(tmp_path / "x.png", found * 4, WORDS)
+
+
+def test_a_picture_has_no_empty_panel_and_one_scale(pointer, lstm):
+    for model, panels in ((pointer, 4), (lstm, 1)):
+        one = next(predictions(model, TOKENS))
+        figure = _one_word(one, WORDS)
+        assert len(figure.axes) == panels
+        assert all(axes.patches for axes in figure.axes)
+        assert len({axes.get_xlim() for axes in figure.axes[-3:]}) == 1
+    unused = replace(
+        one, vocabulary=one.mixture, pointer=Distribution(probability=0, rank=None, top=()), gate=1.0
+    )
+    assert [axes.get_title() for axes in _one_word(unused, WORDS).axes] == ["vocabulary", "mixture"]
+
+
+def test_a_sentence_is_drawn_with_its_window_inside_the_page(pointer):
+    found = list(predictions(pointer, torch.cat([TOKENS[:30], torch.tensor([5] * 30)])))[20:80]
+    names = [f"{'w' * 50}{number}" for number in range(9 + len(found))]  # all of them too long
+    figure = draw_sentence(found, WORDS, names)
+    text, chart = figure.axes
+    assert len(text.texts) == 9 + len(found) + 1  # words, and the key
+    right, low = (max(values) for values in zip(*[one.get_position() for one in text.texts], strict=True))
+    assert right < 6.5 * 72 - 50
+    assert low < text.get_ylim()[0]
+    assert [bar.get_height() for bar in chart.patches] == pytest.approx([one.gain for one in found])
+    assert len(chart.get_xticklabels()) == len(found)
 
 
 def test_the_figure_is_drawn(pointer, lstm, tmp_path):
