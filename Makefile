@@ -1,4 +1,5 @@
-# make demo    builds a dataset from the bundled sample and shows it
+# make demo    builds a dataset from the bundled sample and shows it; it keeps words that occur twice (--min-count 2),
+#              because the sample is small: otherwise its pointer would have few names to copy
 # make test    runs all tests
 # make lint    checks style and types
 # make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
@@ -40,13 +41,13 @@ demo: .venv/models
 	rm -rf $(DEMO)
 	mkdir $(DEMO)
 	$(BIN)/wikitext-builder import wikitext_builder/sample/sample.xml --store $(DEMO)/pages.store
-	$(BIN)/wikitext-builder build demo --store $(DEMO)/pages.store --out $(DEMO)/wikitext-demo
+	$(BIN)/wikitext-builder build demo --store $(DEMO)/pages.store --out $(DEMO)/wikitext-demo --min-count 2
 	$(BIN)/wikitext-builder verify $(DEMO)/wikitext-demo --quiet
 	$(BIN)/wikitext-builder stats $(DEMO)/wikitext-demo
 	$(BIN)/wikitext-builder plot zipf $(DEMO)/wikitext-demo --out $(DEMO)/zipf.png
 	$(BIN)/ps-models --threads 1 train pointer-sentinel-lstm $(DEMO)/wikitext-demo --out $(DEMO)/model --preset tiny
 	$(BIN)/ps-models --threads 1 evaluate $(DEMO)/model $(DEMO)/wikitext-demo --split test
-	$(BIN)/ps-models --threads 1 explain $(DEMO)/model $(DEMO)/wikitext-demo --split test --out $(DEMO)/explain.html
+	$(BIN)/ps-models --threads 1 explain $(DEMO)/model $(DEMO)/wikitext-demo --split test --start best --out $(DEMO)/explain.html
 	@echo
 	@echo "The dataset is in $(DEMO)/wikitext-demo, its Zipf plot in $(DEMO)/zipf.png; $(DEMO)/explain.html shows how a"
 	@echo "small pointer sentinel-LSTM predicts its test articles: open it in a browser. Next:"

@@ -18,12 +18,12 @@ from ps_models.evaluation.score import Score
 from ps_models.evaluation.signature import Signature
 from ps_models.experiment.evaluate import checkpoint_signature
 from ps_models.experiment.load import Source, open_data, opened
-from ps_models.explanation.figure import FORMATS as PICTURES
 from ps_models.explanation.figure import save_picture
 from ps_models.explanation.frequency import Bucket, Pointing, compare_by_frequency, pointing, save_figure
 from ps_models.explanation.page import MOST_WORDS, page
-from ps_models.explanation.passages import BEST, best_passage, gains, passage_end
+from ps_models.explanation.passages import BEST, best_start, gains, passage_end
 from ps_models.explanation.predictions import Prediction, predictions
+from ps_models.explanation.style import FORMATS as PICTURES
 from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import FILE, Dataset
@@ -109,7 +109,7 @@ def explain(
 
     >>> import ps_models as pm
     >>> found = pm.explain("runs/pointer", "data/wikitext-2", out="page.html", start="best")  # doctest: +SKIP
-    >>> found.predictions[0].gate, found.predictions[0].gain  # doctest: +SKIP
+    >>> found.predictions[0].gain  # doctest: +SKIP
 
     Args:
         model: A checkpoint, the folder of a run, or what `load` returned.
@@ -124,7 +124,7 @@ def explain(
 
     Raises:
         ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
-            `out` has an unknown ending, or the model has no pointer and `start` is `best`.
+            `out` has an unknown ending; `start` is `best` and the model has no pointer.
     """
     if out is not None:
         _check_ending(Path(out))
@@ -135,13 +135,11 @@ def explain(
     length = None if is_sentence else words or WORDS
     if start == BEST:
         gained = gains(trained.model, stream, device=trained.device, progress=progress)
-        start, end = best_passage(stream, gained, trained.vocabulary, length)
-    elif isinstance(start, int) and 0 <= start < len(stream):
-        end = passage_end(stream, trained.vocabulary, start, length)
-    else:
-        raise ModelError(
-            f"`start={start}`: {split} has {len(stream)} tokens; expected a start below that, or {BEST}"
-        )
+        start = best_start(stream, gained, trained.vocabulary, length)
+    if not isinstance(start, int) or not 0 <= start < len(stream):
+        expected = f"{split} has {len(stream)} tokens; expected a start below that, or {BEST}"
+        raise ModelError(f"`start={start}`: {expected}")
+    end = passage_end(stream, trained.vocabulary, start, length)
     state = read_up_to(trained.model, stream[:start], trained.device)
     predicted = list(predictions(trained.model, stream[start:end], state, device=trained.device))
     found = Explanation(

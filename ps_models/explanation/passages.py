@@ -57,10 +57,8 @@ def passage_end(tokens: Tensor, vocabulary: Vocabulary, start: int, words: int |
     return end
 
 
-def best_passage(
-    tokens: Tensor, gained: Tensor, vocabulary: Vocabulary, words: int | None
-) -> tuple[int, int]:
-    """The passage in which the pointer added most nats to known words: its first place, and the one after it.
+def best_start(tokens: Tensor, gained: Tensor, vocabulary: Vocabulary, words: int | None) -> int:
+    """Where the passage begins in which the pointer added most nats to known words.
 
     A passage begins where a line does, a sentence also after a full stop. Of equal ones the first is taken.
     `<unk>` and `<eos>` do not count: a reader learns nothing from a copy of them.
@@ -78,7 +76,7 @@ def best_passage(
     starts = [0, *(at + 1 for at, word in enumerate(listed[:-1]) if word in breaks)]
     passages = [(start, passage_end(tokens, vocabulary, start, words)) for start in starts]
     whole = [(start, end) for start, end in passages if words in (None, end - start)]
-    return max(whole or passages[:1], key=lambda passage: before[passage[1]] - before[passage[0]])
+    return max(whole or passages[:1], key=lambda passage: before[passage[1]] - before[passage[0]])[0]
 
 
 def _ids(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
