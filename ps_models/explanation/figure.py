@@ -71,7 +71,8 @@ def _one_word(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
     figure.suptitle(heading, fontsize=9, parse_math=False)
     bottom: Any = figure
     if has_window:
-        top, bottom = figure.subfigures(2, 1, height_ratios=(3, 2))
+        halves: Any = figure.subfigures(2, 1, height_ratios=(3, 2))
+        top, bottom = halves
         _window(top.subplots(), prediction, vocabulary)
     panels = bottom.subplots(1, len(shown), squeeze=False, sharex=True)[0]
     for axes, (name, (found, colour)) in zip(panels, shown.items(), strict=True):
