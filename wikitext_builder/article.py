@@ -26,6 +26,9 @@ class Article:
     `lines` are the lines of the dataset's files without their outer spaces, blank ones included:
     `("", "= Title =", "", "A paragraph.", "", "== Heading ==", "", "Another.")`. Before tokenization they are
     plain text; after it single spaces separate the tokens of a line, and a heading is `= = Heading = =`.
+
+    `plain_lines` are plain text, before and after tokenization. They differ from the untokenized `lines` only
+    where a paragraph has formulas: here it is one line, and each formula is LaTeX between dollar signs.
     """
 
     title: str
@@ -34,6 +37,10 @@ class Article:
     timestamp: str
     lines: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # wikitext of each template call without a known text
+    plain_lines: tuple[str, ...] = ()
+    formulas: tuple[str, ...] = ()  # LaTeX of each formula of `plain_lines`; empty if it is not known
+    categories: tuple[str, ...] = ()  # only for an export of articles
+    wikidata_id: str = ""  # Q1490; empty if it is not known
 
 
 def heading_level(line: str) -> int:

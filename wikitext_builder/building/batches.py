@@ -22,6 +22,7 @@ from wikitext_builder.building.shards import read_shard
 from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.manifest import SplitCounts
+from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.names import call_name
@@ -148,6 +149,7 @@ class WriteTask:
     batch: Batch
     vocabulary: str  # location of `pack_vocabulary`'s result
     language: str
+    articles: bool = False  # write them as plain text too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +186,9 @@ def _write(task: WriteTask) -> WrittenBatch:
         files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
         files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
         files.setdefault(ATTRIBUTION, []).append(Attribution.of(article, split, task.language).line())
+        if task.articles:
+            row = PlainArticle.of(article, task.language).json_line()
+            files.setdefault(f"{ARTICLES}/{split}.jsonl", []).append(row)
         calls = Counter(map(call_name, article.left_out)).items()
         here = {name: LeftOutCalls(calls=n, pages=1, examples=(article.title,)) for name, n in calls}
         add_left_out(left_out, here)
@@ -196,7 +201,7 @@ def _write(task: WriteTask) -> WrittenBatch:
         )
     pieces = {}
     for name, lines in files.items():
-        pieces[name] = f"{task.batch.location}.{name}"
+        pieces[name] = f"{task.batch.location}.{name.replace('/', '.')}"
         blobs.write(pieces[name], "".join(lines).encode())
     return WrittenBatch(
         location=task.batch.location,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -39,6 +40,8 @@ class BuildOptions(TypedDict, total=False):
     """Lines come from wikitext, or from rendered pages (HTML) where the store has them."""
     seed: str | None
     """Another seed gives another split."""
+    articles: str | Sequence[str] | None
+    """Export whole articles as plain text too: parquet, jsonl or both."""
 
 
 def build(

@@ -11,6 +11,7 @@ from pathlib import Path
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
+from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.store.store import Rejected
 
 REJECTED = "rejected.jsonl"
@@ -66,7 +67,10 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     recipe = plan.recipe
     template = (files("wikitext_builder.building") / "card.md").read_text(encoding="utf-8")
-    config = {kind: "\n".join(_data_files(kind)) for kind in ("tokens", "raw")}
+    config = {kind: "\n".join(_data_files(f"parquet/{kind}/")) for kind in ("tokens", "raw")}
+    exported = recipe.articles
+    articles = [f'- config_name: "{recipe.name}-articles-v1"', "  data_files:", *_data_files(f"{ARTICLES}/")]
+    about = f"| `{ARTICLES}/` | whole articles as plain text, one per row: {' and '.join(exported)} |"
     text = template.format(
         name=recipe.name,
         language=recipe.language,
@@ -75,6 +79,8 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         seed=recipe.seed,
         tokens_files=config["tokens"],
         raw_files=config["raw"],
+        articles_config="".join(f"{line}\n" for line in articles) if "parquet" in exported else "",
+        articles=f"{about}\n" if exported else "",
         statistics=_statistics(splits, vocabulary),
         rebuild=rebuild_commands(plan),
         size=_size_category(sum(counts.lines for counts in splits.values())),
@@ -82,11 +88,11 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
     (directory / "README.md").write_text(text, encoding="utf-8", newline="\n")
 
 
-def _data_files(kind: str) -> list[str]:
+def _data_files(prefix: str) -> list[str]:
     return [
         line
         for split, files_of in (("train", "train"), ("validation", "valid"), ("test", "test"))
-        for line in (f"  - split: {split}", f"    path: parquet/{kind}/{files_of}-*.parquet")
+        for line in (f"  - split: {split}", f"    path: {prefix}{files_of}-*.parquet")
     ]
 
 

@@ -62,7 +62,7 @@ def make_plan(
     valid_titles: str | Path | None = None,
     test_titles: str | Path | None = None,
     work_url: str = "",
-    **changes: str | int | None,
+    **changes: str | int | Sequence[str] | None,
 ) -> Plan:
     """Decide what to build: the recipe, the revisions, and the given articles of valid and test.
 
@@ -108,7 +108,10 @@ def _changed(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
         recipe = RECIPES[recipe]
     if unknown := changes.keys() - {field.name for field in fields(Recipe)}:
         raise BuilderError(f"a recipe has no {', '.join(sorted(unknown))}")
-    return replace(recipe, **{name: value for name, value in changes.items() if value is not None})
+    given = {name: value for name, value in changes.items() if value is not None}
+    if isinstance(given.get("articles"), str):
+        given["articles"] = (given["articles"],)
+    return replace(recipe, **given)
 
 
 def _chosen_revisions(

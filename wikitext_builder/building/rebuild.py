@@ -75,4 +75,5 @@ def _changes(recipe: Recipe, base: Recipe) -> Iterator[tuple[str, str]]:
     for field in fields(Recipe):
         value = getattr(recipe, field.name)
         if value != getattr(base, field.name):
-            yield field.name, str(value)
+            values = value if isinstance(value, tuple) else (value,)
+            yield from ((field.name, str(one)) for one in values)

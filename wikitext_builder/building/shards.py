@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import zstandard
 from wikitext_builder.article import Article, Page, heading_level
 from wikitext_builder.dataset.files import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.categories import own_categories
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.runners import blobs
@@ -34,6 +35,7 @@ class ShardTask:
     revision_ids: tuple[int, ...]
     location: str  # of the shard
     source: str = "wikitext"  # or "rendered", see `Recipe`
+    plain: bool = False  # keep the plain text and what else an export of articles needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +94,21 @@ def _checked(article: Article) -> Article:
     return article
 
 
+def _for_export(article: Article, one: StoredPage, task: ShardTask) -> Article:
+    categories = own_categories(one.page.wikitext, task.language)
+    return replace(article, categories=categories, wikidata_id=one.wikidata_id)
+
+
+def _without_plain(article: Article) -> Article:
+    return replace(article, plain_lines=(), formulas=())
+
+
 def _use(one: StoredPage, task: ShardTask) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
     try:
         with time_limit(SECONDS_PER_PAGE):
-            return _checked(tokenize_article(_article(one, task), language=task.language))
+            article = _checked(tokenize_article(_article(one, task), language=task.language))
+            return _for_export(article, one, task) if task.plain else _without_plain(article)
     except RejectedError as error:
         reason, detail = error.reason, error.detail
     except BuilderError:  # it concerns all pages
@@ -122,6 +134,5 @@ def read_shard(location: str) -> Iterator[Article | Rejected]:
 def _parse(record: dict[str, Any]) -> Article | Rejected:
     if "reason" in record:
         return Rejected(**record)
-    return Article(
-        **{**record, "lines": tuple(record["lines"]), "left_out": tuple(record["left_out"])},
-    )
+    found: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items()}
+    return Article(**found)

@@ -24,7 +24,15 @@ from wikitext_builder.building.batches import (
     pack_vocabulary,
     write_batch,
 )
-from wikitext_builder.building.exports import Entries, JoinTask, TextFile, export, export_tasks, join_pieces
+from wikitext_builder.building.exports import (
+    Entries,
+    JoinTask,
+    article_files,
+    export,
+    export_tasks,
+    join_pieces,
+    text_files,
+)
 from wikitext_builder.building.plan import (
     Identity,
     Plan,
@@ -36,11 +44,12 @@ from wikitext_builder.building.plan import (
 )
 from wikitext_builder.building.rebuild import write_source
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, pack_pages
+from wikitext_builder.building.sizes import refuse_empty_train, small_splits
 from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
+from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
@@ -91,21 +100,21 @@ def carry_out(
             manifest=built,
             already_built=True,
             older=plan.older,
-            warnings=tuple(_small_splits(plan, built.splits)),
+            warnings=tuple(small_splits(plan, built.splits)),
         )
     with disk_errors(plan.out), working_folder(plan, identity) as location:
         found = blobs.count_files(f"{location}/shards")
         clock = _StageClock()
         extracted = _extract(plan, location, runner, progress, found)
         batches = _batches(plan, extracted, location)
-        _refuse_empty_train(plan, extracted)
+        refuse_empty_train(plan, extracted.split, len(extracted.rejected))
         clock.stage("extract")
         vocabulary, types = _count(plan, batches, runner, progress)
         clock.stage("count")
         written = _write(plan, batches, vocabulary, location, runner, progress)
         clock.stage("write")
         dataset = plan.work / "dataset"
-        entries = _join(written, dataset, here, progress)
+        entries = _join(plan, written, dataset, here, progress)
         clock.stage("join")
         splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
         entries |= _export(plan, splits, dataset, here, progress)
@@ -125,26 +134,8 @@ def carry_out(
         rejected=dict(Counter(one.reason for one in extracted.rejected)),
         left_out={name: one.calls for name, one in left_out.items()},
         seconds=clock.seconds,
-        warnings=tuple(_small_splits(plan, splits)),
+        warnings=tuple(small_splits(plan, splits)),
     )
-
-
-def _small_splits(plan: Plan, splits: dict[str, SplitCounts]) -> Iterator[str]:
-    """Say which splits are smaller than asked for: that is not an error, but nobody should miss it."""
-    given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
-    for name in SPLITS:
-        found, titles = splits[name].articles, given.get(name, 0)
-        wanted = titles or getattr(plan.recipe, f"{name}_articles") or 1
-        if found < wanted and titles:
-            yield (
-                f"{name} has {found:,} articles, but {titles:,} titles were given: rejected.jsonl says why"
-                " the others are missing"
-            )
-        elif found < wanted:
-            yield (
-                f"{name} has {found:,} articles, but {plan.recipe.name} expects {wanted:,}: the store has"
-                " too few"
-            )
 
 
 class _StageClock:
@@ -221,32 +212,13 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
         source=plan.recipe.source,
         revision_ids=tuple(revision_ids),
         location=f"{location}/shards/{name}.jsonl.zst",
+        plain=bool(plan.recipe.articles),
     )
     if not blobs.is_url(location):
         return task
     pages = f"{location}/pages/{name}.jsonl.zst"
     pack_pages(task, pages)
     return replace(task, store=pages)
-
-
-def _refuse_empty_train(plan: Plan, extracted: _Extracted) -> None:
-    """Refuse to write a dataset without a train set: it has no vocabulary, so nobody can use it.
-
-    Raises:
-        BuilderError: There are too few articles.
-    """
-    split, name, rejected = extracted.split, plan.recipe.name, len(extracted.rejected)
-    if split.train:
-        return
-    articles = len(split.roles())
-    advice = "fetch or import more pages"
-    if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
-        share = max(1, articles // 12)
-        advice += f", or use `valid_articles={share}` and `test_articles={share}`"
-    raise BuilderError(
-        f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for {name}:"
-        f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for train; {advice}"
-    )
 
 
 def _batches(plan: Plan, extracted: _Extracted, location: str) -> list[Batch]:
@@ -307,7 +279,10 @@ def _write(
     """Write the pieces of every batch; the results are in the order of the batches."""
     where = f"{location}/vocabulary.txt"
     pack_vocabulary(vocabulary, where)
-    tasks = [WriteTask(batch=batch, vocabulary=where, language=plan.recipe.language) for batch in batches]
+    language, articles = plan.recipe.language, bool(plan.recipe.articles)
+    tasks = [
+        WriteTask(batch=batch, vocabulary=where, language=language, articles=articles) for batch in batches
+    ]
     written: dict[str, WrittenBatch] = {}
     for result in runner.map(write_batch, tasks):
         written[result.location] = result
@@ -318,16 +293,20 @@ def _write(
 # --- the dataset's own files
 
 
-def _join(written: list[WrittenBatch], dataset: Path, here: Runner, progress: Progress) -> Entries:
+def _join(
+    plan: Plan, written: list[WrittenBatch], dataset: Path, here: Runner, progress: Progress
+) -> Entries:
     """Join the text files from their pieces."""
     shutil.rmtree(dataset, ignore_errors=True)
     dataset.mkdir()
     heads = {f"wiki.{split}.{kind}": "" for split in SPLITS for kind in ("raw", "tokens")}
     heads[ATTRIBUTION] = HEAD
+    heads |= {f"{ARTICLES}/{split}.jsonl": "" for split in SPLITS if plan.recipe.articles}
     tasks = []
     for name, head in heads.items():
         pieces = tuple(one.pieces[name] for one in written if name in one.pieces)
-        tasks.append(JoinTask(head=head, pieces=pieces, path=dataset / name))
+        path = _articles_file(plan, dataset, name) if name.startswith(ARTICLES) else dataset / name
+        tasks.append(JoinTask(head=head, pieces=pieces, path=path))
     return _entries(here.map(join_pieces, tasks), len(tasks), "join", progress)
 
 
@@ -335,13 +314,17 @@ def _export(
     plan: Plan, splits: dict[str, SplitCounts], dataset: Path, here: Runner, progress: Progress
 ) -> Entries:
     """Write the export formats from the text files."""
-    files = [
-        TextFile(path=dataset / f"wiki.{split}.{kind}", split=split, kind=kind, lines=splits[split].lines)
-        for split in SPLITS
-        for kind in ("tokens", "raw")
-    ]
+    files = text_files(dataset, splits)
+    if "parquet" in plan.recipe.articles:
+        paths = {split: _articles_file(plan, dataset, f"{ARTICLES}/{split}.jsonl") for split in SPLITS}
+        files += article_files(paths, splits)
     tasks = export_tasks(files, name=plan.recipe.name, folder=dataset)
     return _entries(here.map(export, tasks), len(tasks), "export", progress)
+
+
+def _articles_file(plan: Plan, dataset: Path, name: str) -> Path:
+    """Where the JSON of a split's articles lies: in the dataset only if it was asked for."""
+    return (dataset if "jsonl" in plan.recipe.articles else plan.work) / name
 
 
 def _entries(results: Iterator[Entries], total: int, stage: str, progress: Progress) -> Entries:

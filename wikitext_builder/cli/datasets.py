@@ -25,7 +25,7 @@ from wikitext_builder.cli.options import (
 )
 from wikitext_builder.cli.run import Program
 from wikitext_builder.csv_text import csv_text
-from wikitext_builder.dataset.recipes import RECIPES, SECTIONS, SOURCES
+from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SECTIONS, SOURCES
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
@@ -83,6 +83,12 @@ def _bad_encoding(name: str) -> Iterator[None]:
     help="What lines are made from; rendered: HTML, where the store has it.",
 )
 @click.option("--seed", help="Of the split, instead of the recipe's seed.")
+@click.option(
+    "--articles",
+    type=click.Choice(ARTICLES),
+    multiple=True,
+    help="Export whole articles as plain text too; repeatable.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),

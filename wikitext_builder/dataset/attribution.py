@@ -15,6 +15,11 @@ ATTRIBUTION: Final = "attribution.tsv"
 LOCK: Final = "titles.lock"  # beside it: the revisions that the build chose from
 
 
+def article_url(language: str, revision_id: int) -> str:
+    """The address of a revision; the page history there names the authors."""
+    return f"https://{language}.wikipedia.org/w/index.php?oldid={revision_id}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
     """Where an article comes from: a line of `attribution.tsv`."""
@@ -35,7 +40,7 @@ class Attribution:
             page_id=article.page_id,
             revision_id=article.revision_id,
             timestamp=article.timestamp,
-            url=f"https://{language}.wikipedia.org/w/index.php?oldid={article.revision_id}",
+            url=article_url(language, article.revision_id),
         )
 
     def line(self) -> str:

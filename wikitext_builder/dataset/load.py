@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.files import read_articles, read_lines
 from wikitext_builder.dataset.manifest import Manifest, read_manifest
+from wikitext_builder.dataset.plain import PlainArticle, read_plain_articles
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 from wikitext_builder.errors import BuilderError
@@ -139,6 +140,14 @@ class Dataset:
                 yield DatasetArticle(lines[1].removeprefix("= ").removesuffix(" ="), lines)
         else:
             yield DatasetArticle("", tuple(read_lines(path)))
+
+    def plain_articles(self, split: str) -> Iterator[PlainArticle]:
+        """The articles of a split as plain text with their pages' data, in order.
+
+        Raises:
+            BuilderError: The dataset was built without `articles`, or the files are damaged.
+        """
+        return read_plain_articles(self.path, split)
 
     def to_pandas(self, *, raw: bool = False) -> pd.DataFrame:
         """A row per article: `split`, `title`, `text` (its lines), `paragraphs` and `tokens` (how many).

@@ -11,6 +11,7 @@ NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file n
 
 SOURCES = ("wikitext", "rendered")  # of the lines of an article
 SECTIONS = ("official", "clean")
+ARTICLES = ("jsonl", "parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,9 @@ class Recipe:
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
+    articles: tuple[
+        str, ...
+    ] = ()  # formats in which whole articles are exported as plain text: dataset/plain.py
 
     def __post_init__(self) -> None:
         """Refuse values that would break a file name or the dataset's card, or that no page can satisfy."""
@@ -39,6 +43,9 @@ class Recipe:
             raise BuilderError(f"`sections`: {self.sections!r}; expected one of {', '.join(SECTIONS)}")
         if not self.seed.isprintable() or "`" in self.seed:
             raise BuilderError(f"`seed`: {self.seed!r}; expected a line of printable characters without `")
+        object.__setattr__(self, "articles", tuple(sorted(set(self.articles))))  # a manifest has a list
+        if unknown := set(self.articles) - set(ARTICLES):
+            raise BuilderError(f"`articles`: {min(unknown)!r}; expected {' or '.join(ARTICLES)}")
         if self.min_count < 1:
             raise BuilderError(f"`min_count`: {self.min_count}; expected at least 1")
 

@@ -13,6 +13,7 @@ from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK, read_attribu
 from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import MANIFEST, Manifest, SplitCounts, compared_files, read_manifest
+from wikitext_builder.dataset.plain import read_plain_articles, sections_of
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
@@ -68,6 +69,8 @@ def verify(directory: str | Path) -> list[Check]:
             known = counts.get("train", Counter()).keys() - {UNK}
             says = manifest.splits[name] if manifest else None
             checks.extend(_raw(path, directory / f"wiki.{name}.raw", known, says))
+            if manifest and manifest.recipe.articles:
+                checks.append(_guarded(f"{name} articles", partial(_plain, directory, name, manifest)))
     checks.extend(_vocabulary(directory, counts, manifest))
     return checks
 
@@ -177,6 +180,20 @@ def _compare(tokens: Path, raw: Path, known: Set[str], types: set[str]) -> str:
             )
         replaced += len(differences)
     return f"{replaced:,} rare words replaced, all else equal"
+
+
+def _plain(directory: Path, split: str, manifest: Manifest) -> str:
+    """The texts of the exported articles, in their order and tokenized, must be the lines of the raw file."""
+    recipe, number = manifest.recipe, 0
+    raw = read_articles(directory / f"wiki.{split}.raw")
+    for one, lines in zip_longest(read_plain_articles(directory, split), raw):
+        number += 1
+        if one is None or lines is None:
+            raise BuilderError(f"the export of {split} does not have as many articles as wiki.{split}.raw")
+        same = one.raw_lines(recipe.language, recipe.sections) == lines
+        if not same or one.sections != sections_of(one.text.split("\n")):
+            raise BuilderError(f"the text of {one.title!r} is not that of wiki.{split}.raw; {BUILD_AGAIN}")
+    return f"{number:,} articles, whose texts are the lines of wiki.{split}.raw before tokenization"
 
 
 def _vocabulary(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-FORMULA = "\x01"  # a formula
+FORMULA = "\x01"  # a formula; its LaTeX follows in characters that no other text has, see `formula`
 GONE = "\x02"  # something was removed from running text here
 UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of an unknown template call
 BREAK = "\x05"  # a line break that does not end the block, such as <br>
@@ -12,7 +12,43 @@ BLOCK = "\x07"  # a picture or a box was removed here: it closes the paragraph w
 BOX = "\x08"  # a template was removed here: it closes the paragraph if nothing else stands in its line
 SEAM = "\x06"  # separates apostrophes where a tag or a link was between them
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
+FORMULA_MARK = re.compile(f"{FORMULA}(?:[\U0010ff00-\U0010fffd]*\U0010ffff)?")  # with its LaTeX, if known
+SHOWN_FORMULA = "<formula>"  # what the official files have in its place
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
+
+
+def formula(latex: str) -> str:
+    """The mark of a formula. It hides the LaTeX from all that reads wikitext.
+
+    Each byte is a character of a private plane, and another one ends it. `polish` removes these characters
+    from all other text.
+
+    >>> with_latex(formula("x^{2}"))
+    '$x^{2}$'
+    """
+    latex = " ".join(FORMULA_MARK.sub(lambda mark: latex_of(mark[0]), latex).split())
+    return f"{FORMULA}{''.join(chr(0x10FF00 + byte) for byte in latex.encode(errors='ignore'))}\U0010ffff"
+
+
+def latex_of(mark: str) -> str:
+    """The LaTeX of the mark of a formula; empty if it is not known."""
+    latex = bytes(ord(one) - 0x10FF00 for one in mark[1:-1]).decode(errors="ignore")
+    return "".join(filter(str.isprintable, latex)).strip()
+
+
+def with_latex(text: str) -> str:
+    """The text with each formula as LaTeX between dollar signs; `<formula>` if its LaTeX is not known."""
+    return FORMULA_MARK.sub(_dollars, text) if FORMULA in text else text
+
+
+def _dollars(mark: re.Match[str]) -> str:
+    latex = latex_of(mark[0])
+    return f"${latex}$" if latex else SHOWN_FORMULA
+
+
+def without_latex(text: str) -> str:
+    """The text with `<formula>` for each formula, as in the official files."""
+    return FORMULA_MARK.sub(SHOWN_FORMULA, text) if FORMULA in text else text
 
 
 class LeftOut:

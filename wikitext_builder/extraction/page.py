@@ -15,8 +15,8 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.links import LinkReader
-from wikitext_builder.extraction.markers import LeftOut
-from wikitext_builder.extraction.polish import polish, polish_heading
+from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
+from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
 from wikitext_builder.extraction.tables import remove_tables
@@ -72,15 +72,7 @@ def extract(
         text = choose_variant(text)
     found = split_blocks(remove_tables(flatten_tags(text)))
     kept = select_sections(found, removed=names.removed_sections, mode=sections)
-    lines, unknown = lay_out(page.title, kept, left_out=left_out, own_line_formulas=sections == "official")
-    return Article(
-        title=page.title,
-        page_id=page.page_id,
-        revision_id=page.revision_id,
-        timestamp=page.timestamp,
-        lines=tuple(lines),
-        left_out=tuple(unknown),
-    )
+    return lay_out(page, kept, left_out=left_out, own_line_formulas=sections == "official")
 
 
 def _page_of_wikitext(wikitext: str, title: str) -> Page:
@@ -89,18 +81,37 @@ def _page_of_wikitext(wikitext: str, title: str) -> Page:
     return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
 
 
-def lay_out(
-    title: str, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool
-) -> tuple[list[str], list[str]]:
-    """The lines of an article, with blank ones around headings and at the end; and the unknown calls."""
+def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool) -> Article:
+    """The article of a page's blocks, with blank lines around headings and at the end.
+
+    Args:
+        page: Where the blocks come from.
+        found: The blocks that stay.
+        left_out: The unknown calls that the blocks have marks of.
+        own_line_formulas: Formulas are on lines of their own, except in `Article.plain_lines`.
+    """
     # Equals signs at the ends of a title (the album `= (album)`) would change its level in the files.
-    lines = ["", f"= {polish_heading(title)} =", ""]
+    whole = ["", f"= {polish_heading(page.title)} =", ""]
+    lines = whole.copy()
     unknown: list[str] = []
     for block in found:
         unknown += left_out.calls_in(block.text, alone=not block.level)
-        if block.level:
-            text = polish_heading(block.text)
-            lines += ["", f"{'=' * block.level} {text} {'=' * block.level}", ""] if text else []
-        else:
-            lines += polish(block.text, own_line_formulas=own_line_formulas)
-    return [*lines, ""], unknown
+        if not block.level:
+            paragraph = [line] if (line := polish(block.text)) else []
+            whole += paragraph
+            lines += own_lines(line) if line and own_line_formulas else paragraph
+        elif text := polish_heading(block.text):
+            marks = "=" * block.level
+            heading = ["", f"{marks} {text} {marks}", ""]
+            whole += heading
+            lines += heading
+    return Article(
+        title=page.title,
+        page_id=page.page_id,
+        revision_id=page.revision_id,
+        timestamp=page.timestamp,
+        lines=tuple(map(without_latex, [*lines, ""])),
+        left_out=tuple(unknown),
+        plain_lines=tuple(map(with_latex, [*whole, ""])),
+        formulas=tuple(latex_of(mark) for line in whole for mark in FORMULA_MARK.findall(line)),
+    )

@@ -8,13 +8,22 @@ import unicodedata
 
 import regex
 
-from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, UNKNOWN, UNKNOWN_START
+from wikitext_builder.extraction.markers import (
+    BREAK,
+    FORMULA,
+    FORMULA_MARK,
+    GONE,
+    SHOWN_FORMULA,
+    UNKNOWN,
+    UNKNOWN_START,
+    without_latex,
+)
 from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
 # The official files have none of these: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
 # private use.
-UNPRINTABLE = regex.compile(r"[\p{Cf}\p{Cc}\p{Cs}\p{Co}]+")
+UNPRINTABLE = regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--{FORMULA}]+")
 ALPHANUMERIC = re.compile(r"[^\W_]")
 SPACES = re.compile(r"\s+")
 UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
@@ -34,23 +43,30 @@ HOLE_BEFORE_CLOSING = re.compile(f"\\s?[,;:]?{HOLE}([)\\]])")
 HOLE_BETWEEN = re.compile(f"([,;:]){HOLE}[,;:]")
 HOLE_AT_START = re.compile(f"^{HOLE}[,;:.]? ?")
 HOLE_BEFORE_POINT = re.compile(f"{HOLE}([.,;:!?])")
-FORMULA_LINE = re.compile(r" ?(<formula>(?: ?[.,;:!?]+(?= |$))?) ?")
+FORMULA_ALONE = re.compile(FORMULA)
+FORMULA_LINE = re.compile(rf" ?((?:{FORMULA_MARK.pattern}|{SHOWN_FORMULA})(?: ?[.,;:!?]+(?= |$))?) ?")
 
 
-def polish(text: str, *, own_line_formulas: bool = False) -> list[str]:
-    r"""The lines of one paragraph: one, none, or several if formulas stand on lines of their own.
+def polish(text: str) -> str:
+    r"""The line of one paragraph, in which formulas are still marks; empty if nothing is left.
 
     >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
-    (['Café is open'], ['= x'], [])
-    >>> polish("where \x01 is", own_line_formulas=True)
-    ['where', '<formula>', 'is']
+    ('Café is open', '= x', '')
     """
-    line = _clean_characters(_close_holes(_mark_unknown(text)))
-    if own_line_formulas and "<formula>" in line:
-        pieces = [piece.strip() for piece in FORMULA_LINE.split(line)]
-    else:
-        pieces = [line]
-    return [kept for kept in (_not_a_heading(piece) for piece in pieces) if _has_text(kept)]
+    line = _not_a_heading(_clean_characters(_close_holes(_mark_unknown(text))))
+    return line if _has_text(line) else ""
+
+
+def own_lines(line: str) -> list[str]:
+    r"""The pieces of a polished line whose formulas stand on lines of their own, as in the official files.
+
+    >>> own_lines("where \x01, as \x01 is"), own_lines("no formula")
+    (['where', '\x01,', 'as', '\x01', 'is'], ['no formula'])
+    """
+    if FORMULA not in line and SHOWN_FORMULA not in line:
+        return [line]
+    pieces = (_not_a_heading(piece.strip()) for piece in FORMULA_LINE.split(line))
+    return [piece for piece in pieces if _has_text(piece)]
 
 
 def polish_heading(text: str) -> str:
@@ -64,16 +80,25 @@ def _mark_unknown(text: str) -> str:
 
 
 def _clean_characters(text: str) -> str:
-    """The text with entities decoded, in NFC, with plain single spaces and no invisible characters."""
+    """The text with entities decoded, in NFC, with plain single spaces and no invisible characters.
+
+    The LaTeX of formulas stays as it is.
+    """
+    marks = FORMULA_MARK.findall(text) if FORMULA in text else []
+    if marks:
+        text = FORMULA_MARK.sub(FORMULA, text)
     if "{{" in text or "[[" in text or "}}" in text or "]]" in text:
         text = UNPAIRED.sub("", text)  # a bracket without its partner is an editor's slip
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
-    text = " ".join(text.replace(FORMULA, "<formula>").split())
+    text = " ".join(text.split())
     if not text.isprintable():
         text = " ".join(UNPRINTABLE.sub("", text).split())
     if not text.isascii():
         text = " ".join(unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, text)).split())
+    if marks:
+        rest = iter(marks)
+        text = FORMULA_ALONE.sub(lambda _: next(rest), text)
     return text
 
 
@@ -103,4 +128,4 @@ def _not_a_heading(line: str) -> str:
 
 
 def _has_text(line: str) -> bool:
-    return ALPHANUMERIC.search(line) is not None or (bool(line) and not line.isascii())
+    return ALPHANUMERIC.search(shown := without_latex(line)) is not None or not shown.isascii()

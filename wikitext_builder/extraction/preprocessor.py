@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.markers import BREAK, FORMULA
+from wikitext_builder.extraction.markers import BREAK, FORMULA, formula
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
@@ -202,7 +202,7 @@ class _Resolver:
             return match.end()
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
         shown = opaque_text(name, content)
-        displayed = shown == FORMULA and DISPLAYED.search(match[0])
+        displayed = shown.startswith(FORMULA) and DISPLAYED.search(match[0])
         self.top.append(_Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
         return end
 
@@ -284,11 +284,13 @@ def _text_of_link(label: str) -> str:
 def opaque_text(name: str, content: str) -> str:
     """The text of a tag whose content is not wikitext.
 
-    >>> opaque_text("nowiki", "''a''") == "&#39;&#39;a&#39;&#39;", opaque_text("math", "x^2") == FORMULA
+    >>> opaque_text("nowiki", "''a''") == "&#39;&#39;a&#39;&#39;", opaque_text("math", "x") == formula("x")
     (True, True)
     """
-    if name in {"math", "chem", "ce"}:
-        return FORMULA
+    if name == "math":
+        return formula(content)
+    if name in {"chem", "ce"}:
+        return formula(f"\\ce{{{content}}}" if content.strip() else "")
     if name == "nowiki":
         return content.translate(LITERAL)
     if name == "pre":

@@ -17,7 +17,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut
+from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.page import lay_out
 from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
 from wikitext_builder.extraction.tags import BLOCKS
@@ -57,6 +57,7 @@ REFERENCE = frozenset(["reference", "mw-ref"])
 FORMULAS = frozenset(
     ["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula", "texerror"]
 )  # the last: a formula that the wiki could not draw
+DISPLAY_STYLE = "{\\displaystyle"  # MediaWiki puts it around the LaTeX, up to a closing brace
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is for the title only
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
@@ -93,14 +94,7 @@ def extract_rendered(
     if sections not in SECTION_MODES:
         raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
     kept = select_sections(split_rendered_blocks(page_html), removed=names.removed_sections, mode=sections)
-    lines, _ = lay_out(page.title, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
-    return Article(
-        title=page.title,
-        page_id=page.page_id,
-        revision_id=page.revision_id,
-        timestamp=page.timestamp,
-        lines=tuple(lines),
-    )
+    return lay_out(page, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
 
 
 def split_rendered_blocks(page_html: str) -> list[Block]:
@@ -136,6 +130,8 @@ class _Walker:
         self.pieces: list[str] = []
         self.depth = 0
         self.removed_at = 0  # depth of the outermost removed element that is open; 0 if none is
+        self.in_formula = False  # the removed element is a formula, whose LaTeX is in an attribute
+        self.displayed = False  # and it is a paragraph of its own
         self.root_at = 0
         self.heading = 0
         self.preformatted = 0
@@ -149,11 +145,13 @@ class _Walker:
         if self.depth > MAX_HTML_DEPTH:
             raise RejectedError("too-deep", f"elements nested over {MAX_HTML_DEPTH} deep in the HTML")
         if self.removed_at:
+            self.read_latex(attributes)
             return
         if self.outside and not self.enters(attributes):
             return
         if (mark := _replacement(tag, attributes)) is not None:
             self.remove(tag, mark)
+            self.read_latex(attributes)
         elif tag in HEADINGS:
             self.flush()
             self.heading = HEADINGS[tag]
@@ -169,7 +167,10 @@ class _Walker:
         """An element ends."""
         depth, self.depth = self.depth, self.depth - 1
         if self.removed_at:
-            self.removed_at = 0 if depth == self.removed_at else self.removed_at
+            if depth == self.removed_at:
+                self.removed_at, self.in_formula = 0, False
+                if self.displayed:
+                    self.flush()
             return
         if self.outside:
             return
@@ -212,16 +213,25 @@ class _Walker:
 
     def remove(self, tag: str, mark: str) -> None:
         """Leave out an element, with a mark in its place."""
+        self.in_formula = mark == FORMULA
         if tag in BLOCKS and tag != "figure":
             self.flush()
-            if mark == FORMULA:  # displayed: a paragraph of its own
+            if mark == FORMULA:
                 self.pieces.append(mark)
-                self.flush()
+                self.displayed = True
         elif mark:
             self.pieces.append(mark)
         else:
             self.after_reference = True
         self.removed_at = self.depth
+
+    def read_latex(self, attributes: Mapping[str, str]) -> None:
+        """Give the formula that is being left out its LaTeX, if an element of it has that as another text."""
+        latex = attributes.get("alttext") or attributes.get("alt") or ""
+        if self.in_formula and latex:
+            if latex.startswith(DISPLAY_STYLE) and latex.endswith("}"):
+                latex = latex.removeprefix(DISPLAY_STYLE).removesuffix("}")
+            self.pieces[-1], self.in_formula = formula(latex), False
 
     def close_gap(self, chars: str) -> None:
         """Remove the space before a reference that punctuation follows."""
@@ -234,7 +244,7 @@ class _Walker:
         """End a heading, or a paragraph per line."""
         text = PADDED.sub(r"\1", LISTEN.sub(GONE, "".join(self.pieces)))
         level, self.heading = self.heading, 0
-        self.pieces, self.after_reference = [], False
+        self.pieces, self.after_reference, self.displayed = [], False, False
         if level:
             self.found.append(Block(text=text.replace(BREAK, " ").strip(), level=level))
         elif text and not text.isspace():

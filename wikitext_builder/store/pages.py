@@ -18,6 +18,7 @@ class StoredPage:
     page: Page
     expansions: Mapping[str, str] = field(default_factory=dict)  # text of a template call by its wikitext
     html: str | None = None  # None: the store has none, or nobody asked for it
+    wikidata_id: str = ""  # such as Q1490; empty if it is not known
 
 
 def stored_pages(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
-from wikitext_builder.extraction.markers import FORMULA
+from wikitext_builder.extraction.markers import formula
 
 ELEMENTS = dict(
     pair.split("=")
@@ -57,7 +57,7 @@ def nuclide(call: Call) -> str | None:
 def mathematics(call: Call) -> str | None:
     """The expression in text; a formula if it is LaTeX."""
     value = call.get("1")
-    return FORMULA if "\\" in value else value
+    return formula(value) if "\\" in value else value
 
 
 def particle(call: Call) -> str | None:

@@ -1,0 +1,213 @@
+"""The export of whole articles: the same articles as in the raw files, in their order, as plain text."""
+
+import json
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wikitext_builder as wb
+from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
+from tests.wikitext_builder.dataset.test_verify import forge, rewrite, wrong
+from tests.wikitext_builder.extraction.pages import page, real_pages
+from tests.wikitext_builder.extraction.test_laws import WIKITEXT
+from wikitext_builder.article import heading_level
+from wikitext_builder.dataset.plain import PlainArticle, Section
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.tokens.tokenizer import tokenize_article
+
+FORMULA = (
+    "A sum is <math>x_{1} +\n x_2</math>, or $5 {{mystery|1}} of it; <ce>H2O</ce> flows."
+    "\n\n<math display=block>\\frac{a}{b}</math>\n\n== <math>e^x</math> ==\n\n"
+    "[[Category:Sums|*]] [[category:big_sums]]"
+)
+SOME = [*PAGES[:20], replace(PAGES[20], wikitext=f"{FORMULA}\n\n{PAGES[20].wikitext}", title="Sum")]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store_of(tmp_path_factory.mktemp("plain") / "pages.store", SOME)
+
+
+@pytest.fixture(scope="module")
+def built(store: Path) -> Path:
+    wb.build("demo", store, store.parent / "out", workers=1, articles=("parquet", "jsonl"))
+    return store.parent / "out"
+
+
+def exported(dataset: Path) -> list[PlainArticle]:
+    loaded = wb.load(dataset)
+    return [one for split in loaded.files for one in loaded.plain_articles(split)]
+
+
+def follows_the_law(article: PlainArticle, lines: tuple[str, ...], sections: str) -> None:
+    assert article.raw_lines("en", sections) == lines
+    texts = [article.text.split("\n")[0].strip("= "), *(one.text for one in article.sections)]
+    assert [one for one in article.text.split("\n") if one and not heading_level(one)] == [
+        line for text in texts[1:] for line in text.split("\n") if line
+    ]
+    assert article.sections[0].level == 1
+    headings = [one for one in article.text.split("\n") if heading_level(one)]
+    assert headings == [f"{'=' * one.level} {one.heading} {'=' * one.level}" for one in article.sections]
+
+
+@settings(max_examples=300)
+@given(WIKITEXT, st.sampled_from(["official", "clean"]))
+def test_any_plain_text_becomes_the_raw_lines_and_its_sections_are_all_of_it(
+    wikitext: str, sections: str
+) -> None:
+    try:
+        article = extract(page(wikitext), sections=sections)
+    except RejectedError:
+        return
+    follows_the_law(PlainArticle.of(article, "en"), tokenize_article(article).lines, sections)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sections", ["official", "clean"])
+def test_the_plain_text_of_every_shared_page_becomes_its_raw_lines(sections: str) -> None:
+    formulas = 0
+    for month in ("2016-04", "2016-12", "2018-06"):
+        for one in real_pages(month):
+            article = extract(one, sections=sections)
+            plain = PlainArticle.of(article, "en")
+            follows_the_law(plain, tokenize_article(article).lines, sections)
+            assert "<formula>" not in plain.text
+            assert "" not in plain.formulas
+            formulas += len(plain.formulas)
+    assert formulas > 1000
+
+
+def test_articles_are_those_of_the_raw_files_in_their_order(built: Path) -> None:
+    loaded = wb.load(built)
+    for split in ("train", "valid", "test"):
+        found = list(loaded.plain_articles(split))
+        raw = list(loaded.articles(split, raw=True))
+        assert [one.raw_lines("en", "official") for one in found] == [one.lines for one in raw]
+    assert sorted(one.revision_id for one in exported(built)) == sorted(one.revision_id for one in SOME)
+    assert all(check.passed for check in wb.verify(built))
+
+
+def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
+    (found,) = [one for one in exported(built) if one.title == "Sum"]
+    assert (found.page_id, found.revision_id, found.timestamp) == (21, 1021, "2016-01-01T00:00:00Z")
+    assert found.url == "https://en.wikipedia.org/w/index.php?oldid=1021"
+    assert found.wikidata_id is None
+    assert found.categories == ("Sums", "Big sums")
+    assert found.formulas == ("x_{1} + x_2", r"\ce{H2O}", r"\frac{a}{b}", "e^x")
+    assert found.left_out == ("Mystery",)
+    assert [(one.level, one.heading) for one in found.sections] == [(1, "Sum"), (2, "$e^x$"), (2, "History")]
+    lines = found.text.split("\n")
+    assert lines[0] == "= Sum ="
+    assert r"A sum is $x_{1} + x_2$, or $5 of it; $\ce{H2O}$ flows." in lines
+    assert r"$\frac{a}{b}$" in lines
+    assert "== $e^x$ ==" in lines
+    assert not any(mark in found.text for mark in ("@-@", "@,@", "<unk>", "<formula>"))
+    assert "north-east" in found.text
+
+
+def test_all_formats_have_the_same_rows(store: Path, built: Path, tmp_path: Path) -> None:
+    wb.build("demo", store, tmp_path / "parquet", workers=1, articles="parquet")
+    wb.build("demo", store, tmp_path / "jsonl", workers=1, articles="jsonl")
+    assert not list((tmp_path / "parquet" / "articles").glob("*.jsonl"))
+    assert not list((tmp_path / "jsonl" / "articles").glob("*.parquet"))
+    assert exported(tmp_path / "parquet") == exported(tmp_path / "jsonl") == exported(built)
+
+
+def test_the_number_of_workers_and_the_other_files_do_not_matter(
+    store: Path, built: Path, tmp_path: Path
+) -> None:
+    wb.build("demo", store, tmp_path / "two", workers=2, articles=("jsonl", "parquet"))
+    assert digests(tmp_path / "two") == digests(built)
+    wb.build("demo", store, tmp_path / "without", workers=1)
+    without = digests(tmp_path / "without")
+    changed = {name for name, digest in without.items() if digests(built)[name] != digest}
+    assert changed == {"README.md", "manifest.json"}
+    assert "articles/" not in (tmp_path / "without" / "README.md").read_text("utf-8")
+
+
+def test_a_dataset_without_articles_says_how_to_get_them(store: Path, tmp_path: Path) -> None:
+    wb.build("demo", store, tmp_path / "a", workers=1)
+    with pytest.raises(BuilderError, match="build the dataset with `articles=parquet`"):
+        next(wb.load(tmp_path / "a").plain_articles("train"))
+    with pytest.raises(BuilderError, match="articles"):
+        wb.build("demo", store, tmp_path / "a", workers=1, articles="parquet")
+    with pytest.raises(BuilderError, match="`articles`: 'csv'; expected jsonl or parquet"):
+        wb.build("demo", store, tmp_path / "b", articles="csv")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("river", "lake"),
+        (r'("text": "= .*)river', r"\1lake"),
+        (r"\A.*\n", ""),
+        (r'"text": "=', '"texts": "='),
+        (r"\A", "{"),
+        (r'"formulas": \["', '"formulas": ["y'),
+        (r"\A(.*\n)(.*\n)", r"\2\1"),
+    ],
+)
+def test_verify_finds_a_forged_text(built: Path, tmp_path: Path, before: str, after: str) -> None:
+    dataset = Path(shutil.copytree(built, tmp_path / "out"))
+    forge(dataset, "articles/train.jsonl", before, after)
+    assert wrong(dataset) == ["train articles"]
+
+
+def test_verify_finds_that_an_export_is_gone(built: Path, tmp_path: Path) -> None:
+    dataset = Path(shutil.copytree(built, tmp_path / "out"))
+    for path in (dataset / "articles").glob("valid*"):
+        path.unlink()
+        name = path.relative_to(dataset).as_posix()
+        rewrite(dataset, partial(lambda name, m: m["files"].pop(name), name))
+    assert wrong(dataset) == ["valid articles"]
+
+
+# --- other libraries
+
+
+def rows(dataset: Path, split: str) -> list[dict[str, Any]]:
+    lines = (dataset / "articles" / f"{split}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_datasets_library_reads_them(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from datasets import load_dataset
+
+    loaded = load_dataset(str(built), "wikitext-demo-articles-v1", cache_dir=str(tmp_path))
+    by_name = {"train": "train", "validation": "valid", "test": "test"}
+    assert {name: list(loaded[name]) for name in loaded} == {
+        name: rows(built, split) for name, split in by_name.items()
+    }
+    files = str(built / "articles" / "train.jsonl")
+    lines = load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path))
+    assert lines["text"] == [row["text"] for row in rows(built, "train")]
+
+
+def test_pandas_reads_them(built: Path) -> None:
+    import pandas as pd
+
+    table = pd.read_parquet(built / "articles" / "train-00000-of-00001.parquet")
+    assert list(table.columns) == list(rows(built, "train")[0])
+    assert list(table["text"]) == [row["text"] for row in rows(built, "train")]
+    assert [list(one) for one in table["sections"]] == [row["sections"] for row in rows(built, "train")]
+    lines = pd.read_json(built / "articles" / "train.jsonl", lines=True)
+    assert list(lines["title"]) == list(table["title"])
+
+
+def test_a_section_is_what_stands_under_its_heading() -> None:
+    article = extract(page("Lead.\n\nMore.\n== A ==\n=== B ===\nText."))
+    assert PlainArticle.of(article, "en").sections == (
+        Section(heading="Tokyo", level=1, text="Lead.\nMore."),
+        Section(heading="A", level=2, text=""),
+        Section(heading="B", level=3, text="Text."),
+    )

@@ -1,0 +1,152 @@
+"""Whole articles as plain text, not tokenized, with what is known of their pages: the export `articles/`.
+
+The text has the lines of the raw file before tokenization, except that a paragraph with formulas is one line
+and that each formula is LaTeX between dollar signs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from wikitext_builder.article import Article, heading_level
+from wikitext_builder.dataset.attribution import article_url
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.markers import SHOWN_FORMULA
+from wikitext_builder.extraction.names import call_name
+from wikitext_builder.extraction.polish import own_lines
+from wikitext_builder.tokens.tokenizer import tokenizer
+
+ARTICLES: Final = "articles"  # the folder; its files are named by their splits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A section of an article, without its sub-sections, which follow it."""
+
+    heading: str
+    level: int  # 1: the beginning of the article, under its title; 2 and more as in wikitext
+    text: str  # its paragraphs, one per line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainArticle:
+    """An article as plain text: a row of the export."""
+
+    title: str
+    page_id: int
+    revision_id: int
+    timestamp: str  # of the revision, ISO 8601 in UTC
+    url: str  # of the revision; its history names the authors
+    wikidata_id: str | None  # Q1490; None if it is not known
+    categories: tuple[str, ...]  # that the page names itself, not those that its templates add
+    sections: tuple[Section, ...]
+    formulas: tuple[str, ...]  # LaTeX of each formula of the text, in order; empty if it is not known
+    left_out: tuple[str, ...]  # names of the templates whose text is missing, one per call
+    text: str  # all of it: the title, headings and paragraphs, one per line
+
+    @classmethod
+    def of(cls, article: Article, language: str) -> PlainArticle:
+        """The plain text of an extracted article of the Wikipedia of a language."""
+        return cls(
+            title=article.title,
+            page_id=article.page_id,
+            revision_id=article.revision_id,
+            timestamp=article.timestamp,
+            url=article_url(language, article.revision_id),
+            wikidata_id=article.wikidata_id or None,
+            categories=article.categories,
+            sections=sections_of(article.plain_lines),
+            formulas=article.formulas,
+            left_out=tuple(map(call_name, article.left_out)),
+            text="\n".join(article.plain_lines[1:-1]),
+        )
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> PlainArticle:
+        """The article of a row of the export."""
+        lists = {name: tuple(row[name]) for name in ("categories", "formulas", "left_out")}
+        return cls(**{**row, **lists, "sections": tuple(Section(**one) for one in row["sections"])})
+
+    def raw_lines(self, language: str, sections: str) -> tuple[str, ...]:
+        """The lines of the raw file that this text becomes: what ties the export to the dataset.
+
+        Each formula becomes `<formula>`, on a line of its own in mode `official`, and each line is tokenized.
+
+        Args:
+            language: Of the recipe.
+            sections: Of the recipe.
+
+        Raises:
+            BuilderError: A formula is not in the text.
+        """
+        pieces, position = [], 0
+        for latex in self.formulas:
+            shown = f"${latex}$" if latex else SHOWN_FORMULA
+            start = self.text.find(shown, position)
+            if start < 0:
+                raise BuilderError(f"the formula {latex[:60]!r} of {self.title!r} is not in its text")
+            pieces += [self.text[position:start], SHOWN_FORMULA]
+            position = start + len(shown)
+        lines = "".join([*pieces, self.text[position:]]).split("\n")
+        if sections == "official":
+            lines = [piece for one in lines for piece in ([one] if heading_level(one) else own_lines(one))]
+        return tuple(map(tokenizer(language).tokenize_line, ["", *lines, ""]))
+
+    def json_line(self) -> str:
+        """The row as a line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+
+def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
+    """The sections of plain lines, which begin with a title."""
+    return tuple(_sections(lines))
+
+
+def _sections(lines: Sequence[str]) -> Iterator[Section]:
+    heading, level = "", 0
+    paragraphs: list[str] = []
+    for line in lines:
+        if found := heading_level(line):
+            if level:
+                yield Section(heading=heading, level=level, text="\n".join(paragraphs))
+            heading, level, paragraphs = line[found:-found].strip(), found, []
+        elif line:
+            paragraphs.append(line)
+    yield Section(heading=heading, level=level, text="\n".join(paragraphs))
+
+
+def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
+    """The exported articles of a split, in the order of the dataset, one at a time.
+
+    Raises:
+        BuilderError: The dataset has no such export, or a file is damaged.
+    """
+    lines = directory / ARTICLES / f"{split}.jsonl"
+    shards = sorted((directory / ARTICLES).glob(f"{split}-*.parquet"))
+    if not lines.is_file() and not shards:
+        raise BuilderError(
+            f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with `articles=parquet`"
+        )
+    try:
+        for row in _rows_of_lines(lines) if lines.is_file() else _rows_of_shards(shards):
+            yield PlainArticle.of_row(row)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error
+
+
+def _rows_of_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        yield from map(json.loads, file)
+
+
+def _rows_of_shards(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq  # here, because the import is slow
+
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=64):
+                yield from batch.to_pylist()
