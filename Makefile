@@ -3,6 +3,7 @@
 # make test    runs all tests
 # make lint    checks style and types
 # make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
+# make package builds what is published into build/dist, and runs its demo in an empty environment without torch
 # make figures prints how long modules and functions are, and what is exempt from checks
 # All of them set up what they need in .venv first; PYTHON=python3.12 names another Python.
 
@@ -11,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
 
-.PHONY: demo test lint format docs figures clean
+.PHONY: demo test lint format docs package figures clean
 .DEFAULT_GOAL := demo
 
 .venv/python: pyproject.toml constraints.txt
@@ -71,8 +72,24 @@ docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file .mkdocs.yml
 	@echo "Open build/site/index.html"
 
+# The source archive, the wheel that is built from it, and a folder outside of the repository that has only the wheel.
+package: .venv/test
+	rm -rf build/dist build/clean
+	$(BIN)/python -m build --no-isolation --outdir build/dist
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build/dist/*.whl
+	cd build/clean && bin/python -I -c 'import importlib.util as u; assert not u.find_spec("torch"), "not an empty environment"'
+	cd build/clean && bin/wikitext-builder import lib/python*/site-packages/wikitext_builder/sample/sample.xml --store pages.store
+	cd build/clean && bin/wikitext-builder build demo --store pages.store --out wikitext-demo
+	cd build/clean && bin/wikitext-builder verify wikitext-demo --quiet
+	cd build/clean && bin/wikitext-builder stats wikitext-demo
+	cd build/clean && bin/wikitext-builder plot zipf wikitext-demo --out zipf.png
+	cd build/clean && bin/ps-models --version && bin/lm-benchmarks --version
+	@echo
+	@ls -l build/dist
+
 figures: .venv/python
 	$(BIN)/python tests/code_figures.py
 
 clean:
-	rm -rf .venv build/site $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,7 @@
-"""The notebook of docs/examples/: its cells run, and print what is stored in it."""
+"""The notebook of docs/examples/: its cells run, and print what is stored in it.
+
+If the sample's dataset changes on purpose: `python docs/generate_notebook.py`.
+"""
 
 import json
 import re

@@ -1,0 +1,135 @@
+"""What is published: the wheel and the source archive that are built from this folder."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.test_docs import LINK, script
+
+PACKAGES = {  # package: its folder
+    "wikitext_builder": "wikitext_builder",
+    "ps_models": "ps_models",
+    "lm_benchmarks": "benchmarks/lm_benchmarks",
+}
+ADDRESS = "https://example.org/someone/wikitext-builder"
+
+
+def build(folder: Path, out: Path, *options: str) -> Path:
+    """Build what the options say; with the hatchling that is installed, so that nothing is downloaded."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *options, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (made,) = out.iterdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source archive."""
+    for name in ("build", "hatchling"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"needs the package {name}, which is in the extra `test`")
+    return build(ROOT, tmp_path_factory.mktemp("sdist"), "--sdist")
+
+
+@pytest.fixture(scope="module")
+def unpacked(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    (inside,) = folder.iterdir()
+    return inside
+
+
+@pytest.fixture(scope="module")
+def wheel(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, tmp_path_factory.mktemp("wheel"), "--wheel")
+
+
+@pytest.fixture
+def hook() -> Any:
+    pytest.importorskip("hatchling", reason="the hook is one of hatchling")
+    return script("package_metadata")
+
+
+def tracked() -> set[str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so what belongs to the project is not known")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return {name for name in names.stdout.split("\0") if (ROOT / name).is_file()}
+
+
+def test_the_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as file:
+        names = {name for name in file.namelist() if ".dist-info/" not in name}
+    expected = {
+        f"{package}/{name.removeprefix(f'{folder}/')}"
+        for name in tracked()
+        for package, folder in PACKAGES.items()
+        if name.startswith(f"{folder}/")
+    }
+    assert names == expected
+    assert {f"{package}/py.typed" for package in PACKAGES} <= names
+    assert {"wikitext_builder/sample/sample.xml", "wikitext_builder/building/card.md"} <= names
+
+
+def test_the_source_archive_holds_no_tests_caches_or_data(unpacked: Path) -> None:
+    files = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert files - {"PKG-INFO"} <= tracked()
+    assert not [
+        name for name in files if name.startswith(("tests/", "benchmarks/results/", "benchmarks/speed/"))
+    ]
+    assert {"LICENSE", "README.md", "CITATION.cff", "pyproject.toml", "constraints.txt"} <= files
+
+
+def test_the_source_archive_builds_the_same_wheel(unpacked: Path, wheel: Path, tmp_path: Path) -> None:
+    assert build(unpacked, tmp_path, "--wheel").read_bytes() == wheel.read_bytes()
+
+
+def test_the_metadata_are_valid_and_the_readme_needs_no_other_file(wheel: Path, hook: Any) -> None:
+    """As an index reads them; its own rules are in `packaging`."""
+    metadata = pytest.importorskip("packaging.metadata", reason="reads metadata as an index does")
+    classifiers = pytest.importorskip("trove_classifiers", reason="knows the classifiers").classifiers
+    with zipfile.ZipFile(wheel) as file:
+        (name,) = (name for name in file.namelist() if name.endswith("/METADATA"))
+        found = metadata.Metadata.from_email(file.read(name), validate=True)
+    assert set(found.classifiers) <= classifiers
+    assert (found.author, found.license_expression) == ("The WikiText Builder authors", "Apache-2.0")
+    assert found.description_content_type == "text/markdown"
+    text = hook.FENCE.sub("", found.description)
+    assert "# WikiText Builder" in text
+    assert [target for target in LINK.findall(text) if not target.startswith(("https://", "#"))] == []
+    urls: dict[str, str] = found.project_urls or {}
+    assert set(urls) in (set(), {"Homepage", "Documentation", "Changelog", "Issues"})
+    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    written = re.findall(r"^repository-code: (\S+)$", cff, flags=re.MULTILINE)
+    assert written == ([urls["Homepage"]] if urls else []), "CITATION.cff and pyproject.toml differ"
+
+
+def test_with_an_address_all_links_and_pictures_are_absolute(hook: Any) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = hook.alone(readme, ADDRESS)
+    inside = [target for target in LINK.findall(readme) if not target.startswith(("https://", "#"))]
+    assert inside
+    for target in inside:
+        assert re.search(rf"\]\({ADDRESS}/(blob|raw)/main/{re.escape(target)}\)", text), target
+    assert hook.FENCE.findall(text) == hook.FENCE.findall(readme)
+    assert hook.addresses(ADDRESS)["Homepage"] == ADDRESS
+
+
+def test_links_of_a_readme(hook: Any) -> None:
+    readme = "![z](docs/z.svg)\n\n[a](docs/a.md#b), [c](#d), [e](https://e.org)\n```text\n[f](g)\n```\n"
+    assert hook.alone(readme, "") == "a, [c](#d), [e](https://e.org)\n```text\n[f](g)\n```\n"
+    assert hook.alone(readme, ADDRESS) == (
+        f"![z]({ADDRESS}/raw/main/docs/z.svg)\n\n[a]({ADDRESS}/blob/main/docs/a.md#b), [c](#d),"
+        " [e](https://e.org)\n```text\n[f](g)\n```\n"
+    )
+    assert hook.addresses("") == {}
