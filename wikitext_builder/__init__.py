@@ -16,6 +16,7 @@ from wikitext_builder.lazy import lazy_names
 if TYPE_CHECKING:
     from wikitext_builder.building.build import build
     from wikitext_builder.citation import cite
+    from wikitext_builder.dataset.diff import diff
     from wikitext_builder.dataset.load import load
     from wikitext_builder.dataset.plots import plot_window, plot_zipf
     from wikitext_builder.dataset.stats import statistics
@@ -35,6 +36,7 @@ else:
             "build": "wikitext_builder.building.build",
             "cite": "wikitext_builder.citation",
             "detokenize": "wikitext_builder.tokens.detokenizer",
+            "diff": "wikitext_builder.dataset.diff",
             "extract": "wikitext_builder.extraction.page",
             "fetch": "wikitext_builder.fetching.fetch",
             "import_dump": "wikitext_builder.dumps.importing",
@@ -58,6 +60,7 @@ __all__ = [
     "build",
     "cite",
     "detokenize",
+    "diff",
     "extract",
     "fetch",
     "import_dump",

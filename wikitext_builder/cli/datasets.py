@@ -206,6 +206,26 @@ def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, 
         click.echo(csv_text(to_records(table)) if as_csv else as_text(table), nl=False)
 
 
+@click.command()
+@click.argument("first", type=FOLDER)
+@click.argument("second", type=FOLDER)
+@name_option
+@click.option("--words", type=click.IntRange(min=0), default=20, help="How many words to list.")
+@click.option(
+    "--titles", type=click.IntRange(min=0), default=10, help="How many titles of each kind to print."
+)
+@json_option
+def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: int, as_json: bool) -> None:
+    """Compare two datasets: articles added, gone, changed or moved, and words whose frequency changed most.
+
+    FIRST and SECOND hold datasets built here, or in the layout of WikiText or of the Penn Treebank.
+    """
+    from wikitext_builder.dataset.diff import as_text
+
+    found = wb.diff(first, second, names=names, words=words)
+    click.echo(json.dumps(asdict(found)) if as_json else as_text(found, titles=titles), nl=as_json)
+
+
 @click.group(cls=Program)
 def plot() -> None:
     """Draw a dataset; the suffix of --out chooses PNG or SVG."""
@@ -235,4 +255,4 @@ def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
     click.echo(wb.plot_window(*directories, **options))
 
 
-COMMANDS = (tokenize, build, verify, stats, plot)
+COMMANDS = (tokenize, build, verify, stats, diff, plot)
