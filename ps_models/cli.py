@@ -100,7 +100,7 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--out", type=ANY_PATH, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Hyperparameters by name, see `ps-models list`; else the model's defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
-@click.option("--resume", is_flag=True, help="Continue the run in --out; start one if there is none.")
+@click.option("--resume", is_flag=True, hidden=True, expose_value=False)  # before, nothing resumed without it
 @click.option("--save-minutes", default=5.0, help="Minutes between two checkpoints within an epoch.")
 @click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates per line of the log.")
 @click.option("--max-updates", type=click.IntRange(min=1), help="Save and stop after this many updates.")
@@ -125,7 +125,7 @@ def train(
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
     Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
-    Ctrl-C saves and stops. The same command with --resume continues, to the same result as without the stop.
+    Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without the stop.
     """
     pace = pm.Pace(
         save_seconds=save_minutes * 60,
@@ -137,7 +137,8 @@ def train(
         found = pm.train(**options, pace=pace, progress=progress)
     if found.rank == 0:
         counts = f"{found.epochs} epochs, {found.updates} updates"
-        click.echo(f"{found.folder}: {counts}, perplexity {found.perplexity:.2f} on valid")
+        already = "is trained already: " if found.trained_before else ""
+        click.echo(f"{found.folder}: {already}{counts}, perplexity {found.perplexity:.2f} on valid")
 
 
 @commands.command()

@@ -37,6 +37,7 @@ class TrainedRun:
     updates: int
     losses: tuple[float, ...]  # mean nats per token of valid, one per epoch
     rank: int = 0  # of this process under torchrun; the process of rank 0 writes and reports
+    trained_before: bool = False  # the run in the folder was finished, so nothing was done
 
     @property
     def epochs(self) -> int:
@@ -56,14 +57,13 @@ def train(
     *,
     preset: str | None = None,
     settings: Mapping[str, object] | Iterable[str] = (),
-    resume: bool = False,
     device: str = "auto",
     log_events: bool = False,
     pace: Pace = Pace(),  # noqa: B008 - it is frozen
     cuda_graphs: bool = False,
     progress: Progress = no_progress,
 ) -> TrainedRun:
-    """Train a model on a dataset; under torchrun, with one process per GPU.
+    """Train a model on a dataset; under torchrun, with one process per GPU. Call it again to resume it.
 
     >>> import ps_models as pm
     >>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="small")  # doctest: +SKIP
@@ -74,7 +74,6 @@ def train(
         out: The folder for checkpoints and logs.
         preset: A name in the model's presets; None: the model's defaults.
         settings: Hyperparameters that replace the preset's: `{"epochs": 3}`, or `key=value` texts.
-        resume: Continue from the folder's last checkpoint, if there is one.
         device: auto, cpu, cuda or cuda:1.
         log_events: Also write events for TensorBoard.
         pace: When to save, log and stop.
@@ -82,14 +81,14 @@ def train(
         progress: Called with the number of tokens that are done.
 
     Raises:
-        ModelError: Something is missing or wrong, or the folder already has a run.
-        StoppedError: The user stopped the run, or `pace` did; it can be resumed.
+        ModelError: Something is missing or wrong, or the folder has a run with other settings.
+        StoppedError: The user stopped the run, or `pace` did; the same call resumes it.
     """
     data, out = Path(data), Path(out)
     dataset, vocabulary = _training_data(data)
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
-    saved = _saved_run(out, model, asdict(model_config), vocabulary, data, resume=resume)
+    saved = _saved_run(out, model, asdict(model_config), vocabulary, data)
     with torchrun_world() as world:
         chosen = choose_device(device, world.rank)
         texts = _texts(model, model_config, preset, dataset, vocabulary)
@@ -108,7 +107,14 @@ def train(
             pace=pace,
             recorder=choose_recorder(cuda_graphs, made, chosen, world),
         )
-    return TrainedRun(folder=out, updates=position.update, losses=position.losses, rank=world.rank)
+    before = (saved.training or {})["position"]["losses"] if saved else None
+    return TrainedRun(
+        folder=out,
+        updates=position.update,
+        losses=position.losses,
+        rank=world.rank,
+        trained_before=before is not None and tuple(before) == position.losses,
+    )
 
 
 def _texts(
@@ -147,14 +153,12 @@ def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:
 
 
 def _saved_run(
-    out: Path, model: str, config: dict[str, Any], vocabulary: Vocabulary, data: Path, *, resume: bool
+    out: Path, model: str, config: dict[str, Any], vocabulary: Vocabulary, data: Path
 ) -> Checkpoint | None:
     """The checkpoint to resume from; None if nothing was saved."""
     last = out / LAST
     if not last.exists():
         return None
-    if not resume:
-        raise ModelError(f"{out}: already has a run; continue it with `resume`, or use another `out`")
     saved = read_checkpoint(last, training=True)
     check_vocabulary(saved, vocabulary, str(data))
     _check_same_model(saved, model, config, out)

@@ -111,7 +111,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     except (OSError, SafetensorError) as error:
         part.unlink(missing_ok=True)
         raise ModelError(
-            f"{path}: cannot be written ({error}); make room, then continue with `resume`"
+            f"{path}: cannot be written ({error}); make room, then train again to resume"
         ) from error
     return replace(checkpoint, digest=digest)
 
@@ -224,4 +224,4 @@ def _bytes_tensor(content: bytes) -> Tensor:
 
 
 def _damaged(path: Path, reason: object) -> ModelError:
-    return ModelError(f"{path}: not a whole checkpoint ({reason}); train again, or use another checkpoint")
+    return ModelError(f"{path}: not a whole checkpoint ({reason}); remove it and train again, or use another")

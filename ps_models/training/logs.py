@@ -95,7 +95,7 @@ def _writing(file: TextIO) -> Iterator[None]:
         yield
     except OSError as error:
         raise ModelError(
-            f"{file.name}: cannot be written ({error}); make room, then continue with `resume`"
+            f"{file.name}: cannot be written ({error}); make room, then train again to resume"
         ) from error
 
 

@@ -128,7 +128,8 @@ def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
         return {name: int(snapshot["logs"][name]) for name in LOGS}
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration) as error:
         raise ModelError(
-            f"the checkpoint cannot be resumed: its training part is not whole ({error!r}); train again"
+            f"the checkpoint cannot be resumed: its training part is not whole ({error!r}); remove it and"
+            " train again"
         ) from error
 
 
@@ -151,6 +152,10 @@ class _Session:
     def run_all(self) -> None:
         """Train epoch after epoch until the schedule ends."""
         run = self.run
+        if finished(run.config, run.position.losses):
+            return  # what an earlier session saved stays as it is
+        if run.position.update:
+            self._report(f"resumes after update {run.position.update}")
         while not finished(run.config, run.position.losses):
             self._train_epoch()
             self._save(LAST)  # before validation, which can be interrupted
@@ -228,10 +233,12 @@ class _Session:
         note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
         if position.losses:
             note += f" valid {_perplexity(position.losses[-1]):.1f}"
-        an_epoch = run.all_rows.targets  # one bar for all epochs, so that it shows the time left
-        self.progress(
-            "train", position.epoch * an_epoch + position.targets, run.config.epochs * an_epoch, note
-        )
+        self._report(note)
+
+    def _report(self, note: str) -> None:
+        position, epochs = self.run.position, self.run.config.epochs
+        an_epoch = self.run.all_rows.targets  # one bar for all epochs, so that it shows the time left
+        self.progress("train", position.epoch * an_epoch + position.targets, epochs * an_epoch, note)
 
     def _end_epoch(self) -> None:
         run, position = self.run, self.run.position
@@ -293,8 +300,8 @@ class _Session:
 
     def _stop(self) -> None:
         raise StoppedError(
-            f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}."
-            " To continue, train again with `resume`"
+            f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}, and the"
+            " same `train` resumes it"
         )
 
 

@@ -218,5 +218,6 @@ def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
     if differing:
         changes = ", ".join(f"{name} {saved.get(name)} → {wanted[name]}" for name in differing)
         raise ModelError(
-            f"a resumed run keeps its settings, but these were changed: {changes}; use another `out`"
+            f"the run in `out` has other settings ({changes}); give the same ones to resume it, or use"
+            " another `out`"
         )

@@ -9,7 +9,10 @@ from click.testing import CliRunner
 
 from ps_models.cli import commands, main
 from ps_models.evaluation.signature import Signature
-from tests.ps_models.tiny import make_dataset, settings_of
+from tests.ps_models.tiny import SETTINGS, make_dataset, settings_of
+
+
+TRAINED = tuple(part for setting in SETTINGS for part in ("--set", setting))
 
 
 def run(*arguments: object, status: int = 0) -> str:
@@ -106,7 +109,11 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "lstm", "{data}", "--out", "{plain}"), "continue it with --resume, or use another --out"),
+        (("train", "rnn", "{data}", "--out", "{plain}"), "a different model (model lstm → rnn"),
+        (
+            ("train", "lstm", "{data}", "--out", "{plain}", *TRAINED, "--set", "clip=7"),
+            "other settings (clip 1.0 → 7.0); give the same ones to resume it, or use another --out",
+        ),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "wings=2"), "expected key=value"),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "epochs=0"), "epochs=0: expected 1 or more"),
         (("train", "lstm", "{data}", "--out", "{new}", "--set", "eos=99999"), "less than vocab_size="),
@@ -174,6 +181,6 @@ def test_wrong_usage_is_status_2_and_help_is_short():
     run("evaluate", ".", ".", "--cache-weight", 0.2, status=2)
     run("generate", ".", "--seed", 2**63, status=2)
     result = subprocess.run(
-        [sys.executable, "-m", "ps_models.cli", "-h"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "ps_models", "-h"], capture_output=True, text=True, check=True
     )
     assert "compare-by-frequency" in result.stdout

@@ -106,7 +106,7 @@ def _first_updates(
         options: dict[str, Any] = {"preset": preset, "settings": settings, "device": device}
         try:
             pace = Pace(max_updates=updates)
-            pm.train(model, data, folder, **options, resume=True, progress=progress, pace=pace)
+            pm.train(model, data, folder, **options, progress=progress, pace=pace)
         except StoppedError:
             if _updates(folder) < updates:  # the user did, not the number of updates
                 raise

@@ -116,7 +116,7 @@ def test_a_run_from_before_zoneout_outputs_holds_its_outputs_back_and_resumes(tm
     assert "zoneout_outputs" not in loaded.checkpoint.config
     assert cast("LSTM", loaded.model).config.zoneout_outputs
     with pytest.raises(ModelError, match="zoneout_outputs True → False"):
-        pm.train("lstm", data, out, settings=settings[:-1], device="cpu", resume=True)
-    pm.train("lstm", data, out, settings=(*settings, "epochs=2"), device="cpu", resume=True)
+        pm.train("lstm", data, out, settings=settings[:-1], device="cpu")
+    pm.train("lstm", data, out, settings=(*settings, "epochs=2"), device="cpu")
     one, other = (read_checkpoint(folder / LAST) for folder in (out, straight))
     assert one.digest == other.digest

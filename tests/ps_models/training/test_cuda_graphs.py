@@ -98,7 +98,7 @@ def assert_replays_change_nothing(dataset, tmp_path, monkeypatch, tape):
         if stop is not None:
             with pytest.raises(StoppedError, match=f"after update {stop};"):
                 pm.train(model, dataset, taped, settings=more, device="cpu", pace=Pace(max_updates=stop))
-        pm.train(model, dataset, taped, settings=more, device="cpu", resume=stop is not None)
+        pm.train(model, dataset, taped, settings=more, device="cpu")
         assert_same_run(ordinary, taped)
         assert tape.replays > 10
 
@@ -560,7 +560,6 @@ def test_a_run_stops_after_its_time_and_goes_on(dataset, tmp_path):
         tmp_path / "parts",
         settings=more,
         device="cpu",
-        resume=True,
         pace=Pace(max_seconds=999),
     )
     assert_same_run(tmp_path / "whole", tmp_path / "parts")
@@ -622,7 +621,7 @@ def test_a_run_on_a_gpu_that_was_stopped_goes_on_to_the_same_result(dataset, tmp
         pm.train(
             model, dataset, tmp_path / "parts", settings=more, device="cuda", pace=Pace(max_updates=stop)
         )
-    pm.train(model, dataset, tmp_path / "parts", settings=more, device="cuda", resume=True)
+    pm.train(model, dataset, tmp_path / "parts", settings=more, device="cuda")
     compare_runs(tmp_path / "whole", tmp_path / "parts", model)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -43,9 +44,9 @@ def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model,
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01")
     pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
-    with pytest.raises(StoppedError, match="`resume`"):
+    with pytest.raises(StoppedError, match="the same `train` resumes it"):
         pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
-    pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", resume=True)
+    pm.train(model, tiny_dataset, parts, settings=settings, device="cpu")
     assert losses(whole) == losses(parts)
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
     assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
@@ -69,7 +70,7 @@ def test_without_learning_an_epoch_is_an_evaluation_of_train_whatever_the_stride
     assert len(losses(tmp_path / "out")) == -(-scored.tokens // stride)
 
 
-COMMAND = [sys.executable, "-W", "ignore", "-m", "ps_models.cli", "--threads", "1", "train"]
+COMMAND = [sys.executable, "-W", "ignore", "-m", "ps_models", "--threads", "1", "train"]
 
 
 def command(model: str, dataset: Path, out: Path, settings: tuple[str, ...], *more: str) -> list[str]:
@@ -84,7 +85,7 @@ def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     subprocess.run(command(model, tiny_dataset, whole, settings), check=True, capture_output=True)
     for updates in (20, 110):
-        arguments = command(model, tiny_dataset, killed, settings, "--resume", "--save-minutes", "0")
+        arguments = command(model, tiny_dataset, killed, settings, "--save-minutes", "0")
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while not (killed / UPDATES).exists() or len((killed / UPDATES).read_text().splitlines()) < updates:
@@ -93,9 +94,10 @@ def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
             time.sleep(0.001)
         process.kill()
         process.wait()
-    subprocess.run(
-        command(model, tiny_dataset, killed, settings, "--resume"), check=True, capture_output=True
+    last = subprocess.run(
+        command(model, tiny_dataset, killed, settings, "--resume"), check=True, capture_output=True, text=True
     )
+    assert re.search(r"^train: \d+/\d+ tokens, resumes after update \d+$", last.stderr, re.MULTILINE)
     assert losses(killed) == losses(whole)
     assert read_checkpoint(killed).digest == read_checkpoint(whole).digest
 
@@ -112,9 +114,29 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path):
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 1
     assert "all is saved" in errors
-    assert "--resume" in errors
+    assert "the same `ps-models train` resumes it" in errors
     assert "Traceback" not in errors
     assert read_checkpoint(tmp_path / "out" / LAST, training=True).training is not None
+    stopped = losses(tmp_path / "out")
+    subprocess.run([*arguments, "--max-updates", str(len(stopped) + 5)], check=False, capture_output=True)
+    assert losses(tmp_path / "out")[: len(stopped)] == stopped
+    assert len(losses(tmp_path / "out")) == len(stopped) + 5
+
+
+def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, tmp_path):
+    out = tmp_path / "out"
+    first = pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    files = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()}
+    again = pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    assert (first.trained_before, again) == (False, replace(first, trained_before=True))
+    files[UPDATES], files[EPOCHS] = (
+        (files[name][0], (out / name).stat().st_mtime_ns) for name in (UPDATES, EPOCHS)
+    )
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()} == files
+    done = subprocess.run(
+        command("lstm", tiny_dataset, out, SETTINGS), check=True, capture_output=True, text=True
+    )
+    assert done.stdout.startswith(f"{out}: is trained already: 2 epochs, ")
 
 
 TORCHRUN = """
@@ -186,22 +208,20 @@ def test_each_precision_trains(tiny_dataset, tmp_path, precision):
 def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_path):
     out = tmp_path / "out"
     pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
-    with pytest.raises(ModelError, match="already has a run"):
-        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
-    with pytest.raises(ModelError, match=r"clip 1\.0 → 2\.0"):
-        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu", resume=True)
+    with pytest.raises(ModelError, match=r"other settings \(clip 1\.0 → 2\.0\)"):
+        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu")
     with pytest.raises(ModelError, match=r"hidden_size 8 → 9"):
-        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu", resume=True)
+        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu")
     train = tiny_dataset / "wiki.train.tokens"
     text = train.read_text()
     train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
     with pytest.raises(ModelError, match=r"sha256 of train .*use the same data"):
-        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
     train.write_text(text)
     with train.open("a") as file:
         file.write(" one more \n")
     with pytest.raises(ModelError, match="vocabulary"):
-        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu", resume=True)
+        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
 
 
 STOPPED = Path(__file__).with_name("stopped_run") / LAST  # written by version 0.1.0 of November 2025
@@ -212,7 +232,7 @@ def test_a_checkpoint_of_an_older_version_is_read_and_resumed(tiny_dataset, tmp_
     shutil.copy(STOPPED, tmp_path)
     found = pm.evaluate(tmp_path, tiny_dataset, split="valid", device="cpu")
     assert found.score.perplexity == pytest.approx(19.15, abs=0.1)
-    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu", resume=True)
+    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
     whole = pm.train("lstm", tiny_dataset, tmp_path / "whole", settings=STOPPED_SETTINGS, device="cpu")
     assert run.losses == pytest.approx(whole.losses, rel=1e-4)
 
@@ -227,7 +247,7 @@ def test_fields_that_a_checkpoint_does_not_have_are_as_by_default(tiny_dataset, 
     )
     model: Any = pm.load(tmp_path, device="cpu").model
     assert model.config.type_dropout == 0.0
-    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu", resume=True)
+    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
     assert run.epochs == 2
 
 
@@ -249,8 +269,8 @@ def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, 
     training = {**(saved.training or {}), **changed}
     training = {name: value for name, value in training.items() if value is not None}
     save_checkpoint(tmp_path / LAST, replace(saved, training=training))
-    with pytest.raises(ModelError, match=r"cannot be resumed: its training part is not whole .*train again$"):
-        pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu", resume=True)
+    with pytest.raises(ModelError, match=r"its training part is not whole .*remove it and train again$"):
+        pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
 
 
 def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
@@ -269,22 +289,20 @@ def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_pa
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
     try:
         for write in (log.update, log.epoch):
-            with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*`resume`"):
+            with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*train again to resume"):
                 write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
         with pytest.raises(ModelError, match="cannot be written"):  # what was left to write
             log.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", resume=True)
+    pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu")
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
 
 
 def test_a_finished_run_can_be_resumed_for_more_epochs(tiny_dataset, tmp_path):
     pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
-    found = pm.train(
-        "lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu", resume=True
-    )
+    found = pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu")
     assert found.epochs == 3
 
 
@@ -292,7 +310,7 @@ def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
     for most, done in ((20, 20), (5, 21)):
         pace = Pace(max_updates=most)
         with pytest.raises(StoppedError, match=f"after update {done};"):
-            pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace, resume=True)
+            pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace)
 
 
 def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
