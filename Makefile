@@ -46,9 +46,9 @@ demo: .venv/models
 	$(BIN)/wikitext-builder verify $(DEMO)/wikitext-demo --quiet
 	$(BIN)/wikitext-builder stats $(DEMO)/wikitext-demo
 	$(BIN)/wikitext-builder plot zipf $(DEMO)/wikitext-demo --out $(DEMO)/zipf.png
-	$(BIN)/ps-models --threads 1 train pointer-sentinel-lstm $(DEMO)/wikitext-demo --out $(DEMO)/model --preset tiny
-	$(BIN)/ps-models --threads 1 evaluate $(DEMO)/model $(DEMO)/wikitext-demo --split test
-	$(BIN)/ps-models --threads 1 explain $(DEMO)/model $(DEMO)/wikitext-demo --split test --start best --out $(DEMO)/explain.html
+	$(BIN)/ps-models train pointer-sentinel-lstm $(DEMO)/wikitext-demo --out $(DEMO)/model --preset tiny
+	$(BIN)/ps-models evaluate $(DEMO)/model $(DEMO)/wikitext-demo --split test
+	$(BIN)/ps-models explain $(DEMO)/model $(DEMO)/wikitext-demo --split test --start best --out $(DEMO)/explain.html
 	@echo
 	@echo "The dataset is in $(DEMO)/wikitext-demo, its Zipf plot in $(DEMO)/zipf.png; $(DEMO)/explain.html shows how a"
 	@echo "small pointer sentinel-LSTM predicts its test articles: open it in a browser. Next:"

@@ -31,7 +31,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group("ps-models", cls=Program, context_settings=SETTINGS)
 @click.version_option(package_name="wikitext-builder")
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads; torch decides if not given.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."
+)
 def commands(threads: int | None) -> None:
     """Train the pointer sentinel-LSTM and its baselines, evaluate them, look inside them.
 
@@ -125,7 +127,7 @@ def train(
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
     Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
-    Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without the stop.
+    Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without a stop.
     """
     pace = pm.Pace(
         save_seconds=save_minutes * 60,

@@ -96,6 +96,11 @@ class Recurrent(LanguageModel[State], Protocol[State]):
         ...
 
 
+def reads_word_by_word(model: object) -> bool:
+    """Whether a model reads a word only after it has read the one before, as all `Recurrent` ones but one."""
+    return isinstance(model, Recurrent) and not getattr(model, "reads_segments_whole", False)
+
+
 @runtime_checkable
 class Penalised(Protocol[State]):
     """A trainable model that also minimises something other than its nats, such as a norm of activations."""

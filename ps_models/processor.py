@@ -1,26 +1,88 @@
-"""How the commands use a processor: its threads and its memory."""
+"""How the commands use a processor: its threads and its memory.
+
+The threads of a product wait for each other. A recurrent model makes many small products one after the
+other: its threads wait longer than they work, and far longer if another program has one of the cores. The
+preset tiny was then eight times slower with two threads than with one. So `fitted_threads` takes few threads
+for small work. How busy the machine is does not count, on purpose: sums depend on the number of threads in
+their last bits, and a run must not depend on what else runs. On a busy machine use `--threads 1`, or
+`taskset`: torch counts only the cores that it gives.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOG = logging.getLogger(__name__)
 
 # Parameters of mallopt(3), from glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 MOST = 2**31 - 1
+# Multiplications per thread in one step of time: 2 ms of a core, at 25 billion a second. A thread that has to
+# wait for a core waits for a slice of the scheduler, about 3 ms; a step should be as long. On a core shared
+# with others, two threads made `small` (75 million) half as fast as one, zaremba-medium (400 million) a
+# quarter slower. benchmarks/speed/threads.py measures it.
+WORK = 50_000_000
+
+_given = False  # whether the user chose the number of threads
 
 
 def use_processor(threads: int | None = None) -> None:
     """Set threads and memory for the whole process; a command does this when it starts.
 
     Args:
-        threads: The threads of torch's operators; None: torch decides.
+        threads: The threads of torch's operators; None: `fitted_threads` decides for each model.
     """
+    global _given
+    _given = threads is not None
     if threads is not None:
         import torch
 
         torch.set_num_threads(threads)
     keep_freed_memory()
+
+
+def threads_for(weights: int, rows: int, most: int) -> int:
+    """Return how many threads a model is worth: one for each `WORK` multiplications of a step of time.
+
+    Args:
+        weights: Of the model; each token takes about as many multiplications.
+        rows: Texts that are read side by side.
+        most: The number of cores, or of threads that torch would take.
+
+    >>> threads_for(250_000, 16, 8), threads_for(20_000_000, 20, 4), threads_for(20_000_000, 20, 64)
+    (1, 4, 8)
+    """
+    return max(1, min(most, weights * rows // WORK))
+
+
+@contextmanager
+def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
+    """Compute with as many threads as a model is worth, and not with more than before.
+
+    Nothing changes if the user chose the number, or if the model does not read word by word.
+
+    Args:
+        model: Any language model; those that are `Recurrent` read word by word, except the Transformer.
+        rows: Texts that it reads side by side.
+    """
+    import torch
+
+    from ps_models.language_model import reads_word_by_word
+
+    before = threads = torch.get_num_threads()
+    if not _given and isinstance(model, torch.nn.Module) and reads_word_by_word(model):
+        weights = sum(one.numel() for one in model.parameters())
+        threads = threads_for(weights, rows, before)
+        LOG.info("%d weights, %d rows at once: %d of %d threads", weights, rows, threads, before)
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def keep_freed_memory() -> bool:

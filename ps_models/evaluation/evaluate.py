@@ -14,6 +14,7 @@ from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
 from ps_models.language_model import AnyState, LanguageModel, State
+from ps_models.processor import fitted_threads
 from wikitext_builder.progress import Progress, no_progress
 
 CHUNK = 256  # tokens per call; limits memory (chunk x vocabulary), does not change any number
@@ -79,12 +80,16 @@ def token_nats(
 
 @contextmanager
 def evaluating(model: object) -> Iterator[None]:
-    """Evaluation mode, in which nothing is dropped; afterwards the model is in the mode that it was in."""
+    """Evaluation mode, in which nothing is dropped; afterwards the model is in the mode that it was in.
+
+    As few threads as one row is worth, see `fitted_threads`.
+    """
     training = isinstance(model, nn.Module) and model.training
     if isinstance(model, nn.Module):
         model.eval()
     try:
-        yield
+        with fitted_threads(model):
+            yield
     finally:
         if isinstance(model, nn.Module):
             model.train(training)

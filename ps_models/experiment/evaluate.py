@@ -12,7 +12,7 @@ import torch
 from ps_models.data.dataset import read_texts, vocabulary_hash
 from ps_models.devices import autocast
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import score_texts
+from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.score import Score
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.experiment.load import Source, TrainedModel, open_data, opened
@@ -73,7 +73,7 @@ def evaluate(
     trained = opened(model, device)
     dataset = open_data(data, trained.checkpoint)
     texts = list(read_texts(dataset, split, trained.vocabulary))
-    with autocast(trained.device, precision):
+    with autocast(trained.device, precision), evaluating(trained.model):
         scores = score_texts(
             _adapted(trained, cache, samples),
             texts,

@@ -120,6 +120,7 @@ class Transformer(nn.Module):
     """Embedding, layers of attention, softmax with the embedding's weights."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
+    reads_segments_whole = True  # so that its products are large
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

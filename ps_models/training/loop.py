@@ -18,6 +18,7 @@ from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.score import Score
+from ps_models.processor import fitted_threads
 from ps_models.training.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import Recorder
@@ -111,6 +112,7 @@ def run_training(
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
         asked_to_stop = stack.enter_context(stop_signals())
+        stack.enter_context(fitted_threads(model, len(run.rows)))
         ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds
         session = _Session(run, data, out, log, progress, pace, ends, asked_to_stop)
         session.run_all()

@@ -11,7 +11,6 @@ from ps_models.cli import commands, main
 from ps_models.evaluation.signature import Signature
 from tests.ps_models.tiny import SETTINGS, make_dataset, settings_of
 
-
 TRAINED = tuple(part for setting in SETTINGS for part in ("--set", setting))
 
 

@@ -18,7 +18,9 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 @click.group(PROGRAM, cls=Program, context_settings=SETTINGS)
 @click.version_option(package_name="wikitext-builder")
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads; torch decides if not given.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."
+)
 def commands(threads: int | None) -> None:
     """Measure language models so that you can compare the numbers and trust them.
 

@@ -22,6 +22,7 @@ from lm_benchmarks.records.lines import append_line, object_of, plain_record, re
 from lm_benchmarks.records.trained import Trained, trained, trained_of_json
 from ps_models.configs import config_of, make_model
 from ps_models.devices import choose_device
+from ps_models.processor import fitted_threads
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES as UPDATES_LOG
 from ps_models.training.loop import Pace, StoppedError
@@ -116,13 +117,15 @@ def _first_updates(
     lines = (folder / UPDATES_LOG).read_text(encoding="utf-8").splitlines()
     how = trained(checkpoint, folder / LAST, None)
     made = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
+    with fitted_threads(made, checkpoint.facts["training"]["batch_size"]):
+        where = device_name(choose_device(device))
     return FirstUpdates(
         trained=replace(how, command=f"{how.command} --max-updates {updates}"),
         parameters=sum(parameter.numel() for parameter in made.parameters()),
         losses=tuple(round(json.loads(line)["loss"], 6) for line in lines),
         tokens=position["targets"],
         seconds=position["seconds"],
-        device=device_name(choose_device(device)),
+        device=where,
         versions=versions(),
         written=written_now(),
     )

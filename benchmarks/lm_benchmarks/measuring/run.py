@@ -94,8 +94,9 @@ def measure_opened(
     if protocol.convention not in CONVENTIONS:
         raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")
     plain = protocol.convention != PAPER and opened.text_nats is not None
-    with _arithmetic(inputs.device, protocol.precision), users_code(opened.users):
+    with _arithmetic(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
         found = (_pages if plain else _words)(opened, inputs, protocol, progress)
+        where = device_name(inputs.device)  # with the threads of this model
     return Result(
         model=opened.name,
         signature=_signature(opened, inputs, protocol, found),
@@ -105,7 +106,7 @@ def measure_opened(
         tried=found.tried,
         parameters=opened.parameters,
         seconds=found.seconds,
-        device=device_name(inputs.device),
+        device=where,
         versions=versions(),
         command=protocol.command,
         written=written_now(),

@@ -10,11 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import torch
-
 import ps_models as pm
 from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
 from lm_benchmarks.reproducing.plan import Texts, TrainingJob
+from ps_models.processor import use_processor
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.loop import Pace, StoppedError
 
@@ -57,7 +56,7 @@ def measure_speed(
         ToolkitError: The model cannot be trained on this dataset.
         StoppedError: The user stopped it.
     """
-    torch.set_num_threads(threads)
+    use_processor(threads)
     with TemporaryDirectory() as name:
         pace, began = Pace(max_seconds=SECONDS), time.monotonic()
         try:
