@@ -40,21 +40,9 @@ DEMO := demo
 
 demo: .venv/models
 	rm -rf $(DEMO)
-	mkdir $(DEMO)
-	$(BIN)/wikitext-builder import wikitext_builder/sample/sample.xml --store $(DEMO)/pages.store
-	$(BIN)/wikitext-builder build demo --store $(DEMO)/pages.store --out $(DEMO)/wikitext-demo --min-count 2
-	$(BIN)/wikitext-builder verify $(DEMO)/wikitext-demo --quiet
-	$(BIN)/wikitext-builder stats $(DEMO)/wikitext-demo
-	$(BIN)/wikitext-builder plot zipf $(DEMO)/wikitext-demo --out $(DEMO)/zipf.png
-	$(BIN)/ps-models train pointer-sentinel-lstm $(DEMO)/wikitext-demo --out $(DEMO)/model --preset tiny
-	$(BIN)/ps-models evaluate $(DEMO)/model $(DEMO)/wikitext-demo --split test
-	$(BIN)/ps-models explain $(DEMO)/model $(DEMO)/wikitext-demo --split test --start best --out $(DEMO)/explain.html
+	$(BIN)/wikitext-builder demo --out $(DEMO)
 	@echo
-	@echo "The dataset is in $(DEMO)/wikitext-demo, its Zipf plot in $(DEMO)/zipf.png; $(DEMO)/explain.html shows how a"
-	@echo "small pointer sentinel-LSTM predicts its test articles: open it in a browser. Next:"
-	@echo "  head -5 $(DEMO)/wikitext-demo/wiki.train.tokens"
-	@echo "  $(BIN)/wikitext-builder extract --store $(DEMO)/pages.store --title Octopus | $(BIN)/wikitext-builder tokenize"
-	@echo "  $(BIN)/wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"
+	@echo "Before you type these commands: source .venv/bin/activate"
 
 test: .venv/test
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal

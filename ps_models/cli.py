@@ -102,7 +102,7 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--out", type=ANY_PATH, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Hyperparameters by name, see `ps-models list`; else the model's defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
-@click.option("--resume", is_flag=True, hidden=True, expose_value=False)  # before, nothing resumed without it
+@click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
 @click.option("--save-minutes", default=5.0, help="Minutes between two checkpoints within an epoch.")
 @click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates per line of the log.")
 @click.option("--max-updates", type=click.IntRange(min=1), help="Save and stop after this many updates.")

@@ -32,6 +32,7 @@ UNITS = {  # what a stage counts; of a stage with several words the first one de
     "count": "steps",
     "evaluate": "tokens",
     "expanding": "pages",
+    "explain": "tokens",
     "export": "files",
     "extract": "pages",
     "fetching": "pages",

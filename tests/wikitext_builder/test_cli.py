@@ -563,7 +563,7 @@ def test_control_c_ends_quietly_with_130() -> None:
         assert output is not None
         assert process.wait(timeout=100) == 130
         said = output.read().decode()
-    assert said.strip() == "wikitext-builder: stopped; run fetch, import or build again to resume it"
+    assert said.strip() == "wikitext-builder: stopped; run the same command again to resume it"
 
 
 def test_output_is_utf_8_whatever_the_locale() -> None:

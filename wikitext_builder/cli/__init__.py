@@ -6,11 +6,11 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder import __version__
-from wikitext_builder.cli import datasets, fidelity, pages
+from wikitext_builder.cli import datasets, demo, fidelity, pages
 from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
 
-STOPPED = "stopped; run fetch, import or build again to resume it"
+STOPPED = "stopped; run the same command again to resume it"
 
 
 @click.group(
@@ -29,7 +29,7 @@ def cli() -> None:
 
 add_cite_option(cli, lambda path: wb.cite(path), "a dataset")
 cli.functions = {"import_dump": "import", "statistics": "stats"}
-for _command in (*pages.COMMANDS, *datasets.COMMANDS, *fidelity.COMMANDS):
+for _command in (*demo.COMMANDS, *pages.COMMANDS, *datasets.COMMANDS, *fidelity.COMMANDS):
     cli.add_command(_command)
 
 

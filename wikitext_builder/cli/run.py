@@ -133,9 +133,7 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", newline="\n")
     try:
-        program(prog_name=name, standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        status = program(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -151,6 +149,8 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         sys.exit(141)
     except OSError as error:  # stdout on a full disk, for example
         _fail(name, f"{error.filename or 'output'}: {error.strerror or error}", 1)
+    if status:  # of `click.exceptions.Exit`; commands return None
+        sys.exit(status)
 
 
 def _fail(name: str, message: str, status: int) -> None:

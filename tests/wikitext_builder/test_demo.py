@@ -1,0 +1,45 @@
+"""`wikitext-builder demo` in an empty folder, without torch; CI also runs `make demo`, with a model."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.command import environment
+
+WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; from wikitext_builder.cli import main; main()"
+
+
+def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, "demo", *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=280,
+    )
+
+
+def test_the_demo_shows_each_command_and_can_be_repeated(tmp_path: Path) -> None:
+    first = demo(tmp_path)
+    assert first.returncode == 0, first.stderr
+    shown = [line.split() for line in first.stdout.splitlines() if line.startswith("$ ")]
+    assert [words[2] for words in shown] == ["import", "build", "verify", "stats", "plot"]
+    assert " checks passed, 0 could not be made" in first.stdout
+    assert "OoV rate" in first.stdout
+    assert "pip install 'wikitext-builder[models]'" in first.stdout
+    assert (tmp_path / "demo" / "zipf.png").stat().st_size > 1000
+    again = demo(tmp_path, "--quiet")
+    assert "demo/wikitext-demo: is built already" in again.stdout
+    assert again.stderr == ""
+
+
+def test_the_demo_stops_at_the_first_error_with_its_status(tmp_path: Path) -> None:
+    (tmp_path / "demo" / "wikitext-demo").mkdir(parents=True)
+    found = demo(tmp_path)
+    assert found.returncode == 1
+    assert found.stderr.splitlines()[-1].startswith("wikitext-builder: demo/wikitext-demo: holds something")
+    assert "verify" not in found.stdout
+    (tmp_path / "file").touch()
+    assert "another --out" in demo(tmp_path, "--out", "file/demo").stderr
