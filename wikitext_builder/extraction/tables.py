@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extraction.markers import BLOCK, BOX, GONE, UNKNOWN_START
+
 START = re.compile(r"[ \t:*#;]*\{\|")
 END = re.compile(r"[ \t]*\|\}")
 HEADING = re.compile(r"={2,6}[^=].*=[ \t]*$")
@@ -14,30 +16,59 @@ STRAY_ROW = re.compile(
 )
 
 
+# Lines of a table: rows, cells, and templates, which may stand for rows and cells.
+TABLE_LINE = ("|", "!", BLOCK, BOX, GONE, UNKNOWN_START)
+
+
 def remove_tables(text: str) -> str:
     r"""The text without its tables, also those that a template began.
 
-    A table that is never closed ends before the next heading: an editor's slip costs at most one section.
+    Text before the first cell of a row is not in the table: browsers show it above. A table that is never closed ends
+    with its last line of rows and cells before the next heading, at the next blank line.
 
     >>> remove_tables("a\n{| class=x\n|-\n| b\n{|\n| c\n|}\n|} d\ne")
     'a\n\n d\ne'
+    >>> remove_tables("{|\n* a\n|}\n{|\n|b\n\nc")
+    '* a\n\n\n\nc'
     """
     if "|" not in text:
         return text
+    lines = text.split("\n")
     kept: list[str] = []
-    depth = 0
-    for line in text.split("\n"):
+    depth = start = 0  # of nested tables; the first line of the outermost
+    cells: list[bool] = []  # of each of them: True after the first cell of a row
+    for index, line in enumerate(lines):
         if START.match(line):
+            start = start if depth else index
             depth += 1
+            cells.append(False)
         elif (end := END.match(line)) is not None:
             depth = max(depth - 1, 0)
+            cells = cells[:depth]
             if depth == 0:
                 kept += ["", line[end.end() :]]
         elif depth and HEADING.match(line):
-            depth = 0
+            kept += [*_after_rows(lines[start:index]), line]
+            depth, cells = 0, []
+        elif depth:
+            bare = line.lstrip()
+            new_row = bare.startswith("|-")
+            cells[-1] = not new_row and (cells[-1] or bare.startswith(TABLE_LINE))
+            if not any(cells):
+                kept.append("" if new_row else line)
+        elif "|" in line and STRAY_ROW.match(line):
+            depth, start, cells = 1, index, [True]
+        else:
             kept.append(line)
-        elif not depth and "|" in line and STRAY_ROW.match(line):
-            depth = 1
-        elif not depth:
-            kept.append(line)
+    if depth:
+        kept += _after_rows(lines[start:])
     return "\n".join(kept)
+
+
+def _after_rows(lines: list[str]) -> list[str]:
+    """What follows the last row or cell of an unclosed table: after a blank line, or after a template alone."""
+    rows = (index for index, line in enumerate(lines) if line.lstrip().startswith(("|", "!", "{|")))
+    last = max(rows, default=0)
+    after = range(last + 1, len(lines))
+    end = next((at for at in after if not lines[at].strip() or lines[at].startswith(BOX)), len(lines))
+    return ["", *lines[end:]]
