@@ -6,7 +6,7 @@ import re
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import BLOCK
+from wikitext_builder.extraction.markers import BLOCK, GONE
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
@@ -33,6 +33,7 @@ OPAQUE_TAGS = frozenset(listed("ce; chem; math; nowiki; pre; source; syntaxhighl
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 ASCII_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 OTHER_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf]")  # the others in UTF-8
+OPENINGS, CLOSINGS = frozenset("([;,"), frozenset(")];,")
 POINTS = frozenset(".,;:!?)")
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
@@ -77,6 +78,10 @@ def _kept_pieces(text: str) -> list[str]:
         position = end
         if match[1] and match[1].lower() in BLOCK_TAGS:
             kept.append(BLOCK)
+        elif (
+            match[1] and not keep and text[start - 1 : start] in OPENINGS and text[end : end + 1] in CLOSINGS
+        ):
+            kept.append(GONE)  # `(<ref>…</ref>)`: the parentheses go too
         elif not keep and _fills_its_line(text, start, end):
             position += 1  # remove its line too, so that no paragraph breaks there
         elif not keep and text[end : end + 1] in POINTS:

@@ -33,7 +33,8 @@ HOSTILE = [
     {"1": "2016", "2": "2", "3": "31", "4": "9999", "5": "12", "6": "31"},
     {"m": LONG, "cm": LONG, "ft": LONG, "in": LONG, "e": LONG, "u": "m", "w": "1", "l": LONG},
 ]
-NAMES = [*MACROS, *PARSER_FUNCTIONS]
+# One name per function: {{lang-…}} alone has a name per language.
+NAMES = [*{macro: name for name, macro in MACROS.items()}.values(), *PARSER_FUNCTIONS]
 
 
 def call(name, arguments):

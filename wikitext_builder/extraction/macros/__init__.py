@@ -25,6 +25,7 @@ from wikitext_builder.extraction.macros.phonetics import PHONETICS
 from wikitext_builder.extraction.macros.places import PLACES
 from wikitext_builder.extraction.macros.science import SCIENCE
 from wikitext_builder.extraction.macros.ships import SHIPS
+from wikitext_builder.extraction.macros.sites import SITES
 from wikitext_builder.extraction.macros.sports import SPORTS
 from wikitext_builder.extraction.macros.transport import TRANSPORT
 from wikitext_builder.extraction.macros.wrappers import WRAPPERS
@@ -49,6 +50,7 @@ MACROS: dict[str, Macro] = {
     **PLACES,
     **SCIENCE,
     **SHIPS,
+    **SITES,
     **SPORTS,
     **TRANSPORT,
     **WRAPPERS,

@@ -169,6 +169,34 @@ def literally(call: Call) -> str | None:
     return f"lit. {' or '.join(values)}" if values else "lit."
 
 
+# Parameters of {{CJKV}} with their labels, in the order of the template.
+CJKV_LABELS = {
+    "c": "Chinese", "t": "traditional Chinese", "s": "simplified Chinese", "p": "pinyin", "w": "Wade–Giles",
+    "j": "Japanese", "kanji": "Kanji", "kana": "Kana", "r": "Rōmaji", "k": "Korean", "hangul": "Hangul",
+    "hanja": "Hanja", "rr": "Revised Romanization", "mr": "McCune–Reischauer", "v": "Vietnamese",
+    "q": "Quốc ngữ", "hn": "Hán-Nôm", "l": "literally",
+}  # fmt: skip
+
+
+def cjkv(call: Call) -> str | None:
+    """`traditional Chinese: 道; Hangul: 도`: the same word in the languages that write it alike."""
+    return (
+        "; ".join(f"{label}: {call.get(key)}" for key, label in CJKV_LABELS.items() if call.get(key)) or None
+    )
+
+
+def language_icon(call: Call) -> str | None:
+    """`(German)`: the language of a linked page, by the name of the template or the argument."""
+    code = call.get("1") or call.name.partition(" ")[0].lower()
+    return f"({LANGUAGE_NAMES.get(code, code)})"
+
+
+def in_languages(call: Call) -> str | None:
+    """`(in German and French)`."""
+    names = [LANGUAGE_NAMES.get(code, code) for code in call.positional() if code]
+    return f"(in {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))})" if names else None
+
+
 def native_name(call: Call) -> str | None:
     """`Roma (Italian)`: a name and its language."""
     name = LANGUAGE_NAMES.get(call.get("1"))
@@ -176,6 +204,7 @@ def native_name(call: Call) -> str | None:
 
 
 LANGUAGE_MACROS: dict[str, Macro] = {
+    **{f"Lang-{code}": lang_code_template for code in LANGUAGE_NAMES},
     "Lang": lang,
     "Lang-x": langx,
     "Langx": langx,
@@ -187,7 +216,6 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Lang-grc-gre": lambda call: named_language("Greek", call.get("1"), call),
     "Lang-rus": lambda call: _russian(call),
     "Lang-mn": lang_code_template,
-    **{f"Lang-{code}": lang_code_template for code in LANGUAGE_NAMES},
     **dict.fromkeys(listed("Transl; Transliteration; Tlit; Xlit; Translit"), transliteration),
     **dict.fromkeys(listed("Nihongo; Nihongo core"), nihongo),
     "Nihongo2": first,
@@ -227,11 +255,15 @@ IAST; IAST3; ISO 15919; Sans; ArabDIN; DIN; ALA-LC; Script/Arabic; Script/Hebrew
 Script/Greek; Script/Cyrillic; Hebrew; Hebr; Semxlit; Aleph; Nastaliq; Urdu; Script/Coptic;
 Script/Armenian; Coptic; Script/Slavonic; Unicode fonts; Cuneiform; Phnx; Runic; GreekUnicode;
 Greek; Asiantitle; Sanskrit; Arabic; Ar; Ivrit; Ethi; Armn; Tamil; ISOtranslit; Egyptian;
-UniMongol; Mongolian; ManchuSibeUnicode; MongolUnicode; PersianText; Bold Persian
+UniMongol; Nq; Mongolian; ManchuSibeUnicode; MongolUnicode; PersianText; Bold Persian
 """
         ),
         first,
     ),
+    "CJKV": cjkv,
+    **{f"{code.capitalize()} icon": language_icon for code in LANGUAGE_NAMES if len(code) == 2},
+    **dict.fromkeys(listed("Language icon; Link language; Languageicon"), language_icon),
+    **dict.fromkeys(listed("In lang; In language"), in_languages),
     "My": first,
     "Bo": first,
     "Okurigana": first,

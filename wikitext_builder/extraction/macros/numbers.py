@@ -11,6 +11,7 @@ from wikitext_builder.extraction.macros.call import Call, Macro, around, first
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
+EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 
 
@@ -49,18 +50,22 @@ def fraction(call: Call) -> str | None:
 
 
 def value_with_uncertainty(call: Call) -> str | None:
-    """`1.2±0.1 × 10^3 kg` of `{{val}}`, grouped by thousands."""
-    main = call.get("1")
+    """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style, commas if it asks for them."""
+    main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
     if number(main) is None and main:
         return None
-    shown = call.get("p") + grouped(main.replace(",", ""))
-    if plus_minus := call.get("2"):
+    plain = main.replace(",", "").replace("-", "−")
+    shown = grouped(main.replace(",", "")) if call.get("fmt") == "commas" else plain
+    power = inner_exponent[1] if inner_exponent else call.get("e")
+    if plus := call.get("2"):
         minus = call.get("3")
-        shown += f"+{plus_minus}−{minus}" if minus else f"±{plus_minus}"
-    shown += call.get("end")
-    if exponent := call.get("e"):
-        power = f"10{exponent.replace('-', '−')}"
-        shown = f"{shown}×{power}" if main else power
+        apart = not minus and not plus.startswith("(")
+        shown += f"+{plus}−{minus}" if minus else f"±{plus}" if apart else plus
+        shown = f"({shown})" if apart and power else shown
+    shown = call.get("p") + shown + call.get("end")
+    if power:
+        exponent = f"10{power.replace('-', '−')}"
+        shown = f"{shown}×{exponent}" if main else exponent
     unit = call.get("u", "ul", "up").replace(".", "⋅")
     per = call.get("upl", "up")
     if unit and per and unit != per:

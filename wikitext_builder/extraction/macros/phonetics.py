@@ -130,6 +130,7 @@ def audio(call: Call) -> str | None:
 
 
 PHONETICS: dict[str, Macro] = {
+    **{f"IPA-{code}": ipa_of_language for code in LANGUAGE_NAMES if code != "en"},
     **dict.fromkeys(listed("IPA; IPA text; IPA2; IPA3; IPAtext"), ipa),
     **dict.fromkeys(listed("IPA link; IPAlink; IPA-link; IPA-alink"), lambda call: call.get("2", "1")),
     **dict.fromkeys(listed("IPAblink; IPA-blink; IPA blink"), around("&#91;", "&#93;", "2", "1")),
@@ -142,7 +143,6 @@ PHONETICS: dict[str, Macro] = {
     "IPA-all": ipa_anywhere,
     "Pron-en": around("/", "/"),
     "Pronounced": around("/", "/"),
-    **{f"IPA-{code}": ipa_of_language for code in LANGUAGE_NAMES if code != "en"},
     "IPA-tu": ipa_of_language,
     "IPA-lzz": lambda call: f"IPA: &#91;{call.get('1')}&#93;",
     "IPA-esdia": around("locally &#91;", "&#93;"),

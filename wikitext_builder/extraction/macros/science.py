@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.markers import formula
@@ -31,9 +33,29 @@ nihonium=Nh; flerovium=Fl; moscovium=Mc; livermorium=Lv; tennessine=Ts; oganesso
 )
 
 
+CHARGE = re.compile(r"\(?([0-9]*)-\)?")
+# In one text, as in {{chem2|SO4(2-)}}: a charge in parentheses or at the end of a formula, arrows, isotopes.
+CHARGE_IN_PARENTHESES = re.compile(r"\(([0-9]*[-+−])\)")
+CHARGE_AT_END = re.compile(r"(?<=[\w)\]])-(?=$|[ ,;])")
+REACTIONS = {"<=>": "⇌", "<->": "↔", "->": "→", "<-": "←", "*": "·", "\\s": "–", "\\d": "=", "\\t": "≡"}
+ISOTOPES = str.maketrans("", "", "^_{}")
+
+
 def chemical(call: Call) -> str | None:
-    """`H2O` of `{{chem|H|2|O}}`: without spaces, as in the official files."""
-    return "".join(call.positional()) or None
+    """`SO42−` of `{{chem|SO|4|2-}}`: without spaces, as in the official files; a charge has a minus sign."""
+    values = [CHARGE.sub(r"\1−", value) if CHARGE.fullmatch(value) else value for value in call.positional()]
+    return "".join(values) or None
+
+
+def formula(call: Call) -> str | None:
+    """`SO42−` of `{{chem2|SO4(2-)}}`."""
+    values = call.positional()
+    if len(values) > 1:
+        return chemical(call)
+    shown = CHARGE_AT_END.sub("−", CHARGE_IN_PARENTHESES.sub(r"\1", "".join(values)))
+    for mark, sign in REACTIONS.items():
+        shown = shown.replace(mark, sign)
+    return shown.translate(ISOTOPES) or None
 
 
 def chemical_formula(call: Call) -> str | None:
@@ -129,7 +151,8 @@ def fossil_range(call: Call) -> str | None:
 
 
 SCIENCE: dict[str, Macro] = {
-    **dict.fromkeys(listed("Chem; Chem2; Formula"), chemical),
+    **dict.fromkeys(listed("Chem; Formula"), chemical),
+    "Chem2": formula,
     "Chemical formula": chemical_formula,
     "Chem name": first,
     **dict.fromkeys(
@@ -153,6 +176,9 @@ ComplexNuclide; Isotope
     "Langle": text("⟨"),
     "Rangle": text("⟩"),
     "Intmath": lambda call: f"∫{call.get('3')}",
+    "Underset": lambda call: f"{call.get('2')} {call.get('1')}".strip(),
+    "Overset": lambda call: f"{call.get('1')} {call.get('2')}".strip(),
+    "DentalFormula": lambda call: f"{call.get('upper')} {call.get('lower')}".strip(),
     "Overunderset": lambda call: " ".join(call.get(number) for number in "213" if call.get(number)),
     "Underoverset": lambda call: " ".join(call.get(number) for number in "312" if call.get(number)),
     "EquationRef": lambda call: f"({call.get('2', '1')})",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, first
 
 
@@ -35,7 +36,28 @@ def winter_season(call: Call) -> str | None:
     return f"{shown} {call.get('app')}".strip()
 
 
+def season_of_team(call: Call) -> str | None:
+    """`2010 Alabama Crimson Tide`, or the title that the call gives."""
+    return call.get("title", "text") or f"{call.get('year')} {call.get('team', 'school')}".strip() or None
+
+
+def grand_prix(call: Call) -> str | None:
+    """`1999 Monaco Grand Prix` of `{{F1 GP|1999|Monaco}}`."""
+    return f"{call.get('1')} {call.get('2')} Grand Prix" if call.get("2") else call.get("1") or None
+
+
 SPORTS: dict[str, Macro] = {
+    # Seasons: the year is the label of the link.
+    **dict.fromkeys(
+        listed(
+            """
+F1; F2; F3; Wnbay; CFL Year; Cfly; AFL Year; Alcsy; Nlcsy; Aldsy; Nldsy; Ncaabb Year
+"""
+        ),
+        first,
+    ),
+    **dict.fromkeys(listed("F1 GP; F1GP"), grand_prix),
+    **dict.fromkeys(listed("Cbb link; CFB link; CBB link"), season_of_team),
     **dict.fromkeys(("NBA Year", "Nbay", "NHL Year", "Nhly"), winter_season),
     "Winning percentage": winning_percentage,
     "Winpct": winning_percentage,

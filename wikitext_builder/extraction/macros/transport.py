@@ -22,5 +22,7 @@ Bssrws; Rlws; Metrod; Tstop; Lrt station; Mrt station; Railway station
         ),
         first,
     ),
+    # Services of a subway by their letter or number.
+    **dict.fromkeys(listed("NYCS; NYCS service; CTA; MBTA; LIRR; SIR"), first),
     **dict.fromkeys(listed("Stl; Station link; Stnlnk2"), station_of_system),
 }

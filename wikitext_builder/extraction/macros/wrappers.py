@@ -97,14 +97,25 @@ def sic(call: Call) -> str | None:
     return words if hidden else f"{words} &#91;sic&#93;".strip()
 
 
-def author_and_year(call: Call, *, year_in_parentheses: bool = True) -> str | None:
-    """`Smith & Jones (1990)`: a citation whose authors are words of the sentence."""
-    values = [value for value in call.positional() if value]
-    if len(values) < 2:
-        return None
-    *authors, year = values
-    names = " & ".join([", ".join(authors[:-1]), authors[-1]]) if len(authors) > 1 else authors[0]
-    return f"{names} ({year})" if year_in_parentheses else f"{names} {year}"
+def harvard_reference(form: str, *, colon: bool = False) -> Macro:
+    """A reference to authors, a year and pages in a form: `{names} ({year})` gives `Smith & Jones (1990, p. 5)`."""
+
+    def macro(call: Call) -> str | None:
+        values = [value for value in call.positional() if value]
+        if not values:
+            return None
+        *authors, year = values if len(values) > 1 else [values[0], ""]
+        names = " & ".join(filter(None, (", ".join(authors[:-1]), authors[-1])))
+        names = f"{authors[0]} et al." if len(authors) > 3 else names
+        page, pages = call.get("p", "page"), call.get("pp", "pages").replace("-", "–")
+        label = "" if colon else "p. " if page else "pp. "
+        places = filter(None, (f"{label}{page or pages}" if page or pages else "", call.get("loc", "at")))
+        for place in places:
+            year += f"{':' if colon and year and ':' not in year else ', '}{place}"
+        shown = form.format(names=names, year=year).replace("()", "").strip()
+        return shown + call.get("ps")
+
+    return macro
 
 
 def harvard(call: Call) -> str | None:
@@ -122,7 +133,7 @@ WRAPPERS: dict[str, Macro] = {
             """
 Nowrap; Nobr; Nobreak; Nwr; Nw; J; Noitalic; Nobold; Normal; Noitalics; Small; Smaller; Smallsub;
 Big; Larger; Large; Resize; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
-Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Underset; Mono; Monospace;
+Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Mono; Monospace;
 Code; Codett; Tt; Kbd; Samp; Var; Math variable; Proper
 name; Typo; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
 Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Serif; Sans-serif; Sans serif;
@@ -199,7 +210,7 @@ Longquote; Quote frame; Quoted; Imagequote; Quotation2; Quotes; QuoteBlock
     **dict.fromkeys(
         listed(
             """
-Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; Iw2; Il
+Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Ill-WD; Ill-WD2; Link-interwiki; Iw2; Il
 """
         ),
         interlanguage,
@@ -227,9 +238,14 @@ Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Link-interwiki; I
     "Brackets": around("&#91;", "&#93;"),
     "Brace": around("&#123;", "&#125;"),
     "Interp": around("&#91;", "&#93;"),
-    "Harvtxt": author_and_year,
-    "Harvcoltxt": author_and_year,
-    "Harvnb": lambda call: author_and_year(call, year_in_parentheses=False),
+    **dict.fromkeys(listed("Harvtxt; Harvard citation text"), harvard_reference("{names} ({year})")),
+    **dict.fromkeys(
+        listed("Harvnb; Harvard citation no brackets; Harv nb"), harvard_reference("{names} {year}")
+    ),
+    **dict.fromkeys(listed("Harv; Harvard citation; Harvp; Harvsp"), harvard_reference("({names} {year})")),
+    "Harvcoltxt": harvard_reference("{names} ({year})", colon=True),
+    "Harvcol": harvard_reference("({names} {year})", colon=True),
+    "Harvcolnb": harvard_reference("{names} {year}", colon=True),
     "Harvs": harvard,
     "Italics correction": first,
     "Pullquote": _QUOTE,

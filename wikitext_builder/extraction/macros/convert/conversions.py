@@ -28,6 +28,7 @@ JOINS = {
     "sqbr": (" &#91;", "&#93;", "; "), "br": ("<br>", "", "; "), "s": (" / ", "", "; "),
     "/": (" / ", "", "; "), "(or)": (" (", ")", " or "),
 }  # fmt: skip
+HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
 COMPOSED_OUTPUTS = {
     "ftin": ("ft", "in", 12),
     "ft in": ("ft", "in", 12),
@@ -304,7 +305,21 @@ def population_density(call: Call) -> str | None:
     return convert(replace(call, name="Cvt", arguments=codes))
 
 
+def hands(call: Call) -> str | None:
+    """`15.2 hands (62 inches, 157 cm)`: the height of horses; the decimal counts inches, four per hand."""
+    values = [value for value in call.positional()[:2] if value]
+    if not values or not all(HANDS.fullmatch(value) for value in values):
+        return None
+    inches = [4 * int(value.partition(".")[0]) + float(value.partition(".")[2] or 0) for value in values]
+    centimetres = " to ".join(f"{floor(one * 2.54 + 0.5)}" for one in inches)
+    return (
+        f"{' to '.join(values)} hands ({' to '.join(f'{one:g}' for one in inches)} inches, {centimetres} cm)"
+    )
+
+
 CONVERSIONS: dict[str, Macro] = {
+    "Hands": hands,
+    "Hand": hands,
     **dict.fromkeys(["Convert", "Cvt", "Conv", "Converted", "Convert abbreviated"], convert),
     "Height": height,
     "Pop density": population_density,

@@ -1,0 +1,47 @@
+"""Links to sites outside Wikipedia: the title of what is there, and the name of the site."""
+
+from __future__ import annotations
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, argument
+
+
+def at_site(site: str, *names: str, before: str = "") -> Macro:
+    """`Title at the site`: the title is an argument, or the title of the page without its parentheses."""
+
+    def macro(call: Call) -> str:
+        title = call.get(*names) or call.page.title.partition(" (")[0]
+        return f"{before}{title} {site}"
+
+    return macro
+
+
+def google_books(call: Call) -> str | None:
+    """`Title, p. 5, at Google Books`, or the text of the call."""
+    if call.get("plainurl").lower() in {"y", "yes"}:
+        return None
+    title = call.get("2", "title") or call.page.title
+    page = f", p. {call.get('page')}," if call.get("page") else ""
+    return call.get("text") or f"{title}{page} at Google Books"
+
+
+_IMDB = "at the Internet Movie Database"
+SITES: dict[str, Macro] = {
+    # From the documentation of the templates, read on 2026-11-22.
+    **dict.fromkeys(
+        listed("IMDb title; IMDb name; IMDb episode; IMDb character; IMDb company; Imdb title; Imdb name"),
+        at_site(_IMDB, "title", "name", "2"),
+    ),
+    **dict.fromkeys(listed("Google books; Google Books; Google book"), google_books),
+    **dict.fromkeys(
+        listed("Gutenberg; Gutenberg book"), at_site("at Project Gutenberg", "name", "title", "2")
+    ),
+    "Gutenberg author": at_site("at Project Gutenberg", "name", "2", before="Works by "),
+    "Librivox author": at_site("at LibriVox (public domain audiobooks)", "name", "2", before="Works by "),
+    "Internet Archive author": at_site("at Internet Archive", "name", "sname", before="Works by or about "),
+    **dict.fromkeys(listed("YouTube; Youtube"), at_site("on YouTube", "title", "2")),
+    "AllMusic": at_site("at AllMusic", "title"),
+    "Official website": lambda call: call.get("2", "name") or "Official website",
+    **dict.fromkeys(listed("OEIS link"), argument("1")),
+    "OMIM": lambda call: f"Online Mendelian Inheritance in Man (OMIM): {call.get('1')}",
+}
