@@ -23,8 +23,8 @@ TABLE_LINE = ("|", "!", BLOCK, BOX, GONE, UNKNOWN_START)
 def remove_tables(text: str) -> str:
     r"""The text without its tables, also those that a template began.
 
-    Text before the first cell of a row is not in the table: browsers show it above. A table that is never closed ends
-    with its last line of rows and cells before the next heading, at the next blank line.
+    Text before the first cell of a row is not in the table: browsers show it above. A table that is never
+    closed ends with its last line of rows and cells before the next heading, at the next blank line.
 
     >>> remove_tables("a\n{| class=x\n|-\n| b\n{|\n| c\n|}\n|} d\ne")
     'a\n\n d\ne'
@@ -66,7 +66,7 @@ def remove_tables(text: str) -> str:
 
 
 def _after_rows(lines: list[str]) -> list[str]:
-    """What follows the last row or cell of an unclosed table: after a blank line, or after a template alone."""
+    """What follows the last row or cell of an unclosed table, from a blank line or a template on."""
     rows = (index for index, line in enumerate(lines) if line.lstrip().startswith(("|", "!", "{|")))
     last = max(rows, default=0)
     after = range(last + 1, len(lines))

@@ -140,7 +140,8 @@ FLAGS: dict[str, Macro] = {
             """
 Flag; Flagcountry; Flagu; Flag+link; Flaglink; Flagg; Flag2; Flagbig; Flag country; Flagmore;
 FlagCountry; Flag entity; Fb; Fb-rt; Fbw; Nft; Nf; Ru; Ruw; Cr; Crw; Cr-rt; Bk; Bb; Ih; Vb; Hb;
-Navy; Army; Air force; Naval; Country; Flagteam; Flagof; Rl; Rl-rt; Rut; Ru-rt; Fbw-rt; Nfa; Bkw; Bbw; Ihw; Vbw; Hbw; Futsal
+Navy; Army; Air force; Naval; Country; Flagteam; Flagof; Rl; Rl-rt; Rut; Ru-rt;
+Fbw-rt; Nfa; Bkw; Bbw; Ihw; Vbw; Hbw; Futsal
 """
         ),
         country,

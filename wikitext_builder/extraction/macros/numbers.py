@@ -50,7 +50,7 @@ def fraction(call: Call) -> str | None:
 
 
 def value_with_uncertainty(call: Call) -> str | None:
-    """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style, commas if it asks for them."""
+    """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
     main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
     if number(main) is None and main:
         return None

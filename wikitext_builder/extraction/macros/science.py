@@ -47,7 +47,7 @@ def chemical(call: Call) -> str | None:
     return "".join(values) or None
 
 
-def formula(call: Call) -> str | None:
+def chemical_text(call: Call) -> str | None:
     """`SO42−` of `{{chem2|SO4(2-)}}`."""
     values = call.positional()
     if len(values) > 1:
@@ -152,7 +152,7 @@ def fossil_range(call: Call) -> str | None:
 
 SCIENCE: dict[str, Macro] = {
     **dict.fromkeys(listed("Chem; Formula"), chemical),
-    "Chem2": formula,
+    "Chem2": chemical_text,
     "Chemical formula": chemical_formula,
     "Chem name": first,
     **dict.fromkeys(

@@ -98,7 +98,7 @@ def sic(call: Call) -> str | None:
 
 
 def harvard_reference(form: str, *, colon: bool = False) -> Macro:
-    """A reference to authors, a year and pages in a form: `{names} ({year})` gives `Smith & Jones (1990, p. 5)`."""
+    """Authors, a year and pages in a form: `{names} ({year})` gives `Smith & Jones (1990, p. 5)`."""
 
     def macro(call: Call) -> str | None:
         values = [value for value in call.positional() if value]
