@@ -16,6 +16,12 @@ def at_site(site: str, *names: str, before: str = "") -> Macro:
     return macro
 
 
+def imdb(call: Call) -> str | None:
+    """`Title at the Internet Movie Database`; `on IMDb` since 2017."""
+    site = "on IMDb" if call.page.timestamp >= "2017" else "at the Internet Movie Database"
+    return at_site(site, "title", "name", "2")(call)
+
+
 def google_books(call: Call) -> str | None:
     """`Title, p. 5, at Google Books`, or the text of the call."""
     if call.get("plainurl").lower() in {"y", "yes"}:
@@ -25,12 +31,11 @@ def google_books(call: Call) -> str | None:
     return call.get("text") or f"{title}{page} at Google Books"
 
 
-_IMDB = "at the Internet Movie Database"
 SITES: dict[str, Macro] = {
     # From the documentation of the templates, read on 2026-11-22.
     **dict.fromkeys(
         listed("IMDb title; IMDb name; IMDb episode; IMDb character; IMDb company; Imdb title; Imdb name"),
-        at_site(_IMDB, "title", "name", "2"),
+        imdb,
     ),
     **dict.fromkeys(listed("Google books; Google Books; Google book"), google_books),
     **dict.fromkeys(
@@ -40,7 +45,6 @@ SITES: dict[str, Macro] = {
     "Librivox author": at_site("at LibriVox (public domain audiobooks)", "name", "2", before="Works by "),
     "Internet Archive author": at_site("at Internet Archive", "name", "sname", before="Works by or about "),
     **dict.fromkeys(listed("YouTube; Youtube"), at_site("on YouTube", "title", "2")),
-    "AllMusic": at_site("at AllMusic", "title"),
     "Official website": lambda call: call.get("2", "name") or "Official website",
     **dict.fromkeys(listed("OEIS link"), argument("1")),
     "OMIM": lambda call: f"Online Mendelian Inheritance in Man (OMIM): {call.get('1')}",
