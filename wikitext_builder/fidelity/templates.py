@@ -105,7 +105,7 @@ def compare_calls(
 def _text_of(call: RenderedCall, language: str) -> str:
     """The text of a call by our macros, on one line."""
     page = Page(
-        title=call.page or "A",
+        title=call.page.replace("_", " ") or "A",
         page_id=1,
         revision_id=1,
         timestamp="2022-01-01T00:00:00Z",
