@@ -24,6 +24,7 @@ from ps_models.explanation.page import MOST_WORDS, page
 from ps_models.explanation.passages import BEST, best_start, gains, passage_end
 from ps_models.explanation.predictions import Prediction, predictions
 from ps_models.explanation.style import FORMATS as PICTURES
+from ps_models.explanation.style import picture_metadata
 from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import FILE, Dataset
@@ -182,6 +183,13 @@ class FrequencyComparison:
     scores: tuple[Score, Score]
     signatures: tuple[Signature, Signature]
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The models' names, with the hashes of their weights if they are two of a kind."""
+        first, second = (signature["model"] for signature in self.signatures)
+        short = first.partition("+")[0], second.partition("+")[0]
+        return short if short[0] != short[1] else (first, second)
+
     def fields(self) -> dict[str, Any]:
         """The comparison as values of JSON."""
         pointer = self.pointer
@@ -222,8 +230,10 @@ def compare(
         device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
 
     Raises:
-        ModelError: A checkpoint is missing, damaged or not for the data.
+        ModelError: A checkpoint is missing, damaged or not for the data; `figure` has an unknown ending.
     """
+    if figure is not None:
+        picture_metadata(Path(figure))
     nats, scores, signatures = [], [], []
     pointer = None
     _check_train(Path(data))
@@ -241,14 +251,15 @@ def compare(
     counts = torch.bincount(train, minlength=len(trained.vocabulary))
     gates = None if pointer is None else pointer.gates
     found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, equal=equal, gates=gates)
-    if figure is not None:
-        save_figure(Path(figure), found, pointer)
-    return FrequencyComparison(
+    comparison = FrequencyComparison(
         buckets=found,
         pointer=pointer,
         scores=(scores[0], scores[1]),
         signatures=(signatures[0], signatures[1]),
     )
+    if figure is not None:
+        save_figure(Path(figure), found, pointer, comparison.names)
+    return comparison
 
 
 def _check_train(data: Path) -> None:

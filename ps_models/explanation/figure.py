@@ -15,7 +15,7 @@ from ps_models.errors import ModelError
 from ps_models.explanation.passages import LONGEST_SENTENCE
 from ps_models.explanation.predictions import Distribution, Prediction
 from ps_models.explanation.sentence import draw_sentence
-from ps_models.explanation.style import FORMATS, MIXTURE, POINTER, STYLE, VOCABULARY
+from ps_models.explanation.style import MIXTURE, POINTER, STYLE, VOCABULARY, picture_metadata
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 HEADING = 10  # how many of the words before the predicted one are in the title
@@ -37,8 +37,7 @@ def save_picture(
     Raises:
         ModelError: The ending is not one of FORMATS, or there are too many words.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise ModelError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
+    metadata = picture_metadata(path)
     if not 1 <= len(predictions) <= LONGEST_SENTENCE:
         raise ModelError(
             f"`words={len(predictions)}`: a picture has 1 to {LONGEST_SENTENCE} words, a page more"
@@ -48,7 +47,7 @@ def save_picture(
             figure = _one_word(predictions[0], vocabulary)
         else:
             figure = draw_sentence(predictions, vocabulary, originals)
-        figure.savefig(path, dpi=200, metadata=FORMATS[path.suffix.lower()])
+        figure.savefig(path, dpi=200, metadata=metadata)
 
 
 def _one_word(prediction: Prediction, vocabulary: Vocabulary) -> Figure:

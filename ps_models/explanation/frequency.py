@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import torch
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating
+from ps_models.explanation.style import POINTER, STYLE, VOCABULARY, picture_metadata
 from ps_models.models.pointer_sentinel import PointerSentinelLSTM
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
+LABELS = 24  # of buckets under an axis, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,32 +134,91 @@ def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "
     return Pointing(gates=torch.cat(gates), back=back, right=right)
 
 
-def save_figure(path: Path, buckets: Sequence[Bucket], pointer: Pointing | None) -> None:
-    """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points."""
-    figure = Figure(figsize=(9 if pointer is not None else 5, 3.2), layout="constrained")
-    columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
-    _bars(columns[0], buckets, [bucket.difference for bucket in buckets])
-    columns[0].set_ylabel("nats, second minus first")
-    columns[0].axhline(0, color="black", linewidth=0.5)
-    if pointer is not None:
-        _bars(columns[1], buckets, [bucket.gate for bucket in buckets])
-        columns[1].set_ylabel("gate g: share of the softmax")
-        columns[1].set_ylim(0, 1)
-        _distances(columns[2], pointer)
-    figure.savefig(path, dpi=200)
+def save_figure(
+    path: Path, buckets: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]
+) -> None:
+    """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points.
+
+    Args:
+        path: The file; its ending gives the format.
+        buckets: See `compare_by_frequency`; those whose words have the same counts are drawn as one.
+        pointer: Of the second model.
+        names: Of the two models.
+
+    Raises:
+        ModelError: The ending is not one of FORMATS.
+    """
+    metadata = picture_metadata(path)
+    shown = merged(buckets)
+    with style.context(["default", STYLE], after_reset=True):
+        figure = Figure(figsize=(9 if pointer is not None else 4.5, 3.4), layout="constrained")
+        columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
+        _differences(columns[0], shown, names)
+        if pointer is not None:
+            _bars(columns[1], shown, [bucket.gate for bucket in shown])
+            columns[1].set_title(f"Gate of {names[1]}", fontsize=8, loc="left", parse_math=False)
+            columns[1].set_ylabel("mean gate g")
+            columns[1].set_ylim(0, 1)
+            _distances(columns[2], pointer)
+        figure.savefig(path, dpi=200, metadata=metadata)
+
+
+def merged(buckets: Sequence[Bucket]) -> list[Bucket]:
+    """The buckets that have words; those whose words have the same counts in train are one."""
+    found = list[Bucket]()
+    filled = [bucket for bucket in buckets if bucket.types]
+    for _, group in groupby(filled, key=lambda bucket: (bucket.least, bucket.most)):
+        same = list(group)
+        seen = [bucket for bucket in same if bucket.tokens]
+        tokens = sum(bucket.tokens for bucket in seen)
+        gates = [bucket.gate * bucket.tokens for bucket in seen if bucket.gate is not None]
+        found.append(
+            replace(
+                same[0],
+                types=sum(bucket.types for bucket in same),
+                tokens=tokens,
+                difference=sum((one.difference or 0.0) * one.tokens for one in seen) / tokens
+                if tokens
+                else None,
+                gate=sum(gates) / tokens if gates else None,
+            )
+        )
+    return found
+
+
+def _differences(axes: Axes, buckets: Sequence[Bucket], names: tuple[str, str]) -> None:
+    _bars(axes, buckets, [bucket.difference for bucket in buckets])
+    axes.set_title(
+        f"{names[1]} minus {names[0]}\n↓ below 0: {names[1]} is better\n↑ above 0: {names[0]} is better",
+        fontsize=8,
+        loc="left",
+        parse_math=False,
+    )
+    axes.set_ylabel("difference, nats per token")
+    axes.axhline(0, color="black", linewidth=0.6)
 
 
 def _bars(axes: Axes, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:
-    axes.bar(range(len(buckets)), [0.0 if value is None else value for value in values], color="#2a78d6")
-    axes.set_xticks(range(len(buckets)), [f"≥{bucket.least}" for bucket in buckets], rotation=90)
-    axes.set_xlabel("count in train")
+    """A bar for each bucket that has tokens; labels are left out where there is no room."""
+    places = [place for place, value in enumerate(values) if value is not None]
+    axes.bar(places, [value for value in values if value is not None], color=VOCABULARY)
+    labels = [f"{one.least:,}" if one.least == one.most else f"{one.least:,}–{one.most:,}" for one in buckets]
+    ticks = range(0, len(buckets), math.ceil(len(buckets) / LABELS))
+    axes.set_xticks(ticks, [labels[tick] for tick in ticks], rotation=90, fontsize=7.5)
+    axes.set_xlim(-0.6, len(buckets) - 0.4)
+    axes.set_xlabel("count of the word in train")
+    axes.grid(visible=False, axis="x")
 
 
 def _distances(axes: Axes, pointer: Pointing) -> None:
     total = len(pointer.gates)
     places = range(1, len(pointer.back) + 1)
-    axes.plot(places, (pointer.back / total).tolist(), label="attention", color="#c26a00")
-    axes.plot(places, (pointer.right / total).tolist(), label="on the right word", color="#2a78d6")
+    axes.plot(places, (pointer.back / total).tolist(), label="all attention", color=POINTER)
+    right = [share or math.nan for share in (pointer.right / total).tolist()]  # 0 has no logarithm
+    axes.plot(places, right, "--", label="on the true word", color=VOCABULARY)
     axes.set_yscale("log")
+    axes.set_xlim(1, max(2, len(places)))
+    axes.set_title("Where its pointer looks", fontsize=8, loc="left")
+    axes.set_ylabel("mean attention per place")
     axes.set_xlabel("words back")
     axes.legend(frameon=False)
