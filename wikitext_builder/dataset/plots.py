@@ -208,8 +208,7 @@ def draw_window(
                 )
                 if not overlay:
                     _label_end(axes, curve, label, color, rise)
-            axes.set_xlabel("L, words back")
-            axes.set_xlim(0, len(upper))
+            _set_window_axis(axes, len(upper))
             if not overlay:
                 _mark_window(axes, pair)
         if overlay:
@@ -218,6 +217,15 @@ def draw_window(
         panels[0].set_ylim(0, 1)
         panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         panels[0].set_ylabel("words among the last L words")
+
+
+def _set_window_axis(axes: Axes, longest: int) -> None:
+    """L from 1: a label of 0 would touch the last label of the panel before."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel("L, words back")
+    axes.set_xlim(0, longest)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, prune="lower"))
 
 
 def _label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: int) -> None:

@@ -32,6 +32,15 @@ tr.differs td:first-child { box-shadow: inset 4px 0 #c33; }
 del { background: var(--made); text-decoration: none; outline: 1px solid #c336; }
 ins { background: var(--lost); text-decoration: none; outline: 1px solid #2a62; }
 nav { display: inline; } nav a { margin-right: .4rem; }
+@media (max-width: 45rem) {
+  body, table, tbody, tr, td { display: block; }
+  body { height: auto; overflow-wrap: anywhere; }
+  pre { border-bottom: 1px solid var(--line); max-height: 40vh; }
+  thead, td:nth-child(2):not([data-side]) { display: none; }
+  td[data-side]::before { content: attr(data-side) ": "; font-size: .8em; font-weight: 600; }
+  td[data-side]:first-child { border: 0; }
+  nav a { display: inline-block; min-width: 1.5rem; padding: .3rem 0; }
+}
 """
 MAX_LINKS = 200  # to differences, at the top of the page
 
@@ -52,13 +61,13 @@ def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = 
     links = "".join(
         f'<a href="#d{index}">{number}</a> ' for number, index in enumerate(differing[:MAX_LINKS], start=1)
     )
-    rows = "\n".join(_rows(comparison))
+    rows = "\n".join(_rows(comparison, html.escape(theirs.capitalize())))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}: wikitext, ours, {html.escape(theirs)}</title>
 <style>{STYLE}</style>
 </head>
@@ -84,12 +93,14 @@ precision {score.precision:.4f}, recall {score.recall:.4f}, F1 {score.f1:.4f}.
 """
 
 
-def _rows(comparison: ArticleComparison) -> Iterator[str]:
+def _rows(comparison: ArticleComparison, name: str) -> Iterator[str]:
+    """Rows of the table. Only those that differ name their sides: a phone shows the others once."""
     known = {token for part in comparison.alignments for line in part.theirs for token in line.split()}
     for index, part in enumerate(comparison.alignments):
         if part.wrong:
             left, right = _marked(part, known)
-            yield f'<tr class="differs" id="d{index}"><td>{left}</td><td>{right}</td></tr>'
+            cells = f'<td data-side="Ours">{left}</td><td data-side="{name}">{right}</td>'
+            yield f'<tr class="differs" id="d{index}">{cells}</tr>'
         else:
             for ours, theirs in zip(part.ours, part.theirs, strict=False):
                 yield f"<tr><td>{html.escape(ours)}</td><td>{html.escape(theirs)}</td></tr>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ GROUPINGS: Final = {  # name: what its groups are
     "line": "position in the line: earlier tokens of it",
     "recency": "tokens since the last occurrence of the word; without <unk> and <eos>",
 }
+PARTS: Final = 20  # of a text, equally long, whose sums are stored for error bars
 NEW: Final = "not seen yet"
 
 
@@ -47,7 +49,8 @@ def groups_of(
         context: `carried`, or `article`: each passage starts without context.
         articles: Whether passages are articles, so that positions in them mean something.
     """
-    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
+    total, done = sum(len(passage.tokens) for passage in passages), 0
     frequency = None if counts is None else counts.tolist()
     carried = context == "carried"
     before, last = 0, dict[int, int]()
@@ -58,15 +61,22 @@ def groups_of(
         for place, (token, nats) in enumerate(zip(passage.tokens, passage.nats, strict=True)):
             name = vocabulary.tokens[token]
             for by, label in _labels(token, name, frequency, place if articles else None, before, line, last):
-                entry = sums[by, label]
+                entry = sums[by, label][done * PARTS // total]
                 entry[0] += 1
                 entry[1] += nats
+            done += 1
             last[token] = before
             before += 1
             line = 0 if name == EOS else line + 1
     found = [
-        TokenGroup(by=by, label=label, tokens=int(tokens), nats=nats)
-        for (by, label), (tokens, nats) in sums.items()
+        TokenGroup(
+            by=by,
+            label=label,
+            tokens=sum(int(tokens) for tokens, _ in parts),
+            nats=math.fsum(nats for _, nats in parts),
+            parts=tuple((int(tokens), nats) for tokens, nats in parts),
+        )
+        for (by, label), parts in sums.items()
     ]
     order = list(GROUPINGS)
     return tuple(sorted(found, key=lambda group: (order.index(group.by), _place(group.label))))

@@ -33,6 +33,8 @@ class TokenGroup:
     label: str
     tokens: int
     nats: float
+    # (tokens, nats) in each of PARTS consecutive parts of the text, for error bars; older records have none.
+    parts: tuple[tuple[int, float], ...] = added(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +141,22 @@ def _list_of(kind: Any, name: str) -> Callable[[Any], tuple[Any, ...]]:  # noqa:
     return lambda items: tuple(plain_record(item, kind) for item in typed(items, list, name))
 
 
+def _parts(value: Any) -> tuple[tuple[int, float], ...]:  # noqa: ANN401 - as JSON gives it
+    found = []
+    for pair in typed(value, list, "parts"):
+        if len(typed(pair, list, "parts")) != 2:
+            raise ValueError(f"parts has {pair!r:.40}, not a number of tokens and nats")
+        tokens, nats = typed(pair[0], int, "parts"), float(typed(pair[1], (int, float), "parts"))
+        found.append((tokens, nats))
+    return tuple(found)
+
+
 PARSED: Final[dict[str, Callable[[Any], Any]]] = {  # of fields that are not plain
     "signature": lambda value: Signature.parse(typed(value, str, "signature")),
     "articles": _list_of(Sums, "articles"),
-    "groups": _list_of(TokenGroup, "groups"),
+    "groups": lambda items: tuple(
+        plain_record(item, TokenGroup, parts=_parts) for item in typed(items, list, "groups")
+    ),
     "checks": lambda value: None if value is None else strings(value, "checks"),
     "tried": lambda value: None if value is None else plain_record(value, Tried),
     "versions": lambda value: strings(value, "versions"),

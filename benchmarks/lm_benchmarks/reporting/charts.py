@@ -16,10 +16,31 @@ COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00
 WIDTH, HEIGHT = 560, 330
 LEFT, RIGHT, BOTTOM = 66, 12, 46  # around the plot, in units of the drawing
 LEGEND: Final = 18  # height of a line of the legend
+PALE: Final = 0.35  # opacity of a bar that says little
 LONGEST_NAME: Final = 48  # characters in a legend
+MARGIN: Final = 0.04  # of an axis, before the first value and after the last
+DASHES: Final = ("", "8 4", "2 3")  # of curves, if there are more than colours
 TICKS: Final = 6  # about, per linear axis
 
 Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value, and how far its error bar goes from it, up and down."""
+
+    value: float
+    error: float | None = None  # None: no error bar
+
+    @property
+    def low(self) -> float:
+        """The lower end of the error bar."""
+        return self.value - (self.error or 0.0)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the error bar."""
+        return self.value + (self.error or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +67,7 @@ class Axis:
         if self.log:
             decades = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
             found = [10.0**decade for decade in decades]
-            return found if len(found) > 1 else [*found, *_round(self.low, self.high)]
+            return found if len(found) > 1 else _round(self.low, self.high)
         return _round(self.low, self.high)
 
 
@@ -79,12 +100,12 @@ def line_chart(
     top = _top(shown)
     x_axis = _axis([x for x, _ in points], LEFT, WIDTH - RIGHT, log=log_x)
     y_axis = _axis([y for _, y in points], top + HEIGHT - BOTTOM, top, log=log_y)
-    drawn = [*_frame(x_axis, y_axis, x_label, y_label, top), *_legend(list(shown))]
-    base = top + HEIGHT - BOTTOM
-    drawn += [_text(x_axis(tick), base + 16, _number(tick), "middle") for tick in x_axis.ticks()]
-    for color, curve in zip(_colors(len(shown)), shown.values(), strict=True):
+    whole = all(x == round(x) for x, _ in points)  # then half an epoch is no tick
+    ticks = [tick for tick in x_axis.ticks() if tick == round(tick) or not whole]
+    drawn = [*_frame(x_axis, ticks, y_axis, x_label, y_label, top), *_legend(list(shown), lines=True)]
+    for color, dashes, curve in zip(_colors(len(shown)), _dashes(len(shown)), shown.values(), strict=True):
         path = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in curve)
-        drawn.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{dashes}/>')
         if len(curve) <= TICKS:
             drawn += [
                 f'<circle cx="{x_axis(x):.1f}" cy="{y_axis(y):.1f}" r="3" fill="{color}"/>' for x, y in curve
@@ -93,45 +114,71 @@ def line_chart(
 
 
 def bar_chart(
-    title: str, labels: Sequence[str], series: Mapping[str, Sequence[float | None]], *, y_label: str
+    title: str,
+    labels: Sequence[str],
+    series: Mapping[str, Sequence[Bar | None]],
+    *,
+    y_label: str,
+    pale: Sequence[bool] = (),
 ) -> str:
     """Bars for each label, from zero; None leaves a gap.
 
     Args:
         title: What a screen reader says for the drawing.
         labels: Of the groups of bars.
-        series: A value per label, by name.
+        series: A bar per label, by name.
         y_label: Of the vertical axis.
+        pale: By label, whether its bars are pale, because they say little.
     """
-    values = [value for row in series.values() for value in row if value is not None and math.isfinite(value)]
-    if not values:
+    shown = {
+        name: [bar if bar is not None and math.isfinite(bar.value) else None for bar in row]
+        for name, row in series.items()
+    }
+    bars = [bar for row in shown.values() for bar in row if bar is not None]
+    if not bars:
         return ""
     top, room = _top(series), 54  # the labels are slanted
     base = top + HEIGHT - room
-    y_axis = _axis([0.0, *values], base, top)
+    y_axis = _axis([0.0, *(end for bar in bars for end in (bar.low, bar.high))], base, top)
     step = (WIDTH - LEFT - RIGHT) / len(labels)
     width = 0.8 * step / len(series)
     drawn = [*_grid(y_axis), _text(14, (top + base) / 2, y_label, "middle", turn=-90), *_legend(list(series))]
     for place, label in enumerate(labels):
         middle = LEFT + (place + 0.5) * step
         drawn.append(_text(middle + 4, base + 14, label, "end", turn=-25))
-        for number, (color, row) in enumerate(zip(_colors(len(series)), series.values(), strict=True)):
-            if (value := row[place]) is not None and math.isfinite(value):
-                ends = sorted((y_axis(0), y_axis(value)))
-                x = middle + (number - len(series) / 2) * width
-                size = f'width="{width:.1f}" height="{ends[1] - ends[0]:.1f}"'
-                drawn.append(f'<rect x="{x:.1f}" y="{ends[0]:.1f}" {size} fill="{color}"/>')
+        opacity = PALE if place < len(pale) and pale[place] else 1.0
+        for number, (color, row) in enumerate(zip(_colors(len(series)), shown.values(), strict=True)):
+            if (bar := row[place]) is not None:
+                left = middle + (number - len(series) / 2) * width
+                drawn += _drawn_bar(bar, y_axis, left, width, color, opacity)
     zero = f"{y_axis(0):.1f}"
     drawn.append(f'<path d="M{LEFT} {zero}H{WIDTH - RIGHT}" stroke="currentColor"/>')
     return _svg(title, top + HEIGHT + 12, drawn)
 
 
-def _frame(x_axis: Axis, y_axis: Axis, x_label: str, y_label: str, top: float) -> list[str]:
+def _drawn_bar(bar: Bar, y_axis: Axis, left: float, width: float, color: str, opacity: float) -> list[str]:
+    ends = sorted((y_axis(0), y_axis(bar.value)))
+    size = f'width="{width:.1f}" height="{ends[1] - ends[0]:.1f}"'
+    paint = f'fill="{color}"' + (f' opacity="{opacity:g}"' if opacity < 1 else "")
+    drawn = [f'<rect x="{left:.1f}" y="{ends[0]:.1f}" {size} {paint}/>']
+    if bar.error is not None:
+        low, high, middle, arm = y_axis(bar.low), y_axis(bar.high), left + width / 2, min(3.0, width / 3)
+        arms = f"M{middle - arm:.1f} {low:.1f}h{2 * arm:.1f}M{middle - arm:.1f} {high:.1f}h{2 * arm:.1f}"
+        drawn.append(
+            f'<path d="M{middle:.1f} {low:.1f}V{high:.1f}{arms}" class="error" stroke="currentColor"/>'
+        )
+    return drawn
+
+
+def _frame(
+    x_axis: Axis, ticks: Sequence[float], y_axis: Axis, x_label: str, y_label: str, top: float
+) -> list[str]:
     base = top + HEIGHT - BOTTOM
     return [
         *_grid(y_axis),
         f'<path d="M{LEFT} {top}V{base:.1f}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>',
-        *(f'<path d="M{x_axis(tick):.1f} {base:.1f}v5" stroke="currentColor"/>' for tick in x_axis.ticks()),
+        *(f'<path d="M{x_axis(tick):.1f} {base:.1f}v5" stroke="currentColor"/>' for tick in ticks),
+        *(_text(x_axis(tick), base + 16, _number(tick), "middle") for tick in ticks),
         _text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT - 8, x_label, "middle"),
         _text(14, (top + base) / 2, y_label, "middle", turn=-90),
     ]
@@ -146,12 +193,16 @@ def _grid(y_axis: Axis) -> list[str]:
     return lines
 
 
-def _legend(names: Sequence[str]) -> list[str]:
+def _legend(names: Sequence[str], *, lines: bool = False) -> list[str]:
     drawn = []
-    for number, (color, name) in enumerate(zip(_colors(len(names)), names, strict=True)):
+    for number, (color, dashes, name) in enumerate(
+        zip(_colors(len(names)), _dashes(len(names)), names, strict=True)
+    ):
         y = LEGEND * number + 12
-        drawn.append(f'<rect x="{LEFT}" y="{y - 9}" width="12" height="12" fill="{color}"/>')
-        drawn.append(_text(LEFT + 18, y + 1, _cut(name), "start"))
+        sample = f'<rect x="{LEFT}" y="{y - 9}" width="12" height="12" fill="{color}"/>'
+        line = f'<path d="M{LEFT} {y - 3}h22" fill="none" stroke="{color}" stroke-width="3"{dashes}/>'
+        drawn.append(line if lines else sample)
+        drawn.append(_text(LEFT + 28, y + 1, _cut(name), "start"))
     return drawn
 
 
@@ -179,6 +230,11 @@ def _colors(count: int) -> list[str]:
     return [COLORS[number % len(COLORS)] for number in range(count)]
 
 
+def _dashes(count: int) -> list[str]:
+    kinds = [DASHES[number // len(COLORS) % len(DASHES)] for number in range(count)]
+    return [f' stroke-dasharray="{kind}"' if kind else "" for kind in kinds]
+
+
 def _can_show(value: float, *, log: bool) -> bool:
     return math.isfinite(value) and (value > 0 or not log)
 
@@ -187,8 +243,11 @@ def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = Fals
     low, high = min(values), max(values)
     if low == high:
         low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-    elif not log:
-        margin = 0.04 * (high - low)
+    elif log:
+        factor = (high / low) ** MARGIN
+        low, high = low / factor, high * factor
+    else:
+        margin = MARGIN * (high - low)
         low, high = low - (margin if low else 0), high + (margin if high else 0)
     return Axis(low=low, high=high, begin=begin, end=end, log=log)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from lm_benchmarks.reporting.report import Grouping, Report
+from lm_benchmarks.reporting.report import FEW, Grouping, Report
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, value_of
 from wikitext_builder.csv_text import csv_text
 
@@ -37,7 +37,7 @@ def markdown(report: Report) -> str:
         parts.append(markdown_table(columns(table), [cells(table, row) for row in table.rows]))
         parts += [f"- {markdown_cell(note)}" for note in notes(table)]
         for grouping in groupings:
-            parts.append(f"### By {grouping.by}: {markdown_cell(grouping.about)}")
+            parts += [f"### By {grouping.by}", markdown_cell(group_legend(grouping))]
             parts.append(markdown_table(group_columns(grouping), group_rows(grouping)))
     parts += ["## How the numbers were measured", f"{LAWS} {INTERVALS}"]
     parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(report)]
@@ -107,6 +107,17 @@ def signatures(report: Report) -> list[tuple[str, str]]:
         result for table in report.tables for row in table.rows for result in row.results.values()
     ]  # if a model was measured twice, the last result
     return [(result.model, str(result.signature)) for result in shown]
+
+
+def group_legend(grouping: Grouping) -> str:
+    """What the numbers of a table of groups are, and what its chart shows."""
+    errors = any(bar and bar.error is not None for row in grouping.differences.values() for bar in row)
+    return (
+        f"{grouping.about[0].upper()}{grouping.about[1:]}. The numbers are nats per token; lower is better."
+        + (f" The chart shows how many more than {grouping.best}." if grouping.differences else "")
+        + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
+        + (f" Pale: fewer than {FEW:,} tokens." if any(grouping.few) else "")
+    )
 
 
 def group_columns(grouping: Grouping) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.reporting.formats import INTERVALS, LAWS, group_columns, group_rows, notes
+from lm_benchmarks.reporting.formats import INTERVALS, LAWS, group_columns, group_legend, group_rows, notes
 from lm_benchmarks.reporting.report import Grouping, Report, Section, grouping_chart
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns
 
@@ -68,11 +68,11 @@ def _class(row: ReportRow) -> str:
 
 
 def _grouping_section(grouping: Grouping) -> str:
+    few = ["few" if one else "" for one in grouping.few]
     return (
-        f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(grouping.about)}. Nats per token;"
-        f" the chart shows nats above {html.escape(grouping.best)}.</p>"
+        f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(group_legend(grouping))}</p>"
         f'<div class="pair">{grouping_chart(grouping)}'
-        f"{_html_table(group_columns(grouping), group_rows(grouping))}</div></section>"
+        f"{_html_table(group_columns(grouping), group_rows(grouping), few)}</div></section>"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,16 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, read_curve
-from lm_benchmarks.reporting.charts import Points, bar_chart, line_chart
+from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.tables import Published, Table, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.plots import rank_frequencies, spaced_ranks
 
+Parts = tuple[tuple[int, float], ...]
+FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
+LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
 DRAWN: Final = 6  # models per chart: the number of colours
 
 
@@ -32,16 +36,48 @@ class Grouping:
     tokens: tuple[int, ...]
     nats: Mapping[str, tuple[float | None, ...]]  # per token, by model; None: the model has no such group
     best: str  # the model that the others are compared with
+    parts: Mapping[str, tuple[Parts, ...]]  # see `TokenGroup.parts`; by model, as `nats`
 
     @property
-    def differences(self) -> dict[str, list[float | None]]:
-        """Nats per token above the best model, by model."""
-        base = self.nats[self.best]
-        return {
-            name: [None if a is None or b is None else a - b for a, b in zip(row, base, strict=True)]
-            for name, row in self.nats.items()
-            if name != self.best
-        }
+    def differences(self) -> dict[str, list[Bar | None]]:
+        """Nats per token above the best model, by model, with two standard errors where they are known."""
+        base = list(zip(self.nats[self.best], self.parts[self.best], strict=True))
+        found: dict[str, list[Bar | None]] = {}
+        for name, row in self.nats.items():
+            if name != self.best:
+                own = zip(row, self.parts[name], strict=True)
+                found[name] = [
+                    None if a is None or b is None else Bar(a - b, two_errors(first, second))
+                    for (a, first), (b, second) in zip(own, base, strict=True)
+                ]
+        return found
+
+    @property
+    def few(self) -> tuple[bool, ...]:
+        """Whether a group has too few tokens to say much, by label."""
+        return tuple(count < FEW for count in self.tokens)
+
+
+def two_errors(first: Parts, second: Parts) -> float | None:
+    """Two standard errors of the difference between two means over the same tokens.
+
+    The parts of the text are the units: the difference of each part varies around that of the whole, and the
+    error of a ratio of sums follows (Cochran 1977, section 6.4). Words of one part may depend on each other.
+
+    Returns:
+        None if parts are unknown or of other tokens, or if fewer than LEAST_PARTS of them have tokens.
+
+    >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
+    0.447
+    """
+    counts = [tokens for tokens, _ in first]
+    if counts != [tokens for tokens, _ in second] or sum(map(bool, counts)) < LEAST_PARTS:
+        return None
+    changes = [a - b for (_, a), (_, b) in zip(first, second, strict=True)]
+    total, used = sum(counts), sum(map(bool, counts))
+    mean = sum(changes) / total
+    squares = sum((change - mean * count) ** 2 for change, count in zip(changes, counts, strict=True))
+    return 2 * math.sqrt(squares * used / (used - 1)) / total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +157,11 @@ def _grouping(by: str, results: Mapping[str, Result]) -> Grouping | None:
         labels.update({group.label: group.tokens for group in result.groups if group.by == by})
     if not labels:
         return None
-    nats = {}
+    nats, parts = {}, {}
     for name, result in results.items():
-        means = {
-            group.label: group.nats / group.tokens
-            for group in result.groups
-            if group.by == by and group.tokens
-        }
-        nats[name] = tuple(means.get(label) for label in labels)
+        own = {group.label: group for group in result.groups if group.by == by and group.tokens}
+        nats[name] = tuple(own[label].nats / own[label].tokens if label in own else None for label in labels)
+        parts[name] = tuple(own[label].parts if label in own else () for label in labels)
     return Grouping(
         by=by,
         about=GROUPINGS[by],
@@ -136,6 +169,7 @@ def _grouping(by: str, results: Mapping[str, Result]) -> Grouping | None:
         tokens=tuple(labels.values()),
         nats=nats,
         best=next(iter(results)),
+        parts=parts,
     )
 
 
@@ -146,6 +180,7 @@ def grouping_chart(grouping: Grouping) -> str:
         grouping.labels,
         grouping.differences,
         y_label="nats per token above the best",
+        pale=grouping.few,
     )
 
 

@@ -130,6 +130,17 @@ def test_groups_by_hand():
     }
 
 
+def test_parts_of_the_text_add_up_to_each_group():
+    long = [Scored(tokens=[2, 3, 4, 1] * 30, nats=[1.0, 2.0, 4.0, 8.0] * 30)]
+    for passages in (PASSAGES, long):
+        for group in groups_of(passages, WORDS, COUNTS):
+            assert len(group.parts) == 20
+            assert sum(tokens for tokens, _ in group.parts) == group.tokens
+            assert sum(nats for _, nats in group.parts) == pytest.approx(group.nats)
+    everywhere = [one for one in groups_of(long, WORDS, COUNTS) if one.label == "<eos>"]
+    assert {tokens for one in everywhere for tokens, _ in one.parts} == {1, 2}  # 6 tokens in each part
+
+
 def test_articles_that_begin_anew_have_seen_nothing():
     found = sums(groups_of(PASSAGES, WORDS, COUNTS, context="article"))
     assert found["context", "0"] == (2, 17.0)

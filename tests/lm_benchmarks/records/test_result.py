@@ -28,7 +28,10 @@ RESULT = Result(
     model="a <b> | model\nof 2 lines",
     signature=Signature(data="ptb+1f", split="test"),
     articles=(Sums(nats=12.5, eos_nats=0.5, tokens=4, eos=1, pieces=7, bytes=20, text_bytes=18),) * 3,
-    groups=(TokenGroup(by="line", label="0", tokens=3, nats=2.0),),
+    groups=(
+        TokenGroup(by="line", label="0", tokens=3, nats=2.0),
+        TokenGroup(by="line", label="1-9", tokens=3, nats=2.5, parts=((1, 2.0), (2, 0.5))),
+    ),
     checks={"future": "", "sum": "too much"},
     parameters=12,
     seconds=0.25,

@@ -10,7 +10,7 @@ import pytest
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.result import Result, TokenGroup
-from lm_benchmarks.reporting.charts import bar_chart, line_chart
+from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
 from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
 from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.report import make_report
@@ -19,7 +19,7 @@ from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
-from tests.ps_models.explanation.test_page import browser, opened  # noqa: F401 - fixtures
+from tests.ps_models.explanation.test_page import CONTRAST, browser, opened  # noqa: F401 - fixtures
 from wikitext_builder.dataset.load import load as load_dataset
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
@@ -44,7 +44,13 @@ def result(model, nats, split="test", **changes):
     )
     groups = (
         TokenGroup(by="frequency", label="1-9", tokens=100, nats=nats * 150),
-        TokenGroup(by="frequency", label="<unk>", tokens=50, nats=nats * 20),
+        TokenGroup(
+            by="frequency",
+            label="<unk>",
+            tokens=600,
+            nats=nats * 600,
+            parts=tuple((100, nats * (100 + place)) for place in (5, -5, 3, -3, 1, -1)),
+        ),
     )
     fields = {"articles": tallies, "groups": groups, "checks": {"sum": "", "future": ""}, **changes}
     return Result(model=model, signature=signature, parameters=1234567, command="lm-benchmarks run", **fields)
@@ -158,13 +164,24 @@ def test_charts_with_nothing_to_show_are_not_drawn():
     assert line_chart("t", {"a": [(1.0, float("nan"))]}, x_label="x", y_label="y") == ""
     assert line_chart("t", {"a": [(0.0, 1.0)]}, x_label="x", y_label="y", log_x=True) == ""
     assert bar_chart("t", ["a"], {"x": [None]}, y_label="y") == ""
+    assert bar_chart("t", ["a"], {"x": [Bar(float("nan"))]}, y_label="y") == ""
     assert "circle" in line_chart("t", {"a": [(1.0, 2.0)]}, x_label="x", y_label="y", log_y=True)
 
 
-@pytest.mark.parametrize("width", [1200, 375])
-def test_it_is_read_wide_and_narrow(report, opened, width, tmp_path):  # noqa: F811 - the fixture
-    tab = opened(page(report))
-    tab.set_viewport_size({"width": width, "height": 800})
+def test_groups_say_their_units_and_which_say_little(report):
+    for text in (page(report), markdown(report)):
+        assert "The numbers are nats per token; lower is better." in text
+        assert "Pale: fewer than 500 tokens." in text
+        assert "Error bars: two standard errors" in text
+    text = page(report)
+    assert re.findall(r'<tr class="few"><th scope="row">([^<]+)', text) == ["1-9"]
+    assert text.count('class="error"') == 2  # KN-5 and the unchecked one in the group <unk>
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
+def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  # noqa: F811 - the fixture
+    tab = opened(page(report), width=width, color_scheme=scheme)
+    assert [(ratio, name) for ratio, name in tab.evaluate(CONTRAST) if ratio < 4.5] == []
     assert tab.title() == f"Title {NASTY}"
     assert tab.locator("img").count() == 0
     assert tab.locator("h1").text_content() == f"Title {NASTY}"

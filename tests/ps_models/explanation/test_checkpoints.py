@@ -14,7 +14,14 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.evaluation.generate import draw_words
 from ps_models.explanation.figure import _one_word, save_picture
-from ps_models.explanation.frequency import buckets_of, compare_by_frequency, pointing, save_figure
+from ps_models.explanation.frequency import (
+    Bucket,
+    buckets_of,
+    compare_by_frequency,
+    merged,
+    pointing,
+    save_figure,
+)
 from ps_models.explanation.passages import best_start, gains, passage_end
 from ps_models.explanation.predictions import Distribution, _distribution, predictions
 from ps_models.explanation.sentence import draw_sentence
@@ -238,5 +245,38 @@ def test_the_figure_is_drawn(pointer, lstm, tmp_path):
         found = pointing(model, TOKENS)
         gates = None if found is None else found.gates
         buckets = compare_by_frequency(TOKENS, nats, nats, torch.bincount(TOKENS), number=3, gates=gates)
-        save_figure(tmp_path / "figure.png", buckets, found)
-        assert (tmp_path / "figure.png").stat().st_size > 5000
+        save_figure(tmp_path / "figure.svg", buckets, found, ("lstm", "a_$pointer"))
+        drawn = (tmp_path / "figure.svg").read_text()
+        for text in (
+            "a_$pointer minus lstm",
+            "below 0: a_$pointer is better",
+            "above 0: lstm is better",
+            "nats per token",
+        ):
+            assert text in drawn
+        assert ("Gate of a_$pointer" in drawn) == (found is not None)
+    with pytest.raises(ModelError, match=r"gif: expected a name that ends in \.png"):
+        save_figure(tmp_path / "x.gif", buckets, None, ("a", "b"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.floats(-1, 1)), min_size=1, max_size=30))
+def test_buckets_of_the_same_words_are_drawn_as_one(parts):
+    buckets = [
+        Bucket(
+            least=count,
+            most=count,
+            types=1 + tokens,
+            tokens=tokens,
+            difference=mean if tokens else None,
+            gate=None,
+        )
+        for count, tokens, mean in sorted(parts, reverse=True)
+    ]
+    empty = Bucket(least=0, most=0, types=0, tokens=0, difference=None, gate=None)
+    found = merged([*buckets, empty])
+    assert [one.least for one in found] == sorted({count for count, _, _ in parts}, reverse=True)
+    for name in ("types", "tokens"):
+        assert sum(getattr(one, name) for one in found) == sum(getattr(one, name) for one in buckets)
+    total = sum((one.difference or 0) * one.tokens for one in buckets)
+    assert sum((one.difference or 0) * one.tokens for one in found) == pytest.approx(total, abs=1e-9)
+    assert all((one.difference is None) == (one.tokens == 0) for one in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.conftest import DATA, ROOT
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.plots import (
     ZIPF_POINTS,
+    _figure,
+    _set_window_axis,
     draw_window,
     draw_zipf,
     plot_window,
@@ -75,6 +78,18 @@ def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path, suffix: str
         assert first == (tmp_path / f"{name}2{suffix}").read_bytes()
         assert first.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
         assert b"<dc:date>" not in first
+
+
+@pytest.mark.parametrize("longest", [3, 50, 100, 500, 2000])
+def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest: int) -> None:
+    with _figure(tmp_path / "window.svg", ["A", "B", "C"], overlay=False) as panels:
+        for axes in panels:
+            _set_window_axis(axes, longest)
+    labels = [label for axes in panels for label in axes.get_xticklabels() if label.get_text()]
+    boxes = sorted((label.get_window_extent().x0, label.get_window_extent().x1) for label in labels)
+    assert len(boxes) >= 9
+    assert "0" not in {label.get_text() for label in labels}
+    assert all(right - left > 8 for (_, left), (right, _) in pairwise(boxes))
 
 
 def test_different_data_give_different_plots(tmp_path: Path) -> None:

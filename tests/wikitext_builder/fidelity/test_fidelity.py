@@ -431,6 +431,18 @@ def test_the_page_opens_in_a_browser_and_asks_for_nothing(tmp_path):
         assert tab.locator("tr.differs del").all_text_contents() == ["b"]
         assert tab.locator("tr.differs ins").all_text_contents() == ["<u>", "d"]
         assert tab.locator("td").first.evaluate("one => getComputedStyle(one).verticalAlign") == "top"
+        assert tab.locator("td:visible").count() == 2 * tab.locator("tr:visible td:first-child").count()
+        tab.set_viewport_size({"width": 390, "height": 800})  # a phone: one column, and equal lines once
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
+        ours, theirs = (tab.locator("tr.differs td").nth(side).bounding_box() for side in (0, 1))
+        assert ours
+        assert theirs
+        assert theirs["y"] >= ours["y"] + ours["height"]
+        assert ours["width"] > 360
+        assert (
+            tab.locator("tr:not(.differs) td:visible").count()
+            == tab.locator("tbody tr:not(.differs)").count()
+        )
         browser.close()
     assert complaints == []
     assert [url for url in requests if not url.startswith("file:")] == []
