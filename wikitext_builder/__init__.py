@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wikitext_builder.store.lock import lock
     from wikitext_builder.store.pages import read_page
     from wikitext_builder.store.status import status
+    from wikitext_builder.store.templates import open_templates
     from wikitext_builder.tokens.detokenizer import detokenize
     from wikitext_builder.tokens.tokenizer import tokenize
 else:
@@ -42,6 +43,7 @@ else:
             "import_dump": "wikitext_builder.dumps.importing",
             "load": "wikitext_builder.dataset.load",
             "lock": "wikitext_builder.store.lock",
+            "open_templates": "wikitext_builder.store.templates",
             "plot_window": "wikitext_builder.dataset.plots",
             "plot_zipf": "wikitext_builder.dataset.plots",
             "read_page": "wikitext_builder.store.pages",
@@ -66,6 +68,7 @@ __all__ = [
     "import_dump",
     "load",
     "lock",
+    "open_templates",
     "plot_window",
     "plot_zipf",
     "read_page",

@@ -37,6 +37,8 @@ class Article:
     timestamp: str
     lines: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # wikitext of each template call without a known text
+    reasons: tuple[str, ...] = ()  # why each of them could not be expanded; empty if there were no templates
+    expanded: int = 0  # how many calls got their text from templates
     plain_lines: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()  # LaTeX of each formula of `plain_lines`; empty if it is not known
     categories: tuple[str, ...] = ()  # only for an export of articles

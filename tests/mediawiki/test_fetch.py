@@ -13,8 +13,9 @@ from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.pages import fetch_pages
 from wikitext_builder.fetching.selection import Category, ListPage, LockFile
+from wikitext_builder.store.database import sha1_of
 from wikitext_builder.store.status import status_of
-from wikitext_builder.store.store import Store, sha1_of
+from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.titles import title_fault
 

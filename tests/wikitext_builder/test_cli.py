@@ -86,7 +86,8 @@ def test_import_says_what_became_of_each_page(tmp_path: Path) -> None:
     path = tmp_path / "pages.store"
     first = call("import", SAMPLE, "--store", path).stdout
     assert "28 new, 0 there already" in first
-    assert "skipped   2 not-an-article, 1 disambiguation, 1 list, 1 redirect, 1 unmarked" in first
+    assert "templates 1 new, 0 there already" in first
+    assert "skipped   1 disambiguation, 1 list, 1 not-an-article, 1 redirect, 1 unmarked" in first
     again = call("import", SAMPLE, "--store", path).stdout
     assert "imported before, not read again" in again
     assert "0 new, 28 there already" in again
@@ -96,7 +97,7 @@ def test_import_of_all_and_as_json(tmp_path: Path) -> None:
     result = call("import", SAMPLE, "--store", tmp_path / "a.store", "--all", "--json")
     report = json.loads(result.stdout)
     assert report["kept"] == 29
-    assert report["pages"] == report["kept"] + sum(report["skipped"].values())
+    assert report["pages"] == report["kept"] + report["templates"] + sum(report["skipped"].values())
 
 
 def test_import_of_a_date_before_all_pages_keeps_none(tmp_path: Path) -> None:
@@ -265,7 +266,8 @@ def test_build_as_json(store: Path, tmp_path: Path) -> None:
     assert report["pages"] == 28
     assert report["rejected"] == {}
     assert all(isinstance(count, int) for count in report["left_out"].values())
-    assert json.loads((out / "manifest.json").read_text(encoding="utf-8")) == report["manifest"]
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert {"templates": "", **manifest} == report["manifest"]
 
 
 def test_fields_of_the_recipe_can_be_given(store: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import zstandard
 
 from wikitext_builder.article import Article
-from wikitext_builder.building.card import LeftOutCalls, add_left_out
+from wikitext_builder.building.card import LeftOutCalls, add_left_out, left_out_of
 from wikitext_builder.building.shards import read_shard
 from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.dataset.files import file_line
@@ -25,7 +25,6 @@ from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
-from wikitext_builder.extraction.names import call_name
 from wikitext_builder.runners import blobs
 
 ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text
@@ -160,6 +159,7 @@ class WrittenBatch:
     pieces: dict[str, str]  # file name in the dataset: location
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
     left_out: dict[str, LeftOutCalls]  # template calls without a text, by name
+    expanded: int  # template calls with a text from the store's templates
 
 
 def write_batch(task: WriteTask) -> WrittenBatch:
@@ -173,6 +173,7 @@ def write_batch(task: WriteTask) -> WrittenBatch:
         pieces=found["pieces"],
         counts={name: SplitCounts(**fields) for name, fields in found["counts"].items()},
         left_out={name: LeftOutCalls(**fields) for name, fields in found["left_out"].items()},
+        expanded=found["expanded"],
     )
 
 
@@ -181,6 +182,7 @@ def _write(task: WriteTask) -> WrittenBatch:
     files: dict[str, list[str]] = {}
     sums = {name: Counter[str]() for name in SPLITS}
     left_out: dict[str, LeftOutCalls] = {}
+    expanded = 0
     for split, article in articles_of(task.batch):
         known = [vocabulary.without_rare(line) for line in article.lines]
         files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
@@ -189,9 +191,8 @@ def _write(task: WriteTask) -> WrittenBatch:
         if task.articles:
             row = PlainArticle.of(article, task.language).json_line()
             files.setdefault(f"{ARTICLES}/{split}.jsonl", []).append(row)
-        calls = Counter(map(call_name, article.left_out)).items()
-        here = {name: LeftOutCalls(calls=n, pages=1, examples=(article.title,)) for name, n in calls}
-        add_left_out(left_out, here)
+        add_left_out(left_out, left_out_of(article))
+        expanded += article.expanded
         words = [line.split() for line in known]
         sums[split].update(
             articles=1,
@@ -208,6 +209,7 @@ def _write(task: WriteTask) -> WrittenBatch:
         pieces=pieces,
         counts={name: _split_counts(total) for name, total in sums.items()},
         left_out=left_out,
+        expanded=expanded,
     )
 
 

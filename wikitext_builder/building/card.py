@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 
-from wikitext_builder.building.plan import Plan
+from wikitext_builder.article import Article
+from wikitext_builder.building.plan import LEFT_OUT, Plan
 from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
+from wikitext_builder.extraction.names import call_name
 from wikitext_builder.store.store import Rejected
 
 REJECTED = "rejected.jsonl"
-LEFT_OUT = "left_out.tsv"
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
 EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
 
@@ -27,6 +30,7 @@ class LeftOutCalls:
     calls: int
     pages: int  # how many have such a call
     examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why the store's templates do not give it
 
     def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
         """The calls of these pages and of later ones."""
@@ -34,13 +38,43 @@ class LeftOutCalls:
             calls=self.calls + later.calls,
             pages=self.pages + later.pages,
             examples=(*self.examples, *later.examples)[:EXAMPLES],
+            reasons=dict(Counter(self.reasons) + Counter(later.reasons)),
         )
+
+
+def left_out_of(article: Article) -> dict[str, LeftOutCalls]:
+    """The calls that an article leaves out, by template."""
+    reasons: dict[str, Counter[str]] = {}
+    for call, reason in zip_longest(article.left_out, article.reasons, fillvalue=""):
+        reasons.setdefault(call_name(call), Counter())[reason] += 1
+    return {
+        name: LeftOutCalls(
+            calls=found.total(),
+            pages=1,
+            examples=(article.title,),
+            reasons={reason: count for reason, count in found.items() if reason},
+        )
+        for name, found in reasons.items()
+    }
+
+
+def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
+    """The number of calls for each reason; empty if the store has no templates."""
+    return dict(sum((Counter(one.reasons) for one in left_out.values()), Counter[str]()).most_common())
 
 
 def add_left_out(total: dict[str, LeftOutCalls], later: Mapping[str, LeftOutCalls]) -> None:
     """Add the calls of later pages to a total, by template."""
     for name, calls in later.items():
         total[name] = total[name] + calls if name in total else calls
+
+
+def all_left_out(parts: Iterable[Mapping[str, LeftOutCalls]]) -> dict[str, LeftOutCalls]:
+    """The calls of all parts of a dataset, in its order."""
+    total: dict[str, LeftOutCalls] = {}
+    for part in parts:
+        add_left_out(total, part)
+    return total
 
 
 def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:

@@ -21,10 +21,12 @@ from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.runners import blobs
 from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Revision, Store
+from wikitext_builder.store.templates import templates_in
 from wikitext_builder.store.titles import read_titles
 from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.dates import parse_date
 
+LEFT_OUT = "left_out.tsv"
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -36,6 +38,7 @@ class Plan:
     store: Path
     out: Path
     revisions: Sequence[Revision]  # to choose from, one per page
+    as_of: str = ""  # take templates up to this time; empty: the newest ones
     older: int = 0  # revisions that are not used, because newer ones of the same pages are
     given_valid: frozenset[int] = frozenset()  # page ids of valid, instead of a choice
     given_test: frozenset[int] = frozenset()
@@ -94,6 +97,7 @@ def make_plan(
         store=store,
         out=out,
         revisions=revisions,
+        as_of=parse_date(as_of),
         older=older,
         given_valid=given_valid,
         given_test=given_test,
@@ -164,6 +168,7 @@ class Identity:
     recipe: Recipe
     source: str  # sha256 over the revisions, the given articles, the expansions and the HTML
     versions: dict[str, str]
+    templates: str = ""  # sha256 over the store's templates; empty if it has none
 
     def digest(self) -> str:
         """A short hash of it, for the names of folders."""
@@ -183,6 +188,8 @@ def identity_of(plan: Plan) -> Identity:
     numbers = {one.revision_id for one in plan.revisions}
     with Store.open(plan.store) as store:
         texts = [store.expansions_digest(plan.recipe.language, numbers)]
+        found_templates = templates_in(store, plan.recipe.language, as_of=plan.as_of)
+        templates = found_templates.digest() if found_templates else ""
         if plan.recipe.source == "rendered":
             found = store.rendered_sha1s(plan.recipe.language).items()
             texts += [f"{number} {sha1}" for number, sha1 in found if sha1 and number in numbers]
@@ -192,7 +199,7 @@ def identity_of(plan: Plan) -> Identity:
     if plan.recipe.source == "rendered":
         versions["lxml"] = version("lxml")
     versions |= {"wikitext-builder": __version__, "unicode": unidata_version}
-    return Identity(plan.recipe, lines_sha256([*rows, *given, *texts]), versions)
+    return Identity(plan.recipe, lines_sha256([*rows, *given, *texts]), versions, templates)
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:
@@ -206,7 +213,9 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     manifest = read_manifest(out) if out.is_dir() else None
     if manifest is None:
         raise BuilderError(f"{out}: holds something that is not a dataset of ours; name another folder")
-    built = Identity(manifest.recipe, manifest.source, manifest.versions)
+    built = Identity(manifest.recipe, manifest.source, manifest.versions, manifest.templates)
+    if not (manifest.templates or _leaves_calls_out(out)):
+        identity = replace(identity, templates="")  # whatever templates there are, it does not need them
     if built == identity:
         _check_files(out, manifest)
         return manifest
@@ -214,6 +223,12 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
         f"{out}: holds another dataset ({', '.join(_differences(built, identity))}); name another folder or"
         " remove this one"
     )
+
+
+def _leaves_calls_out(out: Path) -> bool:
+    """Whether a dataset names calls without a text, which templates could give."""
+    path = out / LEFT_OUT
+    return path.is_file() and path.read_bytes().count(b"\n") > 1
 
 
 def _check_files(out: Path, manifest: Manifest) -> None:
@@ -236,6 +251,8 @@ def _differences(there: Identity, wanted: Identity) -> Iterator[str]:
                 yield f"{name} {one.get(name)!r}, not {other.get(name)!r}"
     if there.source != wanted.source:
         yield "other pages, given titles or texts of templates"
+    elif there.templates != wanted.templates:
+        yield "other templates in the store"
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,18 @@ from typing import Any
 import zstandard
 
 from wikitext_builder.article import Article, Page, heading_level
+from wikitext_builder.building.templates import PackedTemplates
 from wikitext_builder.dataset.files import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.categories import own_categories
+from wikitext_builder.extraction.expansion.expander import Templates
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Rejected, Store
+from wikitext_builder.store.templates import open_templates
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 PAGES_PER_SHARD = 32  # about 2 MB of wikitext: seconds of work, so little is lost if a worker dies
@@ -36,6 +40,8 @@ class ShardTask:
     location: str  # of the shard
     source: str = "wikitext"  # or "rendered", see `Recipe`
     plain: bool = False  # keep the plain text and what else an export of articles needs
+    as_of: str = ""  # take templates up to this time; empty: the newest ones
+    templates: str = ""  # the folder of `pack_templates`, if workers do not reach the store and there are any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +58,11 @@ def make_shard(task: ShardTask) -> ShardResult:
     size = 0
     if not blobs.exists(task.location):
         lines = []
-        for one in _inputs(task):
-            size += len(one.page.wikitext.encode())
-            record = asdict(_use(one, task))
-            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        with _templates(task) as templates:
+            for one in _inputs(task):
+                size += len(one.page.wikitext.encode())
+                record = asdict(_use(one, task, templates))
+                lines.append(json.dumps(record, ensure_ascii=False) + "\n")
         blobs.write(task.location, zstandard.compress("".join(lines).encode(), level=3))
     rejected = tuple(one for one in read_shard(task.location) if isinstance(one, Rejected))
     return ShardResult(pages=len(task.revision_ids), rejected=rejected, wikitext_bytes=size)
@@ -71,6 +78,16 @@ def _inputs(task: ShardTask) -> Iterator[StoredPage]:
         yield from stored_pages(store, task.language, task.revision_ids, html=task.source == "rendered")
 
 
+@contextmanager
+def _templates(task: ShardTask) -> Iterator[Templates | None]:
+    """The templates that the pages can call; None if there are none."""
+    if blobs.is_url(task.store):
+        yield PackedTemplates(task.templates) if task.templates else None
+        return
+    with open_templates(task.store, language=task.language, as_of=task.as_of or None) as templates:
+        yield templates
+
+
 def pack_pages(task: ShardTask, location: str) -> None:
     """Copy the pages of a task to a location for workers that do not reach the store."""
     if not blobs.exists(location):
@@ -78,10 +95,16 @@ def pack_pages(task: ShardTask, location: str) -> None:
         blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
 
 
-def _article(one: StoredPage, task: ShardTask) -> Article:
+def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article:
     page = one.page
     if one.html is None:
-        return extract(page, language=task.language, sections=task.sections, expansions=one.expansions)
+        return extract(
+            page,
+            language=task.language,
+            sections=task.sections,
+            expansions=one.expansions,
+            templates=templates,
+        )
     return extract_rendered(one.html, page, language=task.language, sections=task.sections)
 
 
@@ -103,11 +126,11 @@ def _without_plain(article: Article) -> Article:
     return replace(article, plain_lines=(), formulas=())
 
 
-def _use(one: StoredPage, task: ShardTask) -> Article | Rejected:
+def _use(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article | Rejected:
     """An article, or why there is none: a page that breaks our code must not break the build."""
     try:
         with time_limit(SECONDS_PER_PAGE):
-            article = _checked(tokenize_article(_article(one, task), language=task.language))
+            article = _checked(tokenize_article(_article(one, task, templates), language=task.language))
             return _for_export(article, one, task) if task.plain else _without_plain(article)
     except RejectedError as error:
         reason, detail = error.reason, error.detail

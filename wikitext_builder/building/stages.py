@@ -45,6 +45,7 @@ from wikitext_builder.building.plan import (
 from wikitext_builder.building.rebuild import write_source
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, pack_pages
 from wikitext_builder.building.sizes import refuse_empty_train, small_splits
+from wikitext_builder.building.templates import pack_templates
 from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
 from wikitext_builder.dataset.plain import ARTICLES
@@ -72,6 +73,8 @@ class BuildReport:
     older: int = 0  # revisions that were not used, because newer ones of the same pages were
     rejected: dict[str, int] = field(default_factory=dict)  # pages by reason
     left_out: dict[str, int] = field(default_factory=dict)  # template calls without a text, by name
+    left_out_reasons: dict[str, int] = field(default_factory=dict)  # why, if the store has templates
+    expanded: int = 0  # template calls with a text from the store's templates
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
 
@@ -119,11 +122,9 @@ def carry_out(
         splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
         entries |= _export(plan, splits, dataset, here, progress)
         clock.stage("export")
-        left_out: dict[str, card.LeftOutCalls] = {}
-        for one in written:
-            card.add_left_out(left_out, one.left_out)
+        left_out = card.all_left_out(one.left_out for one in written)
         _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
-        manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
+        manifest = _finish(plan, identity, written, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
     return BuildReport(
         manifest=manifest,
@@ -133,6 +134,8 @@ def carry_out(
         older=plan.older,
         rejected=dict(Counter(one.reason for one in extracted.rejected)),
         left_out={name: one.calls for name, one in left_out.items()},
+        left_out_reasons=card.reasons_of(left_out),
+        expanded=sum(one.expanded for one in written),
         seconds=clock.seconds,
         warnings=tuple(small_splits(plan, splits)),
     )
@@ -210,15 +213,17 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
         language=plan.recipe.language,
         sections=plan.recipe.sections,
         source=plan.recipe.source,
+        as_of=plan.as_of,
         revision_ids=tuple(revision_ids),
         location=f"{location}/shards/{name}.jsonl.zst",
         plain=bool(plan.recipe.articles),
     )
     if not blobs.is_url(location):
         return task
-    pages = f"{location}/pages/{name}.jsonl.zst"
+    pages, templates = f"{location}/pages/{name}.jsonl.zst", f"{location}/templates"
     pack_pages(task, pages)
-    return replace(task, store=pages)
+    packed = pack_templates(plan.store, templates, language=task.language, as_of=task.as_of)
+    return replace(task, store=pages, templates=packed)
 
 
 def _batches(plan: Plan, extracted: _Extracted, location: str) -> list[Batch]:
@@ -353,6 +358,7 @@ def _describe(
 def _finish(
     plan: Plan,
     identity: Identity,
+    written: list[WrittenBatch],
     splits: dict[str, SplitCounts],
     types: int,
     entries: Entries,
@@ -364,6 +370,7 @@ def _finish(
         recipe=identity.recipe,
         source=identity.source,
         versions=identity.versions,
+        templates=identity.templates if any(one.left_out or one.expanded for one in written) else "",
         vocabulary=types,
         splits=splits,
         files={path.relative_to(dataset).as_posix(): entries.get(path) or entry_of(path) for path in paths},

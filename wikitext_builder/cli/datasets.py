@@ -143,6 +143,10 @@ def _print_report(out: Path, report: BuildReport) -> None:
         click.echo(f"  not used   {report.older:,} older revisions of the same pages or titles")
     click.echo(f"  rejected   {listed(report.rejected)}")
     click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
+    if report.left_out_reasons:
+        click.echo(f"  because of {listed(report.left_out_reasons)}")
+    if report.expanded:
+        click.echo(f"  expanded   {report.expanded:,} template calls from templates of the store")
 
 
 def _print_speed(report: BuildReport) -> None:

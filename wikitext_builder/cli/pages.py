@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 
 import click
@@ -115,7 +116,7 @@ def import_(
 ) -> None:
     """Import articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
 
-    Keeps pages whose own wikitext has the mark of Good or Featured.
+    Keeps pages whose own wikitext has the mark of Good or Featured, and all templates.
     """
     for path in dumps:
         with shown_progress(as_json=as_json) as progress:
@@ -134,6 +135,8 @@ def import_(
         how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of XML"
         click.echo(f"{path}: {report.pages:,} pages, {how}")
         click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
+        if report.templates or report.templates_there:
+            click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} there already")
         click.echo(f"  skipped   {listed(report.skipped)}")
         click.echo(f"  rejected  {listed(report.rejected)}")
         unmarked = report.skipped.get("unmarked", 0)
@@ -167,6 +170,8 @@ def status(store_path: Path, as_json: bool) -> None:
         click.echo(f"  rendered  {one.rendered:,} pages; not rendered: {listed(one.not_rendered)}")
         click.echo(f"  rejected  {listed(one.rejected)}")
         _print_expanded(one.expanded, one.not_expanded)
+        if one.templates:
+            click.echo(f"  templates {one.templates:,} from dumps")
 
 
 @click.command()
@@ -197,11 +202,19 @@ def extract(store_path: Path, language: str, title: str, sections: str) -> None:
     `tokenize` turns them into official lines.
     """
     stored = wb.read_page(store_path, title=title, language=language)
-    article = wb.extract(stored.page, language=language, sections=sections, expansions=stored.expansions)
+    with wb.open_templates(store_path, language=language) as templates:
+        article = wb.extract(
+            stored.page,
+            language=language,
+            sections=sections,
+            expansions=stored.expansions,
+            templates=templates,
+        )
     for line in article.lines:
         click.echo(line)
-    for call in article.left_out:
-        click.echo(f"left out: {' '.join(call.split())}", err=True)
+    for call, reason in zip_longest(article.left_out, article.reasons):
+        note = f" ({reason})" if reason else ""
+        click.echo(f"left out{note}: {' '.join(call.split())}", err=True)
 
 
 COMMANDS = (fetch, import_, status, lock, extract)

@@ -46,6 +46,7 @@ class Manifest:
 
     recipe: Recipe
     source: str  # sha256 over the revisions that went in
+    templates: str = ""  # sha256 over the store's templates, if the dataset depends on them
     versions: dict[str, str]  # of the packages that decide the bytes
     vocabulary: int  # types, <unk> and <eos> included
     splits: dict[str, SplitCounts]
@@ -55,7 +56,8 @@ class Manifest:
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Write a manifest as JSON, with sorted keys."""
-    text = json.dumps(asdict(manifest), indent=1, sort_keys=True, ensure_ascii=False)
+    stored = {name: value for name, value in asdict(manifest).items() if value or name != "templates"}
+    text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 

@@ -16,9 +16,11 @@ from wikitext_builder.article import Page
 from wikitext_builder.dumps.decompress import THREADS
 from wikitext_builder.dumps.reader import Dump, DumpedPage
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.names import template_name
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Rejected, Store
+from wikitext_builder.store.templates import StoredTemplates
 from wikitext_builder.wiki.classify import Classifier, classifier
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
@@ -26,17 +28,20 @@ from wikitext_builder.wiki.titles import title_fault
 
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]
+TEMPLATE, MODULE = 10, 828  # namespaces
 BATCH = 500  # pages per transaction, at most
 BATCH_CHARACTERS = 2**24  # of kept wikitext per transaction, after which no page is added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import did; `pages` is the sum of `kept`, `already_there`, `skipped` and `rejected`."""
+    """What an import did; `pages` is the sum of all counts of pages."""
 
     pages: int
     kept: int  # new in the store
     already_there: int  # kept by an earlier import or fetch
+    templates: int = 0  # templates that are new in the store
+    templates_there: int = 0  # templates that an earlier import kept
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
     xml_bytes: int
@@ -58,7 +63,7 @@ def import_dump(
     as_of: str | None = None,
     progress: Progress = no_progress,
 ) -> ImportReport:
-    """Import the articles of an XML export or dump into a store; call it again to resume it.
+    """Import the articles and templates of an XML export or dump into a store; call it again to resume it.
 
     Args:
         store: Path of the store; it is made if it is absent.
@@ -112,12 +117,15 @@ def import_into(
     if (before := _finished_before(store, key, path)) is not None:
         return ImportReport(**before, seconds=time.monotonic() - started, finished_before=True)
     dump = Dump(path, as_of=as_of, threads=threads)
-    counts = _Counts()
+    counts, templates = _Counts(), StoredTemplates(store, language.code)
     total = path.stat().st_size if path.is_file() else None
     for batch in _batches(dump, classifier(language), keep, counts):
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.kept += added
         counts.already_there += len(batch.pages) - added
+        added = templates.add(batch.templates)
+        counts.templates += added
+        counts.templates_there += len(batch.templates) - added
         note = f"{dump.count} pages, {counts.kept + counts.already_there} kept"
         progress("import", dump.bytes_taken, total, note)
     report = counts.report(dump, seconds=time.monotonic() - started)
@@ -130,6 +138,7 @@ class _Batch:
     """What goes into the store in one transaction."""
 
     pages: list[Page] = field(default_factory=list)
+    templates: list[tuple[str, Page]] = field(default_factory=list)  # each with its name
     rejected: list[Rejected] = field(default_factory=list)
     seen: int = 0
     characters: int = 0
@@ -143,6 +152,8 @@ class _Batch:
 class _Counts:
     kept: int = 0
     already_there: int = 0
+    templates: int = 0
+    templates_there: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
 
@@ -151,6 +162,8 @@ class _Counts:
             pages=dump.count,
             kept=self.kept,
             already_there=self.already_there,
+            templates=self.templates,
+            templates_there=self.templates_there,
             skipped=dict(sorted(self.skipped.items())),
             rejected=dict(sorted(self.rejected.items())),
             xml_bytes=dump.xml_bytes,
@@ -159,8 +172,9 @@ class _Counts:
 
     def as_imported(self, dump: Dump) -> dict[str, Any]:
         """Return the report of the next import of the same file: all that was kept is already there."""
-        later = asdict(self.report(dump, seconds=0)) | {"kept": 0}
+        later = asdict(self.report(dump, seconds=0)) | {"kept": 0, "templates": 0}
         later["already_there"] = self.kept + self.already_there
+        later["templates_there"] = self.templates + self.templates_there
         return {name: later[name] for name in later if name not in ("seconds", "finished_before")}
 
 
@@ -186,8 +200,10 @@ def _batches(dump: Dump, classify: Classifier, keep: Keep, counts: _Counts) -> I
 def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
     """Return why a page is skipped, as a word to count by; empty if it is kept or rejected."""
     content = dumped.content
+    if dumped.namespace == TEMPLATE and isinstance(content, Page) and not title_fault(content.title):
+        return ""
     if dumped.namespace != 0:
-        return "not-an-article"
+        return "module" if dumped.namespace == MODULE else "not-an-article"
     if isinstance(content, Rejected):
         # Of a dump made long after the date most pages are so: one row for each would make the store large.
         return content.reason if content.reason == "no-revision" else ""
@@ -212,7 +228,10 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
         batch.rejected.append(content)
     else:
         batch.characters += len(content.wikitext)
-        batch.pages.append(content)
+        if dumped.namespace == TEMPLATE:
+            batch.templates.append((template_name(content.title.partition(":")[2]), content))
+        else:
+            batch.pages.append(content)
 
 
 def _with_possible_title(content: Page | Rejected) -> Page | Rejected:
@@ -235,7 +254,7 @@ def _check_language(dump: Dump, language: Language) -> None:
 def _progress_key(path: Path, language: Language, keep: Keep, as_of: str) -> str:
     """Name an import by all that decides its result except the content; of the language a digest."""
     table = hashlib.sha256(repr(language).encode()).hexdigest()[:12]
-    return f"import {language.code} {keep} {as_of} {table} {path.name}"
+    return f"import with templates {language.code} {keep} {as_of} {table} {path.name}"
 
 
 def _finished_before(store: Store, key: str, path: Path) -> dict[str, Any] | None:

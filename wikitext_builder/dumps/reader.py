@@ -17,7 +17,8 @@ from wikitext_builder.article import Page
 from wikitext_builder.dumps.decompress import THREADS, DumpFile, decompressed
 from wikitext_builder.dumps.site import DumpedSite
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.store.store import Rejected, sha1_of
+from wikitext_builder.store.database import sha1_of
+from wikitext_builder.store.store import Rejected
 from wikitext_builder.wiki.dates import TIMESTAMP
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)

@@ -9,11 +9,13 @@ Each step is one pass over the text, in time that is linear in its length.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.blocks import Block, split_blocks
+from wikitext_builder.extraction.expansion.expander import Expander, Templates
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
@@ -26,6 +28,7 @@ from wikitext_builder.extraction.trim import trim
 from wikitext_builder.extraction.variants import choose_variant
 from wikitext_builder.wiki.languages import language_of
 
+MAX_PASSES = 3  # the text of a call can show another one that it hid
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -36,6 +39,7 @@ def extract(
     language: str = "en",
     sections: str = "official",
     expansions: Mapping[str, str] = NO_EXPANSIONS,
+    templates: Templates | None = None,
 ) -> Article:
     """The article that a reader of a page sees: headings and paragraphs, one per line.
 
@@ -47,6 +51,8 @@ def extract(
             files; `clean` also removes its sub-sections, and headings without text.
         expansions: For the wikitext of a template call, as in `Article.left_out`, what `expandtemplates` of
             the wiki's API gives for it.
+        templates: Wikitext of templates by name, such as `{"Distance": "{{#expr: {{{1}}} * 5}} leagues"}`,
+            for calls that are still unknown; `open_templates` gives those of a store.
 
     Raises:
         RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`.
@@ -57,22 +63,64 @@ def extract(
     """
     if isinstance(page, str):
         page = _page_of_wikitext(page, title)
-    names = language_of(language)
+    language_of(language)  # an unknown one is refused
     if sections not in SECTION_MODES:
         raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
+    way = _Way(language=language, sections=sections)
+    article = _extracted(page, way, expansions)
+    return article if templates is None else _with_templates(article, page, way, expansions, templates)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How pages are extracted."""
+
+    language: str
+    sections: str
+
+
+def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
+    names = language_of(way.language)
     left_out = LeftOut()
     links = LinkReader(names)
     templates = TemplateReader(
-        page=page, expansions=expansions, left_out=left_out, read_link=links, language=language
+        page=page, expansions=expansions, left_out=left_out, read_link=links, language=way.language
     )
     text = resolve(
         trim(page.wikitext), read_template=templates, read_link=links, says_nothing=templates.says_nothing
     )
-    if language == "zh":
+    if way.language == "zh":
         text = choose_variant(text)
     found = split_blocks(remove_tables(flatten_tags(text)))
-    kept = select_sections(found, removed=names.removed_sections, mode=sections)
-    return lay_out(page, kept, left_out=left_out, own_line_formulas=sections == "official")
+    kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
+    return lay_out(page, kept, left_out=left_out, own_line_formulas=way.sections == "official")
+
+
+def _with_templates(
+    article: Article, page: Page, way: _Way, expansions: Mapping[str, str], templates: Templates
+) -> Article:
+    """The article again, with the calls that it leaves out expanded from templates."""
+    macros = TemplateReader(
+        page=page,
+        expansions=NO_EXPANSIONS,
+        left_out=LeftOut(),
+        read_link=LinkReader(language_of(way.language)),
+        language=way.language,
+    )
+    expander = Expander(page, templates, language=way.language, macros=macros)
+    reasons: dict[str, str] = {}
+    expanded = 0
+    for _ in range(MAX_PASSES):
+        new = [call for call in article.left_out if call not in reasons]
+        texts, failures = expander.expanded(new)
+        reasons |= failures
+        if not texts:
+            break
+        expansions = {**expansions, **texts}
+        expanded += len(texts)
+        article = _extracted(page, way, expansions)
+    why = tuple(reasons.get(call, "limit") for call in article.left_out)
+    return replace(article, reasons=why, expanded=expanded)
 
 
 def _page_of_wikitext(wikitext: str, title: str) -> Page:

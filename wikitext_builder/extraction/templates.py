@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.links import LinkReader
@@ -79,17 +79,27 @@ class TemplateReader:
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
+        result = self.known_text(name, lambda: _arguments(parts), one_line="\n" not in source)
+        return self.left_out.mark(source) if result is None else result
+
+    def knows(self, name: str) -> bool:
+        """True if a template of this name has a macro, or gives no text on purpose."""
+        return self.macro(name) is not None or self.is_removed(name)
+
+    def known_text(
+        self, name: str, arguments: Callable[[], Mapping[str, str]], *, one_line: bool = True
+    ) -> str | None:
+        """The text of a template that `knows` accepts; None if the macro does not know these arguments."""
         macro = self.macro(name)
         if macro is None and self.is_removed(name):
             return GONE if is_mark(name) else BOX
         if macro is None:
-            return self.left_out.mark(source)
-        result = macro(Call(name=name, arguments=_arguments(parts), page=self.page))
-        if result is None:
-            return self.left_out.mark(source)
+            return None
+        result = macro(Call(name=name, arguments=arguments(), page=self.page))
         # Most templates put their text in a span, where an asterisk at the start does not make a list item.
-        in_span = result[:1] in LIST_MARKS and name not in LISTS and "\n" not in source
-        return f"&#{ord(result[0])};{result[1:]}" if in_span else result
+        if result and result[0] in LIST_MARKS and name not in LISTS and one_line:
+            return f"&#{ord(result[0])};{result[1:]}"
+        return result
 
 
 def _no_template(_parts: list[Part], _source: str) -> str:

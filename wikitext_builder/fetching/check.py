@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.store.store import Revision, Wanted, sha1_of
+from wikitext_builder.store.database import sha1_of
+from wikitext_builder.store.store import Revision, Wanted
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import Found, FoundPage, FoundRevision

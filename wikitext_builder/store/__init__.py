@@ -1,1 +1,1 @@
-"""The store: fetched pages in one SQLite file; files of titles, and lock files that name revisions."""
+"""The store: pages and templates in one SQLite file; files of titles, and lock files that name revisions."""

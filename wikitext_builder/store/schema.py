@@ -47,6 +47,11 @@ CREATE TABLE IF NOT EXISTS rendered (
     body BLOB NOT NULL,
     UNIQUE (language, revision_id)
 );
+CREATE TABLE IF NOT EXISTS templates (
+    language TEXT NOT NULL, name TEXT NOT NULL, revision_id INTEGER NOT NULL, timestamp TEXT NOT NULL,
+    sha1 TEXT NOT NULL, body BLOB NOT NULL,
+    UNIQUE (language, name, revision_id)
+);
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
@@ -72,8 +77,9 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def _add_new_tables(connection: sqlite3.Connection) -> None:
-    """Add the table that a store of an earlier version does not have; the rest stays as it is."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rendered'").fetchone():
+    """Add the tables that a store of an earlier version does not have; the rest stays as it is."""
+    new = "SELECT count(*) FROM sqlite_master WHERE name IN ('rendered', 'templates')"
+    if connection.execute(new).fetchone()[0] < 2:
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wikitext_builder.store.store import Store
+from wikitext_builder.store.templates import StoredTemplates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class StoreStatus:
     not_rendered: Mapping[str, int]  # by reason
     expanded: int  # template calls
     not_expanded: Mapping[str, int]  # by reason
+    templates: int  # from dumps, redirects included
 
 
 def status(store: str | Path) -> list[StoreStatus]:
@@ -57,4 +59,5 @@ def status_of(store: Store, language: str) -> StoreStatus:
         not_rendered=rendered,
         expanded=expansions.pop("", 0),
         not_expanded=expansions,
+        templates=StoredTemplates(store, language).count(),
     )

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
-
-import zstandard
+from typing import Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.schema import as_builder_error, connect_for_reading, connect_for_writing
-
-Row = tuple[Any, ...]  # SQLite knows the types, mypy does not
+from wikitext_builder.store.database import Database, Row, sha1_of
+from wikitext_builder.store.schema import as_builder_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,79 +55,27 @@ class Rejected:
         )
 
 
-def sha1_of(wikitext: str) -> str:
-    """Return the SHA-1 of a text in UTF-8, hexadecimal, as in MediaWiki's API."""
-    return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
-
-
-class Store:
+class Store(Database):
     """An open store. Each writing method is one transaction: it is done completely or not at all."""
-
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
-        self.path = path
-        self._connection = connection
-        self._is_new = is_new
-        self._compress = zstandard.ZstdCompressor(level=6)
-        self._decompress = zstandard.ZstdDecompressor()
-
-    @classmethod
-    def create(cls, path: Path) -> Store:
-        """Open a store for writing, and make one of an absent or empty file.
-
-        If an error ends its `with` block before anything was written, a file that it made is removed again.
-
-        Raises:
-            BuilderError: The file is something else, of another version, or cannot be written.
-        """
-        is_new = not path.exists()
-        return cls(path, connect_for_writing(path), is_new=is_new)
-
-    @classmethod
-    def open(cls, path: Path) -> Store:
-        """Open a store for reading only; its folder may be read-only.
-
-        Raises:
-            BuilderError: There is no such file, or it is not a store of this version.
-        """
-        return cls(path, connect_for_reading(path))
-
-    def close(self) -> None:
-        """Close the file; do not use the store after that."""
-        self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        useless = error != (None, None, None) and self._is_new and self._is_empty()
-        self.close()
-        if useless and not Path(f"{self.path}-wal").exists():  # it is there while another process writes
-            self.path.unlink(missing_ok=True)
-
-    def _is_empty(self) -> bool:
-        """Whether nothing was written since the file was made."""
-        tables = ("revisions", "wanted", "rejected", "listed", "progress")
-        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
-        return not self._read(parts, ())
 
     # --- what was asked for
 
     def want(self, language: str, wanted: Iterable[Wanted]) -> int:
         """Note what a selection asks for, and return how many of these are new."""
         rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
-        return self._write(
+        return self.write(
             "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
         )
 
     def wanted_count(self, language: str) -> int:
         """Return how many revisions were asked for, settled or not."""
         query = "SELECT count(*) FROM wanted WHERE language = ?"
-        return int(self._read(query, (language,))[0][0])
+        return int(self.read(query, (language,))[0][0])
 
     def missing(self, language: str) -> list[Wanted]:
         """Return what was asked for and is neither here nor rejected, in the order of titles."""
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
-        rows = self._read(query, (language,))
+        rows = self.read(query, (language,))
         return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
 
     # --- pages
@@ -162,30 +104,30 @@ class Store:
             The number of revisions that are new.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
-        with self._transaction():
-            before = self._connection.total_changes
-            self._connection.executemany(
+        with self.transaction():
+            before = self.connection.total_changes
+            self.connection.executemany(
                 "INSERT OR IGNORE INTO revisions"
                 " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (self._row(language, page, origin) for page in pages),
             )
-            added = self._connection.total_changes - before
+            added = self.connection.total_changes - before
             answered = [(language, one.title, one.revision_id) for one in settled]
-            self._connection.executemany(  # by an earlier attempt; only the new answer counts
+            self.connection.executemany(  # by an earlier attempt; only the new answer counts
                 "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
                 answered + [(language, page.title, page.revision_id) for page in pages],
             )
-            self._connection.executemany(
+            self.connection.executemany(
                 "INSERT OR REPLACE INTO rejected (language, title, page_id, revision_id, reason, detail)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 [(language, r.title, r.page_id, r.revision_id, r.reason, r.detail) for r in rejected],
             )
-            self._connection.executemany(
+            self.connection.executemany(
                 "INSERT OR REPLACE INTO redirects (language, title, target) VALUES (?, ?, ?)",
                 [(language, title, target) for title, target in (redirects or {}).items()],
             )
-            self._connection.executemany(
+            self.connection.executemany(
                 "UPDATE wanted SET settled = 1"
                 " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
                 [(language, one.title, one.as_of, one.revision_id) for one in settled],
@@ -193,21 +135,19 @@ class Store:
         return added
 
     def _row(self, language: str, page: Page, origin: str) -> tuple[object, ...]:
-        body = page.wikitext.encode()
-        sha1 = sha1_of(page.wikitext)
-        packed = self._compress.compress(body)
+        sha1, packed = sha1_of(page.wikitext), self.pack(page.wikitext)
         return (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, origin, packed)
 
     def rejected(self, language: str) -> list[Rejected]:
         """Return every rejected page with its reason, in the order of titles."""
         query = "SELECT title, page_id, revision_id, reason, detail FROM rejected WHERE language = ?"
-        rows = self._read(f"{query} ORDER BY title, revision_id", (language,))
+        rows = self.read(f"{query} ORDER BY title, revision_id", (language,))
         return [Rejected(title=t, page_id=p, revision_id=r, reason=why, detail=d) for t, p, r, why, d in rows]
 
     def redirects(self, language: str) -> dict[str, str]:
         """Return the titles that were asked for and are redirects, with their targets."""
         query = "SELECT title, target FROM redirects WHERE language = ? ORDER BY title"
-        return dict(self._read(query, (language,)))
+        return dict(self.read(query, (language,)))
 
     def languages(self) -> list[str]:
         """Return the codes of the Wikipedias that have something here or were asked."""
@@ -215,7 +155,9 @@ class Store:
             "SELECT language FROM revisions UNION SELECT language FROM wanted"
             " UNION SELECT language FROM rejected"
         )
-        return sorted(code for (code,) in self._read(query, ()))
+        if self.has_table("templates"):
+            query += " UNION SELECT DISTINCT language FROM templates"
+        return sorted(code for (code,) in self.read(query, ()))
 
     def revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
         """Return one revision per page, the newest or the newest up to a date, in the order of page ids.
@@ -234,7 +176,7 @@ class Store:
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
             " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
         )
-        return [_revision(row) for row in self._read(query, (language, as_of or "9"))]
+        return [_revision(row) for row in self.read(query, (language, as_of or "9"))]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
         """Read pages one by one, in the order of `revision_ids`.
@@ -247,13 +189,13 @@ class Store:
             " WHERE language = ? AND revision_id = ?"
         )
         for number in revision_ids:
-            rows = self._read(query, (language, number))
+            rows = self.read(query, (language, number))
             if not rows:
                 raise BuilderError(
                     f"{self.path}: revision {number} of {language} is not in this store; fetch it first"
                 )
             title, page_id, revision_id, timestamp, sha1, body = rows[0]
-            wikitext = self._unpack(revision_id, sha1, body)
+            wikitext = self.unpack(revision_id, sha1, body)
             yield Page(
                 title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=wikitext
             )
@@ -262,46 +204,28 @@ class Store:
 
     def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
         """Keep the HTML of a revision, or the reason why there is none."""
-        body = self._compress.compress(html.encode())
+        body = self.pack(html)
         row = (language, revision_id, failure, sha1_of(html), body)
-        self._write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
+        self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
 
     def rendered(self, language: str, revision_id: int) -> str | None:
         """Return the HTML of a revision; None if there is none."""
         query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
-        rows = self._read(query, (language, revision_id)) if self._has_rendered() else []
-        return self._unpack(revision_id, *rows[0]) if rows else None
+        rows = self.read(query, (language, revision_id)) if self.has_table("rendered") else []
+        return self.unpack(revision_id, *rows[0]) if rows else None
 
     def rendered_counts(self, language: str) -> dict[str, int]:
         """Count the revisions with HTML (under the empty reason) and those without, by reason."""
         query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
-        return dict(self._read(query, (language,))) if self._has_rendered() else {}
+        return dict(self.read(query, (language,))) if self.has_table("rendered") else {}
 
     def rendered_sha1s(self, language: str) -> dict[int, str]:
         """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
         query = (
             "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END FROM rendered WHERE language = ?"
         )
-        rows = self._read(f"{query} ORDER BY revision_id", (language,)) if self._has_rendered() else []
+        rows = self.read(f"{query} ORDER BY revision_id", (language,)) if self.has_table("rendered") else []
         return dict(rows)
-
-    def _has_rendered(self) -> bool:
-        """Whether the table is there: an earlier version's store gets it when it is opened for writing."""
-        return bool(self._read("SELECT 1 FROM sqlite_master WHERE name = 'rendered'", ()))
-
-    def _unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
-        try:
-            wikitext = self._decompress.decompress(body).decode()
-        except (zstandard.ZstdError, UnicodeDecodeError) as error:
-            found = str(error)
-        else:
-            found = sha1_of(wikitext)
-            if found == sha1:
-                return wikitext
-        raise BuilderError(
-            f"{self.path}: the text of revision {revision_id} is damaged, sha1 {found}, not {sha1};"
-            " make a new store, the lock file of this one names its revisions"
-        )
 
     # --- template calls expanded by MediaWiki
 
@@ -315,33 +239,33 @@ class Store:
         """Keep the texts that `expandtemplates` gave for calls in a revision, and why other calls failed."""
         rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
         rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
-        self._write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
+        self.write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
 
     def expansions(self, language: str, revision_id: int) -> dict[str, str]:
         """Return the calls of a revision that were expanded, with their texts."""
         query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
-        return dict(self._read(f"{query} ORDER BY call", (language, revision_id)))
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
 
     def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
         """Return the calls of a revision that could not be expanded, with the reasons."""
         query = (
             "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
         )
-        return dict(self._read(f"{query} ORDER BY call", (language, revision_id)))
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
 
     def expansion_counts(self, language: str) -> dict[str, int]:
         """Count the calls that were expanded (under the empty reason) and those that failed, by reason."""
         query = (
             "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
         )
-        return dict(self._read(query, (language,)))
+        return dict(self.read(query, (language,)))
 
     def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
         """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
         digest = hashlib.sha256()
         query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
         with as_builder_error(self.path):
-            for row in self._connection.execute(f"{query} ORDER BY revision_id, call", (language,)):
+            for row in self.connection.execute(f"{query} ORDER BY revision_id, call", (language,)):
                 if row[0] in revision_ids:
                     digest.update(repr(row).encode())
         return digest.hexdigest()
@@ -350,12 +274,12 @@ class Store:
 
     def note(self, key: str) -> str | None:
         """Return the note of a key; None if there is none."""
-        rows = self._read("SELECT value FROM progress WHERE key = ?", (key,))
+        rows = self.read("SELECT value FROM progress WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else None
 
     def set_note(self, key: str, value: str) -> None:
         """Write the note of a key."""
-        self._write("INSERT OR REPLACE INTO progress VALUES (?, ?)", [(key, value)])
+        self.write("INSERT OR REPLACE INTO progress VALUES (?, ?)", [(key, value)])
 
     def wiki(self, language: str) -> str:
         """Return the name that the wiki of a language gives itself; empty if no API was asked."""
@@ -367,41 +291,17 @@ class Store:
 
     def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
         """Note the titles that a piece of a listing gave, and where the listing continues."""
-        with self._transaction():
-            self._connection.executemany(
+        with self.transaction():
+            self.connection.executemany(
                 "INSERT OR IGNORE INTO listed (listing, title) VALUES (?, ?)", [(listing, t) for t in titles]
             )
-            self._connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (listing, position))
+            self.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (listing, position))
 
     def listed(self, listing: str) -> list[str]:
         """Return the titles that a listing has given so far, in their order."""
         return sorted(
-            title for (title,) in self._read("SELECT title FROM listed WHERE listing = ?", (listing,))
+            title for (title,) in self.read("SELECT title FROM listed WHERE listing = ?", (listing,))
         )
-
-    # --- SQLite
-
-    def _read(self, query: str, values: tuple[object, ...]) -> list[Row]:
-        with as_builder_error(self.path):
-            return self._connection.execute(query, values).fetchall()
-
-    def _write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
-        with self._transaction():
-            before = self._connection.total_changes
-            self._connection.executemany(statement, rows)
-            return self._connection.total_changes - before
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with as_builder_error(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                if self._connection.in_transaction:  # a full disk has already rolled it back
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
 
 
 def _revision(row: Row) -> Revision:

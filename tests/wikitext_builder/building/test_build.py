@@ -19,6 +19,7 @@ import pytest
 
 from tests.conftest import ROOT, WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
+from wikitext_builder.building import templates
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.files import read_articles
@@ -28,6 +29,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.runners.processes import ProcessPool
 from wikitext_builder.store.store import Store
+from wikitext_builder.store.templates import StoredTemplates
 
 RECIPE = Recipe(name="tiny", train_articles=None, valid_articles=3, test_articles=3)
 WORDS = [
@@ -427,3 +429,87 @@ def test_the_recipes_are_the_papers() -> None:
             60,
             3,
         )
+
+
+# --- templates of dumps
+
+
+def with_templates(path: Path, **texts: str) -> Path:
+    """A store whose pages call templates that no macro knows, and some of these templates."""
+    calls = "{{leagues|2}}, {{price|3}}, {{nowhere}}"
+    store_of(path, [replace(one, wikitext=f"It is {calls} away. {one.wikitext}") for one in PAGES])
+    with Store.create(path) as store:
+        pages = [
+            Page(title=name, page_id=n, revision_id=n, timestamp=f"201{n}-01-01T00:00:00Z", wikitext=text)
+            for n, (name, text) in enumerate(texts.items(), 1)
+        ]
+        StoredTemplates(store).add((one.title, one) for one in pages)
+    return path
+
+
+TEMPLATES = {
+    "Leagues": "{{#expr:{{{1}}}*3}} {{unit|{{{1}}}}}",
+    "Unit": "{{#ifexpr:{{{1}}}=1|league|leagues}}",
+    "Price": "{{#invoke:Price|main}}",
+}
+
+
+def test_templates_of_the_store_fill_calls_and_reasons_are_counted(tmp_path: Path) -> None:
+    report = carry_out(plan_of(with_templates(tmp_path / "a.store", **TEMPLATES), tmp_path / "out"))
+    assert report.left_out == {"Price": 100, "Nowhere": 100}
+    assert report.left_out_reasons == {"lua": 100, "no-template": 100}
+    assert report.expanded == 100
+    text = (tmp_path / "out" / "wiki.train.raw").read_text()
+    assert text.count("It is 6 leagues , away") + text.count("It is 6 leagues away") == 94
+    without = carry_out(plan_of(with_templates(tmp_path / "b.store"), tmp_path / "without"))
+    assert (without.left_out["Leagues"], without.left_out_reasons) == (100, {})
+
+
+def test_templates_give_the_same_bytes_in_processes_and_on_machines_without_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templates, "FILE_CHARACTERS", 40)  # several files of templates
+    store = with_templates(tmp_path / "a.store", **TEMPLATES)
+    carry_out(plan_of(store, tmp_path / "one"))
+    with ProcessPool(2) as runner:
+        carry_out(plan_of(store, tmp_path / "two"), runner=runner)
+    carry_out(plan_of(store, tmp_path / "far", work_url=f"file://{tmp_path}/bucket"))
+    assert digests(tmp_path / "one") == digests(tmp_path / "two") == digests(tmp_path / "far")
+    assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]
+
+
+def test_another_text_of_a_template_is_another_dataset(tmp_path: Path) -> None:
+    store = with_templates(tmp_path / "a.store", **TEMPLATES)
+    carry_out(plan_of(store, tmp_path / "out"))
+    with Store.create(store) as opened:
+        newer = Page(title="", page_id=2, revision_id=9, timestamp="2020-01-01T00:00:00Z", wikitext="miles")
+        StoredTemplates(opened).add([("Unit", newer)])
+    with pytest.raises(BuilderError, match="other templates"):
+        carry_out(plan_of(store, tmp_path / "out"))
+    dated = replace(plan_of(store, tmp_path / "out"), as_of="2019-01-01T00:00:00Z")
+    assert carry_out(dated).already_built
+
+
+def test_templates_that_no_page_needs_change_nothing(tmp_path: Path) -> None:
+    store = store_of(tmp_path / "a.store", PAGES)
+    carry_out(plan_of(store, tmp_path / "without"))
+    with Store.create(store) as opened:
+        StoredTemplates(opened).add([("Unit", page(1))])
+    assert carry_out(plan_of(store, tmp_path / "without")).already_built
+    carry_out(plan_of(store, tmp_path / "with"))
+    assert digests(tmp_path / "with") == digests(tmp_path / "without")
+
+
+def test_templates_that_could_fill_a_call_are_another_dataset(tmp_path: Path) -> None:
+    store = with_templates(tmp_path / "a.store")
+    carry_out(plan_of(store, tmp_path / "out"))
+    with Store.create(store) as opened:
+        StoredTemplates(opened).add([("Unit", page(1))])
+    with pytest.raises(BuilderError, match="other templates"):
+        carry_out(plan_of(store, tmp_path / "out"))
+
+
+def test_templates_after_the_date_are_not_used(tmp_path: Path) -> None:
+    store = with_templates(tmp_path / "a.store", **TEMPLATES)
+    plan = replace(plan_of(store, tmp_path / "out"), as_of="2011-06-01T00:00:00Z")
+    assert carry_out(plan).left_out_reasons == {"no-template": 300}  # Unit and Price are of later years

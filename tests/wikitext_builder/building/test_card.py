@@ -58,7 +58,7 @@ def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None
     two = LeftOutCalls(calls=2, pages=2, examples=("X", "Y"))
     one = LeftOutCalls(calls=9, pages=1, examples=("X",))
     card.write_left_out(tmp_path, {"Two": two, "A\tb\nc": two, "One": one})
-    assert (tmp_path / card.LEFT_OUT).read_text("utf-8") == (
+    assert (tmp_path / "left_out.tsv").read_text("utf-8") == (
         "calls\ttemplate\tpages\texamples\n9\tOne\t1\tX\n2\tA b c\t2\tX | Y\n2\tTwo\t2\tX | Y\n"
     )
     rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]

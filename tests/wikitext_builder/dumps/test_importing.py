@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from wikitext_builder.dumps.importing import ImportReport, Keep, import_into, wh
 from wikitext_builder.dumps.reader import DumpedPage
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Rejected, Revision, Store
+from wikitext_builder.store.templates import StoredTemplates
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -253,3 +255,79 @@ def test_an_incomplete_dump_never_counts_as_finished(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(BuilderError, match="breaks off"):
             imported(tmp_path / "a", path)
+
+
+# --- templates
+
+
+def template(number: int, title: str, wikitext: str, *revisions: str, redirect: str = "") -> str:
+    return page_xml(page(number, wikitext, title), *revisions, namespace=10, redirect=redirect)
+
+
+def templates_of(store: Path, *, language: str = "en") -> dict[str, str]:
+    with Store.open(store) as opened:
+        return dict(StoredTemplates(opened, language).items())
+
+
+def test_templates_are_kept_by_name_and_counted(tmp_path: Path) -> None:
+    module = page(5, "return {}", "Module:Convert")
+    css = page(6, "a { b: c }", "Template:Convert/styles.css")
+    dump = written(
+        tmp_path,
+        page_xml(page(1)),
+        template(2, "Template:birth year", "{{{1}}}"),
+        template(3, "Template:By", "#REDIRECT [[Template:Birth year]]", redirect="Template:Birth year"),
+        page_xml(module, revision_xml(module, model="Scribunto"), namespace=828),
+        page_xml(css, revision_xml(css, model="sanitized-css"), namespace=10),
+        page_xml(page(7, "text", "Talk:A"), namespace=1),
+        template(8, "Template:A|b", "no page can have this title"),
+    )
+    report = imported(tmp_path / "a", dump)
+    assert (report.pages, report.kept, report.templates, report.templates_there) == (7, 1, 2, 0)
+    assert report.skipped == {"module": 1, "not-an-article": 3}
+    assert templates_of(tmp_path / "a") == {
+        "Birth year": "{{{1}}}",
+        "By": "#REDIRECT [[Template:Birth year]]",
+    }
+    again = imported(tmp_path / "a", dump)
+    assert again.finished_before
+    assert (again.pages, again.templates, again.templates_there) == (7, 0, 2)
+    other = imported(
+        tmp_path / "a", written(tmp_path, template(2, "Template:Birth year", "{{{1}}}"), name="b")
+    )
+    assert (other.templates, other.templates_there) == (0, 1)
+
+
+def test_templates_of_a_date(tmp_path: Path) -> None:
+    texts = [replace(page(2, f"text {year}"), revision_id=year, timestamp=f"{year}-05-01T00:00:00Z")
+             for year in (2012, 2014, 2016)]  # fmt: skip
+    dump = written(
+        tmp_path,
+        template(2, "Template:A", "", *map(revision_xml, texts)),
+        template(3, "Template:B", "", revision_xml(texts[2])),
+    )
+    report = imported(tmp_path / "a", dump, as_of="2015-01-01T00:00:00Z")
+    assert (report.templates, report.skipped) == (1, {"not-an-article": 1})
+    assert templates_of(tmp_path / "a") == {"A": "text 2014"}
+    assert imported(tmp_path / "a", dump).templates == 2
+    assert templates_of(tmp_path / "a") == {"A": "text 2016", "B": "text 2016"}
+
+
+def test_a_dump_that_an_earlier_version_imported_is_read_again_for_its_templates(tmp_path: Path) -> None:
+    dump = written(tmp_path, page_xml(page(1)), template(2, "Template:A", "text"))
+    imported(tmp_path / "a", dump)
+    with Store.create(tmp_path / "a") as store:
+        (key,) = (key for (key,) in store.read("SELECT key FROM progress", ()))
+        store.connection.execute("UPDATE progress SET key = ?", (key.replace(" with templates", ""),))
+        store.connection.execute("DELETE FROM templates")
+    report = imported(tmp_path / "a", dump)
+    assert (report.finished_before, report.kept, report.already_there, report.templates) == (False, 0, 1, 1)
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_real_templates_are_kept(tmp_path: Path) -> None:
+    report = imported(tmp_path / "a", SHARED_PAGES / "templates.xml.bz2")
+    assert (report.pages, report.templates, report.skipped) == (342, 280, {"module": 62})
+    found = templates_of(tmp_path / "a")
+    assert len(found) == 280
+    assert found["Cn"].lower().startswith("#redirect [[template:citation needed]]")

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.conftest import WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.store import Rejected, Store, Wanted, sha1_of
+from wikitext_builder.store.database import sha1_of
+from wikitext_builder.store.store import Rejected, Store, Wanted
 
 
 def page(
@@ -184,7 +185,7 @@ def test_a_full_disk_is_reported_and_committed_pages_stay(tmp_path: Path) -> Non
     path = tmp_path / "a.store"
     with Store.create(path) as store:
         store.add("en", [page(1)], origin="test")
-        store._connection.execute("PRAGMA max_page_count = 30")
+        store.connection.execute("PRAGMA max_page_count = 30")
         with pytest.raises(BuilderError, match=r"full.*free some space"):
             store.add("en", [page(n, wikitext=os.urandom(9000).hex()) for n in range(2, 40)], origin="test")
         assert [r.revision_id for r in store.revisions("en")] == [1]

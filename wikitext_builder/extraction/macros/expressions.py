@@ -36,14 +36,16 @@ OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
     "*": (7, operator.mul),
     "/": (7, operator.truediv),
     "div": (7, operator.truediv),
+    "fmod": (7, math.fmod),
     "mod": (7, lambda a, b: math.fmod(int(a), int(b))),
     "^": (8, operator.pow),
 }
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "abs": abs, "sqrt": math.sqrt,
     "not": lambda a: float(not a), "ln": math.log, "exp": math.exp, "sin": math.sin, "cos": math.cos,
-    "tan": math.tan,
+    "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
 }  # fmt: skip
+CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def evaluate(text: str) -> float | None:
@@ -87,6 +89,6 @@ def _operand(tokens: list[str], position: int) -> tuple[float, int]:
     if word in FUNCTIONS:
         value, after = _operand(tokens, position + 1)
         return float(FUNCTIONS[word](value)), after
-    if word == "pi":
-        return math.pi, position + 1
+    if word in CONSTANTS:
+        return CONSTANTS[word], position + 1
     return float(word), position + 1

@@ -90,10 +90,24 @@ def plural(call: Call) -> str:
     return call.get("2") if call.get("1") in {"1", "-1"} else call.get("3")
 
 
+def padded(text: str, width: str, padding: str) -> str:
+    """What `padleft` and `padright` add to a text.
+
+    >>> padded("7", "3", "0"), padded("abc", "7", "xy")
+    ('00', 'xyxy')
+    """
+    missing = max(0, (at_most(500, width) or 0) - len(text))  # MediaWiki's limit
+    return (padding * missing)[:missing]
+
+
 def padded_left(call: Call) -> str:
     """A text padded on the left, with zeros by default."""
-    width = at_most(500, call.get("2")) or 0  # MediaWiki's limit
-    return call.get("1").rjust(width, (call.get("3") or "0")[0])
+    return padded(call.get("1"), call.get("2"), call.get("3") or "0") + call.get("1")
+
+
+def padded_right(call: Call) -> str:
+    """A text padded on the right, with zeros by default."""
+    return call.get("1") + padded(call.get("1"), call.get("2"), call.get("3") or "0")
 
 
 def time(call: Call) -> str | None:
@@ -160,6 +174,7 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "ucfirst": lambda call: call.get("1")[:1].upper() + call.get("1")[1:],
     "plural": plural,
     "padleft": padded_left,
+    "padright": padded_right,
     "urlencode": first,
     "anchorencode": first,
     "nowrap": first,

@@ -137,10 +137,10 @@ Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Mono; Monosp
 Code; Codett; Tt; Kbd; Samp; Var; Math variable; Proper
 name; Typo; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
 Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Serif; Sans-serif; Sans serif;
-Highlight; Longitem; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
+Highlight; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
 text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Wiktlnk; Nihongo nom;
 Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
-Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Lower; Splitspan;
+Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Splitspan;
 Crossref; Crossreference;
 Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
 Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
@@ -188,6 +188,8 @@ Vague span; Who span; Original research span; Better source span; Failed verific
         argument("text", "1"),
     ),
     "Su": lambda call: call.get("p") + call.get("b"),  # the upper text, then the lower one
+    "Longitem": second_or_first,
+    "Lower": lambda call: call.get("2") if "2" in call.arguments else call.get("1"),
     "Script": second_or_first,
     "Vanchor": first,
     "Visible anchor": argument("text", "1"),

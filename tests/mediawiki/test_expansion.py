@@ -1,0 +1,112 @@
+"""Calls expanded from the wikitext of templates, and by a real MediaWiki that has the same templates."""
+
+import json
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from docs.generate_templates import calls_of, pages_of, templates_in
+from tests.conftest import DATA, ROOT
+from tests.mediawiki import exports
+from tests.mediawiki.asking import ask
+from tests.mediawiki.wiki import Wiki, copy, start
+from wikitext_builder.article import Page
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.expansion.expander import Expander
+from wikitext_builder.fetching.expansions import marked, split_at_marks
+from wikitext_builder.wiki.client import Wikipedia
+
+FILE = json.loads((ROOT / "tests" / "cases" / "expansion.json").read_text())
+PAGES = DATA / "pages"
+CALLS = 12  # of pages, and as many made at random, per template
+VALUES = ["", " ", "x", " y ", "2", "0", "1981", "2016-04-16", "Tokyo", "yes", "''i''", "a<br />b", "ur"]
+# Templates whose texts differ, and why.
+DIFFERENT = {
+    "Sister project links": "the address of a page of another wiki is in MediaWiki's interwiki table",
+    "Fix/category": "#ifexist: the wiki has no categories, and we take them to exist",
+}
+
+
+@pytest.fixture(scope="module")
+def with_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A wiki with the templates of the cases, and the real ones where they are."""
+    folder = tmp_path_factory.mktemp("templates")
+    dump = folder / "cases.xml"
+    cases = (exports.one(f"Template:{name}", text, namespace=10) for name, text in FILE["templates"].items())
+    dump.write_text(exports.export(*cases), encoding="utf-8")
+    real = [PAGES / "templates.xml.bz2"] if PAGES.exists() else []
+    wiki = start(copy(prepared, folder / "wiki"), dumps=[dump, *real])
+    yield wiki
+    wiki.stop()
+    shutil.rmtree(folder)
+
+
+def by_the_wiki(wikipedia: Wikipedia, calls: list[str]) -> list[str]:
+    """The text that MediaWiki gives for each call on the page Tokyo."""
+    texts: list[str] = []
+    for first in range(0, len(calls), 25):
+        some = calls[first : first + 25]
+        answer = wikipedia.request(
+            {"action": "expandtemplates", "prop": "wikitext", "title": "Tokyo", "text": marked(some)}
+        )
+        pieces = split_at_marks(str(answer["expandtemplates"]["wikitext"]), len(some))
+        assert pieces is not None, some
+        texts += pieces
+    return texts
+
+
+def test_the_cases_are_mediawikis(with_templates: Wiki) -> None:
+    with ask(with_templates.api) as wikipedia:
+        for case in FILE["cases"]:  # one by one: some have braces without end
+            answer = wikipedia.request(
+                {"action": "expandtemplates", "prop": "wikitext", "title": "Tokyo", "text": case["call"]}
+            )
+            assert answer["expandtemplates"]["wikitext"] == case["text"], case["label"]
+
+
+def made_calls(name: str, wikitext: str) -> Iterator[str]:
+    """Calls with random values for the parameters that a template has."""
+    generator = random.Random(name)
+    parameters = sorted({*re.findall(r"\{\{\{([^{}|<>=\n]{1,30})[|}]", wikitext), "1", "2"})
+    for _ in range(CALLS):
+        chosen = generator.sample(parameters, min(len(parameters), generator.randrange(5)))
+        pairs = [f"{parameter}={generator.choice(VALUES)}" for parameter in chosen]
+        numbered = generator.choices(VALUES, k=generator.randrange(3))
+        yield "{{" + "|".join([name, *numbered, *pairs]) + "}}"
+
+
+@pytest.mark.skipif(not PAGES.exists(), reason="the shared pages are not here")
+def test_real_templates_give_what_mediawiki_gives(with_templates: Wiki) -> None:
+    templates = templates_in(PAGES / "templates.xml.bz2")
+    found: dict[str, dict[str, None]] = {name: {} for name in templates}
+    for page in pages_of(sorted(PAGES.glob("pages-*.bz2"))):
+        for name, call in calls_of(page, templates):
+            if len(found[name]) < CALLS and len(call) < 3_000:
+                found[name][call] = None
+    calls = [
+        (name, call) for name in templates for call in (*found[name], *made_calls(name, templates[name]))
+    ]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    tokyo = Page(title="Tokyo", page_id=1, revision_id=1, timestamp=now, wikitext="")
+    ours: list[tuple[str, str, str]] = []
+    for name, call in calls:
+        try:
+            ours.append((name, call, Expander(tokyo, templates).expand(call)))
+        except RejectedError:
+            continue
+    with ask(with_templates.api) as wikipedia:
+        theirs = by_the_wiki(wikipedia, [call for _, call, _ in ours])
+    different = [
+        (name, call, our, their)
+        for (name, call, our), their in zip(ours, theirs, strict=True)
+        if unescape(our) != unescape(their)
+    ]
+    assert len(ours) > 1_500
+    assert {name for name, *_ in different} <= DIFFERENT.keys(), different
+    assert len(different) < len(ours) / 100

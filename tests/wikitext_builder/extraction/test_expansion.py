@@ -1,0 +1,217 @@
+"""Calls of plain wikitext templates: MediaWiki's texts, reasons why there is none, limits."""
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import ROOT
+from wikitext_builder.article import Page
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.expansion import expander
+from wikitext_builder.extraction.expansion.expander import Expander
+from wikitext_builder.extraction.expansion.inclusion import included
+from wikitext_builder.extraction.expansion.nodes import Nodes, parse
+from wikitext_builder.extraction.expansion.texts import equal, expression
+from wikitext_builder.extraction.expansion.variables import parsed_time
+from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.page import extract
+
+FILE = json.loads((ROOT / "tests" / "cases" / "expansion.json").read_text())
+TEMPLATES = {template_name(name): text for name, text in FILE["templates"].items()}
+TOKYO = Page(title="Tokyo", page_id=7, revision_id=9, timestamp="2016-04-16T17:15:34Z", wikitext="")
+SECONDS = 10  # of processor time, on the slowest machine; the worst of these takes two
+
+
+def expand(call: str, templates: dict[str, str] = TEMPLATES, page: Page = TOKYO) -> str:
+    return Expander(page, templates).expand(call)
+
+
+def reason(call: str, templates: dict[str, str] = TEMPLATES) -> str:
+    """Why a call has no text; it must be known soon."""
+    started = time.process_time()
+    with pytest.raises(RejectedError) as error:
+        expand(call, templates)
+    assert time.process_time() - started < SECONDS
+    return error.value.reason
+
+
+@pytest.mark.parametrize("case", FILE["cases"], ids=[case["label"] for case in FILE["cases"]])
+def test_mediawikis_texts(case: dict[str, str]) -> None:
+    assert expand(case["call"]) == case["text"]
+
+
+@pytest.mark.parametrize("case", FILE["failures"], ids=[case["label"] for case in FILE["failures"]])
+def test_reasons(case: dict[str, str]) -> None:
+    assert reason(case["call"]) == case["reason"]
+
+
+def test_dates_are_those_of_the_revision() -> None:
+    assert expand("{{CURRENTYEAR}}-{{CURRENTMONTH}}-{{CURRENTDAY2}} {{LOCALMONTHNAME}}") == "2016-04-16 April"
+    assert (
+        expand("{{#time:j F Y, H:i}} {{CURRENTTIME}} {{CURRENTDAYNAME}}")
+        == "16 April 2016, 17:15 17:15 Saturday"
+    )
+    assert (
+        expand("{{REVISIONID}} {{PAGEID}} {{REVISIONYEAR}} {{CURRENTTIMESTAMP}}") == "9 7 2016 20160416171534"
+    )
+
+
+def test_names_of_months_are_known_in_english_only() -> None:
+    german = Expander(TOKYO, {}, language="de")
+    assert german.expand("{{CURRENTYEAR}} {{#time:d.m.Y|2012-03-04}} {{#time:F|2012-03-04|en}}") == (
+        "2016 04.03.2012 March"
+    )
+    with pytest.raises(RejectedError, match="function"):
+        german.expand("{{CURRENTMONTHNAME}}")
+
+
+@given(st.text("{}[]|=<>x \n!-/nowik", max_size=60))
+def test_nothing_is_lost_when_wikitext_is_read(text: str) -> None:
+    def written(nodes: Nodes) -> str:
+        return "".join(
+            node
+            if isinstance(node, str)
+            else "{" * node.width + "|".join(written(part.pieces) for part in node.parts) + "}" * node.width
+            for node in nodes
+        )
+
+    assert written(parse(text)) == text
+
+
+@given(st.text("ab<!->/ \nnoinclude", max_size=60))
+def test_text_without_marks_is_included_as_it_is(text: str) -> None:
+    if "<!--" not in text and "<noinclude" not in text:
+        assert included(text) == text
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(1, 10**4), st.sampled_from("+-*"))
+def test_arithmetic(left: int, right: int, operator: str) -> None:
+    result = {"+": left + right, "-": left - right, "*": left * right}[operator]
+    assert expression(f"({left}) {operator} {right}") == str(result)
+    assert equal(f"{left}", f"{left}.0")
+
+
+@given(st.datetimes(datetime(1000, 1, 1), datetime(2999, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
+def test_times_are_read_as_they_are_written(moment: datetime) -> None:
+    moment = moment.replace(microsecond=0)
+    for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d %B %Y %H:%M:%S", "%B %d, %Y %H:%M:%S"):
+        assert parsed_time(moment.strftime(form), TOKYO_TIME) == moment
+
+
+TOKYO_TIME = datetime(2016, 4, 16, tzinfo=UTC)
+
+
+# --- bombs
+
+
+def chain(last: str, link: str, length: int = 40) -> dict[str, str]:
+    """Templates of which each calls the next one lower."""
+    calls = {f"D{n}": link.format(n - 1) for n in range(1, length)}
+    return {"D0": last, **calls}
+
+
+@pytest.mark.parametrize(
+    ("call", "templates"),
+    [
+        ("{{D39|xx}}", chain("{{{1}}}", "{{{{D{}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}")),
+        ("{{D39}}", chain("x", "{{{{D{0}}}}}{{{{D{0}}}}}")),
+        ("{{D39|x}}", chain("x", "{{{{D{0}|{{{{D{0}}}}}}}}}{{{{D{0}}}}}")),
+        ("{{#if:x|" * 500 + "}}" * 500, {}),
+        ("{{a|" * 5_000, {}),
+        ("{{a|" * 5_000 + "}}" * 5_000, {"A": "{{{1}}}"}),
+        ("{{{" * 5_000 + "}}}" * 5_000, {}),
+        ("{{A|" + "x" * 100_000 + "}}", {"A": "{{{1}}}" * 1_000}),
+        ("{{A}}", {"A": "{{padleft:x|500}}" * 100_000}),
+        ("{{A}}", {"A": "{{A|{{{1}}}x}}" * 10_000}),
+        ("{{A|x}}", {"A": "{{B|{{{1}}}{{{1}}}}}" * 9_000, "B": "{{A|{{{1}}}{{{1}}}}}" * 9_000}),
+    ],
+    ids=["doubling argument", "doubling call", "both", "deep functions", "openers", "deep calls",
+         "deep parameters", "repeated argument", "padding", "itself many times", "each other many times"],
+)  # fmt: skip
+def test_bombs_end_soon(call: str, templates: dict[str, str]) -> None:
+    assert reason(call, templates) in {"limit", "error"}
+
+
+PIECES = [
+    "<!-- x -->",
+    "<!--",
+    "<noinclude>",
+    "<ref ",
+    "<ref>",
+    "{{",
+    "[[",
+    "}}",
+    "a|",
+    "<nowiki>",
+    "\n <!-- -->",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_hostile_templates_take_linear_time(piece: str) -> None:
+    started = time.process_time()
+    texts, reasons = Expander(TOKYO, {"A": piece * 100_000}).expanded(["{{A}}"])
+    assert len(texts) + len(reasons) == 1
+    assert time.process_time() - started < SECONDS
+
+
+def test_the_deepest_calls_fit_into_pythons_stack() -> None:
+    """What is refused must not depend on how deep the caller is: our runners use some 50 frames."""
+
+    def below(frames: int) -> str:
+        return below(frames - 1) if frames else expand(deepest)
+
+    deepest = "{{#if:x|" * (expander.MAX_DEPTH - 1) + "y" + "}}" * (expander.MAX_DEPTH - 1)
+    assert sys.getrecursionlimit() == 1000
+    assert below(250) == "y"
+    templates = {"A": "{{{1}}}"}
+    assert expand("{{A|" * 48 + "y" + "}}" * 48, templates) == "y"
+
+
+def test_one_bomb_uses_up_the_page_and_the_order_decides() -> None:
+    bomb = "{{D39|xx}}"
+    templates = TEMPLATES | chain("{{{1}}}", "{{{{D{}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}")
+    texts, reasons = Expander(TOKYO, templates).expanded(["{{case one|a}}", bomb, "{{case one|b}}"])
+    assert (texts, reasons) == ({"{{case one|a}}": "[a]"}, {bomb: "limit", "{{case one|b}}": "limit"})
+
+
+# --- in an article
+
+
+def test_macros_win_and_templates_fill_what_they_leave_out() -> None:
+    templates = {
+        "Distance": "{{convert|{{#expr:{{{1}}}*5}}|km}}<ref>{{{1}}}</ref>{{citation needed}}",
+        "Convert": "never used",
+        "Old distance": "#REDIRECT [[Template:Distance]]",
+        "Sea": "the [[Sea of {{{1}}}|{{{1}}} Sea]], ''wide''",
+        "Price": "{{#invoke:Price|main}}",
+    }
+    text = "It is {{distance|2}} or {{old distance|3}} to {{sea|Japan}}, {{price|5}}, {{lc:{{Sea|X}}}}, "
+    text += "{{none|a}}."
+    article = extract(text, title="Tokyo", templates=templates)
+    assert article.lines[3] == (
+        "It is 10 kilometres (6.2 mi) or 15 kilometres (9.3 mi) to the Japan Sea, wide, the x sea, wide,."
+    )
+    assert dict(zip(article.left_out, article.reasons, strict=True)) == {
+        "{{price|5}}": "lua",
+        "{{none|a}}": "no-template",
+    }
+    assert extract(text, title="Tokyo").reasons == ()
+
+
+def test_a_text_of_the_wiki_wins() -> None:
+    expansions = {"{{sea|Japan}}": "the sea"}
+    article = extract("To {{sea|Japan}}.", title="T", expansions=expansions, templates={"Sea": "nothing"})
+    assert article.lines[3] == "To the sea."
+
+
+def test_a_call_that_a_macro_cannot_read_is_expanded() -> None:
+    templates = {"Inflation": "{{formatnum:{{#expr:{{{2}}}*2}}}}", "Format price": "{{formatnum:{{{1}}}}}"}
+    call = "{{Format price|{{Inflation|US|800|1861}}}}"
+    assert extract(f"About ${call} today.", title="T").left_out == (call,)
+    assert extract(f"About ${call} today.", title="T", templates=templates).lines[3] == "About $1,600 today."

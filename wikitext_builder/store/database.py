@@ -1,0 +1,125 @@
+"""The open SQLite file under a store: rows, transactions, packed texts."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import zstandard
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.schema import as_builder_error, connect_for_reading, connect_for_writing
+
+Row = tuple[Any, ...]  # SQLite knows the types, mypy does not
+
+
+def sha1_of(wikitext: str) -> str:
+    """Return the SHA-1 of a text in UTF-8, hexadecimal, as in MediaWiki's API."""
+    return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
+
+
+class Database:
+    """An open file, for reading or also for writing."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
+        self.path = path
+        self.connection = connection
+        self._is_new = is_new
+        self._compress = zstandard.ZstdCompressor(level=6)
+        self._decompress = zstandard.ZstdDecompressor()
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Open a store for writing, and make one of an absent or empty file.
+
+        If an error ends its `with` block before anything was written, a file that it made is removed again.
+
+        Raises:
+            BuilderError: The file is something else, of another version, or cannot be written.
+        """
+        is_new = not path.exists()
+        return cls(path, connect_for_writing(path), is_new=is_new)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a store for reading only; its folder may be read-only.
+
+        Raises:
+            BuilderError: There is no such file, or it is not a store of this version.
+        """
+        return cls(path, connect_for_reading(path))
+
+    def close(self) -> None:
+        """Close the file; do not use the store after that."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        useless = error != (None, None, None) and self._is_new and self._is_empty()
+        self.close()
+        if useless and not Path(f"{self.path}-wal").exists():  # it is there while another process writes
+            self.path.unlink(missing_ok=True)
+
+    def _is_empty(self) -> bool:
+        """Whether nothing was written since the file was made."""
+        tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
+        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
+        return not self.read(parts, ())
+
+    def read(self, query: str, values: tuple[object, ...]) -> list[Row]:
+        """Return the rows of a query."""
+        with as_builder_error(self.path):
+            return self.connection.execute(query, values).fetchall()
+
+    def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
+        """Write rows in one transaction, and return how many changed."""
+        with self.transaction():
+            before = self.connection.total_changes
+            self.connection.executemany(statement, rows)
+            return self.connection.total_changes - before
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do all that is written in the block, or nothing of it."""
+        with as_builder_error(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self.connection.in_transaction:  # a full disk has already rolled it back
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table is there: an earlier version's store gets it when it is opened for writing."""
+        return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
+
+    def pack(self, text: str) -> bytes:
+        """Return a text in the form in which it is stored."""
+        return self._compress.compress(text.encode())
+
+    def unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
+        """Return a stored text.
+
+        Raises:
+            BuilderError: It is damaged.
+        """
+        try:
+            wikitext = self._decompress.decompress(body).decode()
+        except (zstandard.ZstdError, UnicodeDecodeError) as error:
+            found = str(error)
+        else:
+            found = sha1_of(wikitext)
+            if found == sha1:
+                return wikitext
+        raise BuilderError(
+            f"{self.path}: the text of revision {revision_id} is damaged, sha1 {found}, not {sha1};"
+            " make a new store, the lock file of this one names its revisions"
+        )
