@@ -19,7 +19,7 @@ from wikitext_builder.extraction.macros.convert.measures import (
 )
 from wikitext_builder.extraction.macros.convert.rounding import converted, rounded
 from wikitext_builder.extraction.macros.convert.styles import Style, parse_style
-from wikitext_builder.extraction.macros.convert.units import Unit, find_unit
+from wikitext_builder.extraction.macros.convert.units import Unit, default_codes, find_unit
 from wikitext_builder.extraction.macros.spelling import in_words
 
 HYPHENATED_WITH_SYMBOLS = {"and", "&", "or", "to"}  # in adjectives: 3-to-5 km
@@ -101,7 +101,7 @@ def _outputs(measure: Measure, style: Style) -> tuple[list[str] | None, Style]:
     if measure.code in {"m", "metre", "meter"} and 0 < value < 3:
         return ["ftin"], style
     source = find_unit(measure.code)
-    return (source.default.split() if source else None), style
+    return (default_codes(source, value) if source else None), style
 
 
 def _composed(measure: Measure, source: Unit, outputs: list[str], style: Style) -> str | None:

@@ -23,6 +23,7 @@ SUBUNITS = {
 }  # fmt: skip
 MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be too large for a float
 VALUE = re.compile(r"(?P<sign>[-−+]?)(?P<number>\d[\d,]*(?:\.\d+)?|\.\d+)(?P<exponent>[eE][-+]?\d{1,2})?")
+PAIR = re.compile(r"([\d.,]+) ?(-|–|&ndash;|(?<= )(?:to|by|or|and)(?= )|x|×|\+/-) ?([\d.,]+)")
 FRACTION = re.compile(
     r"(?P<sign>[-−]?)(?:(?P<whole>\d+)(?:[ +-]|&nbsp;))?(?P<over>\d+)(?:/|⁄|//)(?P<under>\d+)"
 )
@@ -62,7 +63,7 @@ def parse_measure(arguments: list[str]) -> Measure | None:
             if value_pair is None:
                 return None
             values += value_pair
-            words.append("to" if " to " in arguments[position] else "-")
+            words.append(_word_in_one(arguments[position]))
         else:
             values.append(value)
         position += 1
@@ -86,10 +87,15 @@ def parse_measure(arguments: list[str]) -> Measure | None:
 
 
 def _range_in_one(argument: str) -> list[Value] | None:
-    """`94-104` or `94 to 104` in one argument."""
-    match = re.fullmatch(r"([\d.,]+) ?(?:-|–|&ndash;|(?<= )to(?= )) ?([\d.,]+)", argument)
-    pair = [value_of(match[1]), value_of(match[2])] if match else []
+    """`94-104`, `94 to 104`, `2 by 4` or `10 +/- 2` in one argument."""
+    match = PAIR.fullmatch(argument)
+    pair = [value_of(match[1]), value_of(match[3])] if match else []
     return [value for value in pair if value is not None] if len(pair) == 2 and None not in pair else None
+
+
+def _word_in_one(argument: str) -> str:
+    match = PAIR.fullmatch(argument)
+    return match[2] if match and match[2] in RANGES else "-"
 
 
 def _below(code: str, rest: list[str]) -> tuple[Value, str] | None:
@@ -126,7 +132,7 @@ def value_of(text: str) -> Value | None:
     whole, point, decimals = digits.partition(".")
     shown = f"{int(whole):,}{point}{decimals}" if 0 < len(whole) < 300 else digits
     if match["exponent"]:
-        shown += "×10" + str(int(match["exponent"][1:])).replace("-", "−")
+        shown += match["exponent"]  # as it was written
     negative = match["sign"] in {"-", "−"}
     return Value(
         shown=match["sign"].replace("-", "−") + shown, number=-number if negative else number,

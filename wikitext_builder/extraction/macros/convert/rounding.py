@@ -9,6 +9,7 @@ from wikitext_builder.extraction.macros.convert.styles import Style
 from wikitext_builder.extraction.macros.convert.units import Unit
 
 LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, is not a measure
+SMALLEST_PLAIN = 1e-4  # a smaller result is shown with a power of ten
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 
 
@@ -98,11 +99,15 @@ def _exactness(value: Value, measure: Measure) -> float:
 
 
 def _with_decimals(size: float, decimals: int) -> str:
+    if 0 < size < SMALLEST_PLAIN and 0 < decimals <= 100:
+        digits = f"{size * 10.0**decimals:.0f}"
+        if digits != "0":
+            return _scientific(digits, len(digits) - 1 - decimals)
     if decimals >= 0:
         return f"{size + (2e-14 if decimals <= 8 else 0):,.{min(decimals, 20)}f}"
     zeros = 10 ** min(-decimals, 300)
     text = f"{size / zeros:.0f}"
-    if text != "0" and len(text) - decimals > 10:
+    if text != "0" and len(text) - decimals > 9:
         return _scientific(text, len(text) - decimals - 1)
     return f"{int(text) * zeros:,}"
 
@@ -113,11 +118,11 @@ def _with_digits(size: float, digits: int) -> str:
     decimals = digits - 1 - floor(log10(size) + FUDGE)
     text = _with_decimals(size, decimals)
     # Rounding up may add a digit: 9.97 with two digits is 10, not 10.0.
-    if decimals > 0 and len(text.replace(".", "").replace(",", "").lstrip("0")) > digits:
+    if decimals > 0 and "×" not in text and len(text.replace(".", "").replace(",", "").lstrip("0")) > digits:
         text = _with_decimals(size, decimals - 1)
     return text
 
 
 def _scientific(digits: str, power: int) -> str:
     tail = digits[1:].rstrip("0") if len(digits) > 1 else ""
-    return f"{digits[0]}{'.' + digits[1:] if tail or len(digits) > 1 else ''}×10{power}"
+    return f"{digits[0]}{'.' + digits[1:] if tail or len(digits) > 1 else ''}×10{power}".replace("-", "−")

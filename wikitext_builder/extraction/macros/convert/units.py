@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 
 from wikitext_builder.extraction.listing import listed
 
@@ -44,6 +46,12 @@ def _american(name: str) -> str:
     ):
         name = name.replace(british, american)
     return name
+
+
+def _lines(name: str) -> list[str]:
+    """The lines of a file here: rarer units, codes and defaults of Module:Convert/data of 2014-15."""
+    path = files("wikitext_builder.extraction.macros.convert") / f"{name}.txt"
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 # code | symbol | name | plural ("" adds an s) | kind | scale | default. Sizes and names are those of the
@@ -117,6 +125,7 @@ Lcwt|long cwt|long hundredweight|long hundredweight|mass|50.80234544|lb|N
 Scwt|short cwt|short hundredweight|short hundredweight|mass|45.359237|lb|N
 m/s|m/s|metre per second|metres per second|speed|1|ft/s
 m/min|m/min|metre per minute|metres per minute|speed|0.016666666666666666|ft/min
+mm/s|mm/s|millimetre per second|millimetres per second|speed|0.001|in/s
 ft/s|ft/s|foot per second|feet per second|speed|0.3048|m/s
 ft/min|ft/min|foot per minute|feet per minute|speed|0.00508|m/min
 km/h|km/h|kilometre per hour|kilometres per hour|speed|0.27777777777777779|mph
@@ -166,19 +175,6 @@ cuft/s|cu ft/s|cubic foot per second|cubic feet per second|flow|0.028316846592|m
 cuft/d|cu ft/d|cubic foot per day|cubic feet per day|flow|3.2774128e-7|m3/d
 cumi/year|cu mi/a|cubic mile per year|cubic miles per year|flow|132.0834|km3/year
 km3/year|km3/a|cubic kilometre per year|cubic kilometres per year|flow|31.68808781402895|cumi/year
-PD/km2|/km2|inhabitant per square kilometre|inhabitants per square kilometre|density|1|PD/sqmi
-PD/sqmi|/sq mi|inhabitant per square mile|inhabitants per square mile|density|0.38610215854244584|PD/km2
-PD/ha|/ha|inhabitant per hectare|inhabitants per hectare|density|100|PD/acre
-PD/acre|/acre|inhabitant per acre|inhabitants per acre|density|247.1053814671653|PD/ha
-/km2|/km2|per square kilometre|per square kilometre|density|1|/sqmi
-/sqmi|/sq mi|per square mile|per square mile|density|0.38610215854244584|/km2
-/ha|/ha|per hectare|per hectare|density|100|/acre
-/acre|/acre|per acre|per acre|density|247.1053814671653|/ha
-kg/m3|kg/m3|kilogram per cubic metre|kilograms per cubic metre|mass density|1|lb/cuyd
-lb/cuyd|lb/cu yd|pound per cubic yard|pounds per cubic yard|mass density|0.5932764212577829|kg/m3
-lb/cuft|lb/cu ft|pound per cubic foot|pounds per cubic foot|mass density|16.018463373960142|g/cm3
-g/cm3|g/cm3|gram per cubic centimetre|grams per cubic centimetre|mass density|1000|lb/cuin
-lb/cuin|lb/cu in|pound per cubic inch|pounds per cubic inch|mass density|27679.904710203122|g/cm3
 C-change|°C|degree Celsius change|degrees Celsius change|temperature change|1|F-change|S
 F-change|°F|degree Fahrenheit change|degrees Fahrenheit change|temperature change|0.555555555555556|C-change|S
 """
@@ -199,14 +195,14 @@ _PREFIXES = {
     "a": ("atto", -18),
 }  # fmt: skip
 # Defaults that differ from that of the unit without a prefix (Module:Convert/data, default_exceptions).
-_DEFAULTS = {
+_DEFAULTS = dict(line.split("=", 1) for line in _lines("defaults")) | {
     "km": "mi", "cm": "in", "mm": "in", "μm": "in", "nm": "in", "dm": "in", "km2": "sqmi", "cm2": "sqin",
     "mm2": "sqin", "kg": "lb", "cm3": "cuin", "mm3": "cuin", "km3": "cumi", "Mg": "LT ST",
-    "ml": "impoz USoz", "mL": "impoz USoz", "cl": "impoz USoz", "kN": "lbf", "MN": "lbf", "kJ": "BTU",
+    "ml": "impoz USoz", "mL": "impoz USoz", "cl": "impoz USoz", "kN": "lbf", "MN": "lbf",
     "MJ": "kWh", "MPa": "psi", "kPa": "psi", "hPa": "inHg", "kW": "hp", "MW": "hp", "GW": "hp", "Mm": "mi",
     "Gm": "mi", "Tm": "mi", "dam": "ft", "hm": "ft",
 }  # fmt: skip
-_ALIASES = dict(
+_ALIASES = dict(line.split("=") for line in _lines("aliases")) | dict(
     pair.split("=")
     for pair in listed(
         """
@@ -222,25 +218,27 @@ acre-ft=acre.ft; PD/sqkm=PD/km2; PD/mi2=PD/sqmi; /sqkm=/km2; /mi2=/sqmi; cubic f
 ft3=cuft; ft³=cuft; in3=cuin; mi3=cumi; yd3=cuyd; m³=m3; km³=km3; cm³=cm3; cufoot=cuft; m³/s=m3/s;
 ft3/s=cuft/s; cuft/sec=cuft/s; degC=C; degF=F; celsius=C; grams=g; gram=g; kilogram=kg;
 kilograms=kg; ounce=oz; ounces=oz; carats=carat; hours=h; fathoms=fathom; chains=chain;
-furlongs=furlong; leagues=league; rod=rd; nautical mile=nmi; MUSgal=e6USgal; Tcuft=e12cuft;
+furlongs=furlong; leagues=league; rod=rd; nautical mile=nmi;MUSgal=e6USgal; Tcuft=e12cuft;
 Gcuft=e9cuft; Mcuft=e6cuft; ton=LT; Mach=Mach; °C-change=C-change; °F-change=F-change; litre=l;
 liter=l; litres=l; liters=l; square mile=sqmi; square miles=sqmi; square kilometre=km2; square
 metre=m2; hp-metric=PS; g-force=g0; mpgUS=mpgus; mpgU.S.=mpgus; mpg-us=mpgus; mpg-imp=mpgimp;
 L/100 km=L/100km; l/100km=L/100km; l/100 km=L/100km; °R=R; pcm=cm; nm-length=nm; ozf=oz;
-barrel=oilbbl; bbl=oilbbl
+barrel=oilbbl; bbl=oilbbl; Å=angstrom; kcuft=e3cuft; ug=μg; µg=μg; kilotonne=kt
 """
     )
 )
 _AMERICAN_CODES = frozenset(
     {"meter", "meters", "kilometer", "kilometers", "liter", "liters", "U.S.gal", "mpgU.S."}
 )
+# The code below a limit, that from the limit on, and what follows either: `v * 4.5 < 10 ! t ! kilotonne`.
+BY_SIZE = re.compile(r"v(?: \* ([\d.]+))? < ([\d.]+) ! ?(\S*) ! ?(\S*)(?: ! (\S+))?")
 MAX_CHARACTERS = 40  # of a code
 _SCALES = {3: "thousand", 6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
 
 def _rows() -> dict[str, Unit]:
     units = {}
-    for row in _TABLE.strip().splitlines():
+    for row in [*_lines("units"), *_TABLE.strip().splitlines()]:
         code, symbol, name, plural, kind, scale, default, *marks = row.split("|")
         units[code] = Unit(
             symbol=symbol, name=name, plural=plural or name + "s", kind=kind, scale=float(scale),
@@ -351,10 +349,24 @@ def _multiplied(code: str) -> Unit | None:
             if base is None or base.power:
                 return None
             return replace(
-                base, scale=base.scale * 10.0**power, power=power, default=_default_of_multiple(base, prefix),
+                base, scale=base.scale * 10.0**power, power=power,
+                default=_DEFAULTS.get(code) or _default_of_multiple(base, prefix),
                 name=f"{word} {base.plural}", plural=f"{word} {base.plural}",
             )  # fmt: skip
     return None
+
+
+def default_codes(unit: Unit, value: float) -> list[str]:
+    """The codes of the units to convert a value to, which may depend on its size.
+
+    >>> default_codes(find_unit("e6lb"), 3), default_codes(find_unit("e6lb"), 1)
+    (['kt'], ['t'])
+    """
+    if (match := BY_SIZE.fullmatch(unit.default)) is None:
+        return unit.default.split()
+    factor, limit, low, high, base = match.groups("")
+    code = (low if value * float(factor or 1) < float(limit) else high) + base
+    return [_ALIASES.get(code, code)]
 
 
 def _default_of_multiple(base: Unit, prefix: str) -> str:
@@ -372,5 +384,5 @@ def _per(code: str) -> Unit | None:
     return Unit(
         symbol=f"{top.symbol}/{bottom.symbol}", name=f"{top.name} per {bottom.name}",
         plural=f"{top.plural} per {bottom.name}", kind=f"{top.kind} by {bottom.kind}",
-        scale=top.scale / bottom.scale, default="",
+        scale=top.scale / bottom.scale, default=_DEFAULTS.get(code, ""),
     )  # fmt: skip
