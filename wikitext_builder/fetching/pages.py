@@ -137,6 +137,7 @@ def _fetch_missing(
     if todo:
         progress("fetching", 0, len(todo))
     for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, locked), _batches(todo)):
+        add_items(store, wikipedia.language.code, batch.items)
         counts.fetched += store.add(
             wikipedia.language.code,
             batch.pages,
@@ -166,6 +167,7 @@ class _Batch:
     pages: list[Page] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
+    items: dict[int, str] = field(default_factory=dict)  # of Wikidata, by page id
 
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
@@ -189,7 +191,8 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], locked: Mapping[int, 
         dated = {"rvstart": first.as_of, "rvdir": "older", "rvlimit": "1"} if first.as_of else {}
         titles = "|".join(one.title for one in wanted)
         found = wikipedia.find({"titles": titles, "redirects": "1", **dated})
-    batch = _Batch(settled=wanted)
+    items = {page.page_id: page.wikidata_id for page in found.pages.values()}
+    batch = _Batch(settled=wanted, items=items)
     for one in wanted:
         try:
             if one.revision_id:

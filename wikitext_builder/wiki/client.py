@@ -41,7 +41,7 @@ UNREACHABLE_ATTEMPTS = 3  # before the first answer: a wrong address is more lik
 
 PAGE_PARAMETERS = {
     "prop": "revisions|pageprops",
-    "ppprop": "disambiguation",
+    "ppprop": "disambiguation|wikibase_item",
     "rvprop": "ids|timestamp|sha1|slotsha1|content|contentmodel",
     "rvslots": "main",
 }

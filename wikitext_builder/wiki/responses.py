@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
 from wikitext_builder.wiki.schema import check_answer
 
+ITEM = re.compile(r"Q[1-9][0-9]{0,17}")
 Json = dict[str, Any]  # an API has no types but its documentation
 BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error"})
@@ -64,6 +66,7 @@ class FoundPage:
     missing: bool
     invalid: str  # why no page can have the title; empty for other titles
     disambiguation: bool
+    wikidata_id: str  # such as Q1490; empty if the wiki does not say it
     revisions: tuple[FoundRevision, ...]
 
 
@@ -215,6 +218,7 @@ def page_of_answer(raw: Json) -> FoundPage:
         missing=bool(raw.get("missing") or raw.get("special")),
         invalid=str(reason["text"] if isinstance(reason, dict) else reason) if raw.get("invalid") else "",
         disambiguation="disambiguation" in raw.get("pageprops", {}),
+        wikidata_id=item if ITEM.fullmatch(item := str(raw.get("pageprops", {}).get("wikibase_item", ""))) else "",
         revisions=tuple(_found_revision(revision) for revision in raw["revisions"]),
     )
 
