@@ -1,6 +1,8 @@
 """Pages from a real MediaWiki: what is fetched, what is rejected and why, and with how many requests."""
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.pages import fetch_pages
 from wikitext_builder.fetching.selection import Category, ListPage, LockFile
 from wikitext_builder.store.database import sha1_of
+from wikitext_builder.store.items import item_of, items_of
 from wikitext_builder.store.status import status_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -48,6 +51,27 @@ def test_good_and_featured_articles_in_few_requests_and_nothing_twice(wiki: Wiki
         counts = status_of(store, "en")
         assert (counts.pages, counts.wanted, counts.missing) == (MEMBERS + STARRED, MEMBERS + STARRED, 0)
         assert counts.wiki == "wiki"
+
+
+def test_items_of_wikidata_come_with_the_pages(wiki: Wiki, tmp_path: Path) -> None:
+    """Wikibase keeps them as properties of pages; here they are written into the wiki's database."""
+    names = [title for title, mark in exports.CORE.items() if mark == "Good"][:3]
+    properties = dict(zip(names, ("Q1490", "Q0", "<b>Q5</b>"), strict=True))  # two are no items
+    with closing(sqlite3.connect(wiki.folder / "data" / "wiki.sqlite")) as database:
+        for title, item in properties.items():
+            database.execute(
+                "INSERT INTO page_props (pp_page, pp_propname, pp_value)"
+                " SELECT page_id, 'wikibase_item', ? FROM page WHERE page_namespace = 0 AND page_title = ?",
+                (item, title.replace(" ", "_")),
+            )
+        database.commit()
+        with stored(tmp_path) as store:
+            fetched(wiki.api, store, titles(tmp_path, *names))
+            (revision,) = [one for one in store.revisions("en") if one.title == names[0]]
+            assert items_of(store, "en") == {revision.page_id: "Q1490"}
+            assert item_of(store, "en", revision.page_id) == "Q1490"
+        database.execute("DELETE FROM page_props WHERE pp_propname = 'wikibase_item'")
+        database.commit()
 
 
 def test_texts_beyond_the_cap_of_an_answer_come_with_the_next(wiki: Wiki) -> None:

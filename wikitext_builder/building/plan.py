@@ -19,6 +19,7 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.runners import blobs
+from wikitext_builder.store.items import items_of
 from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Revision, Store
 from wikitext_builder.store.templates import templates_in
@@ -166,7 +167,7 @@ class Identity:
     """Everything that decides the bytes of a dataset."""
 
     recipe: Recipe
-    source: str  # sha256 over the revisions, the given articles, the expansions and the HTML
+    source: str  # sha256 over revisions, given articles, expansions, HTML and items
     versions: dict[str, str]
     templates: str = ""  # sha256 over the store's templates; empty if it has none
 
@@ -193,6 +194,9 @@ def identity_of(plan: Plan) -> Identity:
         if plan.recipe.source == "rendered":
             found = store.rendered_sha1s(plan.recipe.language).items()
             texts += [f"{number} {sha1}" for number, sha1 in found if sha1 and number in numbers]
+        if plan.recipe.articles:
+            pages, items = {one.page_id for one in plan.revisions}, items_of(store, plan.recipe.language)
+            texts += [f"{page_id} {item}" for page_id, item in items.items() if page_id in pages]
     rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
     given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
     versions = {name: version(name) for name in DECIDING_PACKAGES}

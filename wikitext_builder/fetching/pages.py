@@ -13,6 +13,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.fetching.check import exact_page, titled_page
 from wikitext_builder.fetching.selection import Lookup, Selection, select_pages
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.items import add_items
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.client import Wikipedia
 

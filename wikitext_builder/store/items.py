@@ -14,6 +14,13 @@ def add_items(store: Store, language: str, items: Mapping[int, str]) -> None:
         store.write("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", rows)
 
 
+def item_of(store: Store, language: str, page_id: int) -> str:
+    """The item of a page; empty if it is not known."""
+    query = "SELECT item FROM items WHERE language = ? AND page_id = ?"
+    rows = store.read(query, (language, page_id)) if store.has_table("items") else []
+    return str(rows[0][0]) if rows else ""
+
+
 def items_of(store: Store, language: str) -> dict[int, str]:
     """The known items by page id, in the order of page ids."""
     query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"

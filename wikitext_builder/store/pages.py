@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.items import item_of
 from wikitext_builder.store.store import Store
 
 
@@ -40,6 +41,7 @@ def stored_pages(
             page=page,
             expansions=store.expansions(language, page.revision_id),
             html=store.rendered(language, page.revision_id) if html else None,
+            wikidata_id=item_of(store, language, page.page_id),
         )
 
 

@@ -52,6 +52,9 @@ CREATE TABLE IF NOT EXISTS templates (
     sha1 TEXT NOT NULL, body BLOB NOT NULL,
     UNIQUE (language, name, revision_id)
 );
+CREATE TABLE IF NOT EXISTS items (
+    language TEXT NOT NULL, page_id INTEGER NOT NULL, item TEXT NOT NULL, PRIMARY KEY (language, page_id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
@@ -78,8 +81,8 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 def _add_new_tables(connection: sqlite3.Connection) -> None:
     """Add the tables that a store of an earlier version does not have; the rest stays as it is."""
-    new = "SELECT count(*) FROM sqlite_master WHERE name IN ('rendered', 'templates')"
-    if connection.execute(new).fetchone()[0] < 2:
+    new = "SELECT count(*) FROM sqlite_master WHERE name IN ('rendered', 'templates', 'items')"
+    if connection.execute(new).fetchone()[0] < 3:
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
 

@@ -218,7 +218,9 @@ def page_of_answer(raw: Json) -> FoundPage:
         missing=bool(raw.get("missing") or raw.get("special")),
         invalid=str(reason["text"] if isinstance(reason, dict) else reason) if raw.get("invalid") else "",
         disambiguation="disambiguation" in raw.get("pageprops", {}),
-        wikidata_id=item if ITEM.fullmatch(item := str(raw.get("pageprops", {}).get("wikibase_item", ""))) else "",
+        wikidata_id=item
+        if ITEM.fullmatch(item := str(raw.get("pageprops", {}).get("wikibase_item", "")))
+        else "",
         revisions=tuple(_found_revision(revision) for revision in raw["revisions"]),
     )
 

@@ -20,6 +20,8 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.store.items import add_items
+from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 FORMULA = (
@@ -110,6 +112,24 @@ def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
     assert "== $e^x$ ==" in lines
     assert not any(mark in found.text for mark in ("@-@", "@,@", "<unk>", "<formula>"))
     assert "north-east" in found.text
+
+
+def test_the_item_of_wikidata_is_known_if_the_store_has_it(store: Path, built: Path, tmp_path: Path) -> None:
+    (tmp_path / "pages.store").write_bytes(store.read_bytes())
+    with Store.create(tmp_path / "pages.store") as opened:
+        add_items(opened, "en", {3: "Q42", 21: "Q1490", 4: "", 999: "Q1"})
+        add_items(opened, "de", {5: "Q5"})
+    wb.build("demo", tmp_path / "pages.store", tmp_path / "a", workers=1, articles="parquet")
+    items = {one.page_id: one.wikidata_id for one in exported(tmp_path / "a")}
+    assert {page_id: item for page_id, item in items.items() if item} == {3: "Q42", 21: "Q1490"}
+    wb.build("demo", store, tmp_path / "b", workers=1, articles="parquet")
+    sources = {wb.load(tmp_path / name).manifest.source for name in "ab"}  # type: ignore[union-attr]
+    assert len(sources) == 2
+    wb.build(
+        "demo", tmp_path / "pages.store", tmp_path / "c", workers=1
+    )  # without articles it does not matter
+    wb.build("demo", store, tmp_path / "d", workers=1)
+    assert digests(tmp_path / "c") == digests(tmp_path / "d")
 
 
 def test_all_formats_have_the_same_rows(store: Path, built: Path, tmp_path: Path) -> None:
