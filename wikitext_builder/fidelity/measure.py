@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.expansion.expander import Templates
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
@@ -31,6 +33,7 @@ from wikitext_builder.fidelity.templates import (
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Store
+from wikitext_builder.store.templates import templates_in
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import language_of
@@ -132,6 +135,7 @@ def measure(
             _noted(chosen, shown) if page is not None else chosen,
             language=language,
             sections=sections,
+            templates=templates_in(opened, language) if opened else None,
             render=render,
             official=_read_official_articles(Path(official)) if official else None,
             calls=read_calls(Path(calls)) if calls else (),
@@ -149,6 +153,7 @@ def measure_pages(
     *,
     language: str = "en",
     sections: str = "official",
+    templates: Templates | None = None,
     render: Callable[[Page], Rendering] | None = None,
     official: Mapping[str, tuple[str, ...]] | None = None,
     calls: Iterable[RenderedCall] = (),
@@ -160,26 +165,29 @@ def measure_pages(
         pages: Those with HTML are compared with its lines.
         language: Code of the Wikipedia.
         sections: Which sections to remove, see `extract`.
+        templates: Templates for calls that have no macro, see `extract`.
         render: Renders a page that has no HTML; None leaves it without.
         official: Lines of official articles by tokenized title, see `read_official_articles`.
         calls: Template calls with what Wikipedia rendered for them.
         progress: Called after each page.
     """
-    residue, templates = ResidueCount(), Counter[str]()
+    residue, names = ResidueCount(), Counter[str]()
     rejected, left_out = Counter[str](), Counter[str]()
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     count = 0
+    read = partial(extract, language=language, sections=sections, templates=templates)
     for count, one in enumerate(pages, start=1):
-        templates += count_templates([one.page])
+        names += count_templates([one.page])
         try:
-            plain = _extract(one, language, sections)
+            plain = read(one.page, expansions=one.expansions)
             tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
             if rendering := _rendering(one, render):
-                rendered.append(_compare_with_rendering(rendering, one.expansions, language, sections))
+                ours = read(rendering.page, expansions=one.expansions)
+                rendered.append(_compare_with_rendering(rendering, ours, language, sections))
         except RejectedError as error:
             rejected[error.reason] += 1
         progress("measuring", count, None, f"{rejected.total()} rejected" if rejected else "")
@@ -192,8 +200,8 @@ def measure_pages(
         residue=residue.result(),
         rendered=tuple(rendered),
         official=tuple(theirs),
-        templates=templates,
-        calls=tuple(compare_calls(calls, language=language, weights=templates if count else None)),
+        templates=names,
+        calls=tuple(compare_calls(calls, language=language, weights=names if count else None)),
     )
 
 
@@ -204,17 +212,12 @@ def _rendering(one: StoredPage, render: Callable[[Page], Rendering] | None) -> R
 
 
 def _compare_with_rendering(
-    rendering: Rendering, expansions: Mapping[str, str], language: str, sections: str
+    rendering: Rendering, ours: Article, language: str, sections: str
 ) -> ArticleComparison:
     page = rendering.page
-    ours = _extract(StoredPage(page=page, expansions=expansions), language, sections)
     theirs = extract_rendered(rendering.html, page, language=language, sections=sections)
     lines = tokenize_article(ours, language=language).lines
     return compare(page.title, lines, tokenize_article(theirs, language=language).lines)
-
-
-def _extract(one: StoredPage, language: str, sections: str) -> Article:
-    return extract(one.page, language=language, sections=sections, expansions=one.expansions)
 
 
 def _renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:

@@ -36,18 +36,23 @@ def read(folder: Path, record: dict[str, Any]) -> Manifest:
     return manifest
 
 
+def with_defaults(record: dict[str, Any]) -> dict[str, Any]:
+    """The stored manifest with the fields that are younger than it."""
+    return {**record, "templates": "", "recipe": {**record["recipe"], "articles": ()}}
+
+
 def test_a_stored_manifest_is_read(tmp_path: Path) -> None:
     manifest = read(tmp_path, stored())
     assert manifest.recipe == RECIPES["demo"]
     assert manifest.splits["valid"].articles == 3
-    assert asdict(manifest) == {"templates": "", **stored()}
+    assert asdict(manifest) == with_defaults(stored())
 
 
 def test_a_field_with_a_default_may_be_missing_in_a_stored_manifest(tmp_path: Path) -> None:
     record = stored()
     for field in fields(Recipe):
         if field.default is not MISSING:
-            del record["recipe"][field.name]
+            record["recipe"].pop(field.name, None)
     found = read(tmp_path, record).recipe
     assert found == Recipe(name=found.name, train_articles=found.train_articles)
 
@@ -69,7 +74,7 @@ def test_a_field_of_a_newer_version_is_ignored(tmp_path: Path) -> None:
     changed = (record, record["recipe"], record["splits"]["train"], *record["files"].values())
     for one in changed:
         one["new_field"] = {"of": "a newer version"}
-    assert asdict(read(tmp_path, record)) == stored()
+    assert asdict(read(tmp_path, record)) == with_defaults(stored())
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:

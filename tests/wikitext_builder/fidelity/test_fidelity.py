@@ -23,11 +23,12 @@ from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.html import without_templates
 from wikitext_builder.fidelity.compare import TokenScore, compare, score_tokens, summarize, worst
-from wikitext_builder.fidelity.measure import measure_pages, read_page_files, read_store_pages
+from wikitext_builder.fidelity.measure import measure, measure_pages, read_page_files, read_store_pages
 from wikitext_builder.fidelity.page import side_by_side
 from wikitext_builder.fidelity.residue import RESIDUE, ResidueCount
 from wikitext_builder.fidelity.templates import RenderedCall, compare_calls, read_calls, weighted_share
 from wikitext_builder.store.store import Store
+from wikitext_builder.store.templates import StoredTemplates
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)
@@ -446,3 +447,13 @@ def test_the_page_opens_in_a_browser_and_asks_for_nothing(tmp_path):
         browser.close()
     assert complaints == []
     assert [url for url in requests if not url.startswith("file:")] == []
+
+
+def test_templates_of_the_store_fill_calls(tmp_path) -> None:
+    path, one = tmp_path / "a.store", page("It lies {{leagues|3}} away, for {{price|5}}.")
+    with Store.create(path) as store:
+        store.add("en", [one], origin="test")
+    assert measure(store=path).left_out == {"Leagues": 1, "Price": 1}
+    with Store.create(path) as store:
+        StoredTemplates(store).add([("Leagues", page("{{{1}}} leagues", number=2))])
+    assert measure(store=path).left_out == {"Price": 1}
