@@ -25,6 +25,7 @@ from wikitext_builder.wiki.titles import title_fault
 
 Function = Callable[[Arguments], str]
 TAG = re.compile(r"[\w-]+")
+QUOTED = re.compile(r"\A[\"'](.*)[\"']\Z", re.DOTALL)  # a value of an attribute
 STYLE = re.compile(r"<[^<>]*>|''+")
 NAMESPACES = {
     0: "", 1: "Talk", 2: "User", 3: "User talk", 4: "Wikipedia", 5: "Wikipedia talk", 6: "File",
@@ -97,7 +98,7 @@ def tag(a: Arguments) -> str:
     attributes = ""
     for part in a.parts[1:]:
         if part.name is not None:
-            value = a.of(part.value).strip("\"'").replace('"', "&quot;")
+            value = QUOTED.sub(r"\1", a.of(part.value)).replace('"', "&quot;")
             attributes += f' {a.of(part.name)}="{value}"'
     content = a.expander.text(a.parts[0].pieces, a.frame) if a.parts else ""
     return f"<{name}{attributes}>{content}</{name}>"
