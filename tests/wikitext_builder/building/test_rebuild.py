@@ -77,8 +77,8 @@ def test_given_titles_are_part_of_the_dataset(store: Path, tmp_path: Path) -> No
     (tmp_path / "valid.txt").write_text("Title 7\nTitle 3\n", encoding="utf-8")
     (tmp_path / "test.txt").write_text("# mine\nTitle 50\n", encoding="utf-8")
     (tmp_path / "pages.store").write_bytes(store.read_bytes())
-    given = {"valid_titles": tmp_path / "valid.txt", "test_titles": tmp_path / "test.txt"}
-    wb.build("demo", tmp_path / "pages.store", tmp_path / "first", workers=1, **given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {f"{split}_titles": tmp_path / f"{split}.txt" for split in ("valid", "test")}
+    wb.build("demo", tmp_path / "pages.store", tmp_path / "first", workers=1, **given)
     assert (tmp_path / "first" / "valid_titles.txt").read_text("utf-8") == "Title 3\nTitle 7\n"
     assert (tmp_path / "first" / "test_titles.txt").read_text("utf-8") == "Title 50\n"
     follow_the_card(tmp_path / "first")

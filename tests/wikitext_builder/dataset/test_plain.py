@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wikitext_builder as wb
+from tests.command import done, kill, start
 from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
 from tests.wikitext_builder.dataset.test_verify import forge, rewrite, wrong
 from tests.wikitext_builder.extraction.pages import page, real_pages
@@ -123,8 +124,8 @@ def test_the_item_of_wikidata_is_known_if_the_store_has_it(store: Path, built: P
     items = {one.page_id: one.wikidata_id for one in exported(tmp_path / "a")}
     assert {page_id: item for page_id, item in items.items() if item} == {3: "Q42", 21: "Q1490"}
     wb.build("demo", store, tmp_path / "b", workers=1, articles="parquet")
-    sources = {wb.load(tmp_path / name).manifest.source for name in "ab"}  # type: ignore[union-attr]
-    assert len(sources) == 2
+    sources = [json.loads((tmp_path / name / "manifest.json").read_text("utf-8"))["source"] for name in "ab"]
+    assert sources[0] != sources[1]
     wb.build(
         "demo", tmp_path / "pages.store", tmp_path / "c", workers=1
     )  # without articles it does not matter
@@ -150,6 +151,21 @@ def test_the_number_of_workers_and_the_other_files_do_not_matter(
     changed = {name for name, digest in without.items() if digests(built)[name] != digest}
     assert changed == {"README.md", "manifest.json"}
     assert "articles/" not in (tmp_path / "without" / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("stage", ["count", "join", "export"])
+def test_a_killed_build_resumes_with_its_articles(
+    store: Path, built: Path, tmp_path: Path, stage: str
+) -> None:
+    formats = ("--articles", "parquet", "--articles", "jsonl")
+    command = ("build", "demo", "--store", store, "--out", tmp_path / "out", "--workers", 1, *formats)
+    process = start(*command)
+    assert process.stderr is not None
+    while not (line := process.stderr.readline()).startswith(stage):
+        assert line, "it ended before the stage"
+    kill(process)
+    done(*command)
+    assert digests(tmp_path / "out") == digests(built)
 
 
 def test_a_dataset_without_articles_says_how_to_get_them(store: Path, tmp_path: Path) -> None:
