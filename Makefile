@@ -67,11 +67,7 @@ package: .venv/test
 	$(PYTHON) -m venv build/clean
 	build/clean/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build/dist/*.whl
 	cd build/clean && bin/python -I -c 'import importlib.util as u; assert not u.find_spec("torch"), "not an empty environment"'
-	cd build/clean && bin/wikitext-builder import lib/python*/site-packages/wikitext_builder/sample/sample.xml --store pages.store
-	cd build/clean && bin/wikitext-builder build demo --store pages.store --out wikitext-demo
-	cd build/clean && bin/wikitext-builder verify wikitext-demo --quiet
-	cd build/clean && bin/wikitext-builder stats wikitext-demo
-	cd build/clean && bin/wikitext-builder plot zipf wikitext-demo --out zipf.png
+	cd build/clean && bin/wikitext-builder demo
 	cd build/clean && bin/ps-models --version && bin/lm-benchmarks --version
 	@echo
 	@ls -l build/dist

@@ -13,7 +13,9 @@ from typing import Any, Final
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-PICTURE: Final = re.compile(r"!\[([^\]\n]*)\]\(([^()\s]+)\)\n*")
+PICTURE: Final = re.compile(
+    r"!\[([^\]\n]*)\]\(([^()\s]+)\)\n*(?:\*[^*]+\*\n+)?"
+)  # with its caption in italics
 LINK: Final = re.compile(r"\[([^\]\n]*)\]\(([^()\s]+)\)")
 
 
@@ -43,7 +45,7 @@ def addresses(repository: str) -> dict[str, str]:
 def alone(readme: str, repository: str) -> str:
     r"""A README whose links do not need the files beside it.
 
-    >>> alone("![z](docs/z.svg)\n\n[a](docs/a.md#b), [c](#d), [e](https://e.org)", "")
+    >>> alone("![z](docs/z.svg)\n\n*Z*\n\n[a](docs/a.md#b), [c](#d), [e](https://e.org)", "")
     'a, [c](#d), [e](https://e.org)'
     >>> alone("![z](docs/z.svg) [a](docs/a.md#b)", "https://x.org/y/z")
     '![z](https://x.org/y/z/raw/main/docs/z.svg) [a](https://x.org/y/z/blob/main/docs/a.md#b)'

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -126,10 +127,51 @@ def test_with_an_address_all_links_and_pictures_are_absolute(hook: Any) -> None:
 
 
 def test_links_of_a_readme(hook: Any) -> None:
-    readme = "![z](docs/z.svg)\n\n[a](docs/a.md#b), [c](#d), [e](https://e.org)\n```text\n[f](g)\n```\n"
+    readme = (
+        "![z](docs/z.svg)\n\n*Z.*\n\n[a](docs/a.md#b), [c](#d), [e](https://e.org)\n```text\n[f](g)\n```\n"
+    )
     assert hook.alone(readme, "") == "a, [c](#d), [e](https://e.org)\n```text\n[f](g)\n```\n"
     assert hook.alone(readme, ADDRESS) == (
-        f"![z]({ADDRESS}/raw/main/docs/z.svg)\n\n[a]({ADDRESS}/blob/main/docs/a.md#b), [c](#d),"
+        f"![z]({ADDRESS}/raw/main/docs/z.svg)\n\n*Z.*\n\n[a]({ADDRESS}/blob/main/docs/a.md#b), [c](#d),"
         " [e](https://e.org)\n```text\n[f](g)\n```\n"
     )
     assert hook.addresses("") == {}
+
+
+# --- the container file
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of docs/Containerfile with their arguments, in order."""
+    text = (ROOT / "docs" / "Containerfile").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in lines]
+
+
+def test_the_container_file_builds_the_same_wheel_from_what_it_copies(wheel: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for name, rest in instructions():
+        if name == "COPY" and not rest.startswith("--from"):
+            *files, target = rest.split()
+            for file in files:
+                there = source / target if (ROOT / file).is_dir() else source / target / Path(file).name
+                there.parent.mkdir(parents=True, exist_ok=True)
+                if (ROOT / file).is_dir():
+                    shutil.copytree(ROOT / file, there)
+                else:
+                    shutil.copy(ROOT / file, there)
+    assert build(source, tmp_path / "dist", "--wheel").read_bytes() == wheel.read_bytes()
+
+
+def test_the_container_has_no_root_and_pinned_versions() -> None:
+    found = instructions()
+    assert [rest for name, rest in found if name == "USER"] == ["builder"]
+    assert [name for name, _ in found].index("USER") > max(
+        place for place, (name, _) in enumerate(found) if name == "RUN"
+    )
+    installs = [rest for name, rest in found if name == "RUN" and "pip" in rest]
+    assert len(installs) == 2
+    assert all("constraints.txt" in line for line in installs)
+    bases = {rest.split()[0] for name, rest in found if name == "FROM"}
+    (version,) = re.findall(r"docker\.io/library/python:(3\.\d+)-slim", " ".join(bases))
+    assert f"Programming Language :: Python :: {version}" in (ROOT / "pyproject.toml").read_text()
