@@ -41,6 +41,7 @@ UNITS = {  # what a stage counts; of a stage with several words the first one de
     "listing": "titles",
     "measure": "tokens",
     "measure pages": "pages",
+    "measure windows": "windows",
     "measuring": "pages",
     "overlap": "articles",
     "read": "tokens",

@@ -18,6 +18,8 @@ from lm_benchmarks.extras import models_extra
 from wikitext_builder.lazy import lazy_names
 
 _MODULES = {
+    "ByConvention": "lm_benchmarks.measuring.conventions",
+    "Convention": "lm_benchmarks.conventions.convention",
     "METRICS": "lm_benchmarks.metrics",
     "Inputs": "lm_benchmarks.measuring.models",
     "Metric": "lm_benchmarks.metrics",
@@ -31,6 +33,7 @@ _MODULES = {
     "first_updates": "lm_benchmarks.measuring.first_updates",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
+    "measure_conventions": "lm_benchmarks.measuring.conventions",
     "models": "lm_benchmarks.measuring.models",
     "overlap": "lm_benchmarks.measuring.overlap",
     "raise_if_broken": "lm_benchmarks.measuring.check",
@@ -39,11 +42,14 @@ _MODULES = {
     "report": "lm_benchmarks.reporting.write",
     "reproduce": "lm_benchmarks.reproducing.reproduce",
     "rows": "lm_benchmarks.reporting.write",
+    "write_conventions": "lm_benchmarks.reporting.by_convention",
 }
 __all__ = [
     "CONVENTIONS",
     "METRICS",
     "MUST_AGREE",
+    "ByConvention",
+    "Convention",
     "HarnessError",
     "Inputs",
     "Metric",
@@ -57,6 +63,7 @@ __all__ = [
     "first_updates",
     "lm_eval_task",
     "measure",
+    "measure_conventions",
     "models",
     "overlap",
     "raise_if_broken",
@@ -65,12 +72,15 @@ __all__ = [
     "report",
     "reproduce",
     "rows",
+    "write_conventions",
 ]
 
 if TYPE_CHECKING:
     from lm_benchmarks.citation import cite
+    from lm_benchmarks.conventions.convention import Convention
     from lm_benchmarks.measuring.check import check, raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference, compare
+    from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
     from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.measure import measure
@@ -78,6 +88,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.overlap import Overlap, overlap
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
+    from lm_benchmarks.reporting.by_convention import write_conventions
     from lm_benchmarks.reporting.write import report, rows
     from lm_benchmarks.reproducing.reproduce import reproduce
 else:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from lm_benchmarks.conventions.registry import REGISTRY
+
 PAPER: Final = "paper"
 LM_EVAL: Final = "lm-eval"
-CONVENTIONS: Final = {PAPER: "paper", LM_EVAL: "lm-eval.wikitext.2"}
+CONVENTIONS: Final = {name: one.signature for name, one in REGISTRY.items()}
 """Conventions of what is counted: their names, and the names in signatures."""
 
 MUST_AGREE: Final = {
@@ -35,6 +37,12 @@ SIZES: Final = {
     "small": "a small model, for comparisons of small models",
 }
 """Sizes of the rows of a table."""
+
+DTYPES: Final = ("float32", "bfloat16", "float16")
+"""Of the weights of a causal model."""
+
+FORMATS: Final = ("text", "markdown", "csv", "latex", "html", "json")
+"""Of the table of conventions."""
 
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on

@@ -72,22 +72,25 @@ def read_pages(path: Path) -> Iterator[str]:
         HarnessError: The file cannot be read, or is blank.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise HarnessError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
+    if not text.strip():
+        raise HarnessError(f"{path}: is blank; expected a WikiText file")
+    yield from pages_of(text)
+
+
+def pages_of(text: str) -> Iterator[str]:
+    """The pages of the text of a file; see `read_pages`."""
     page: list[str] = []
-    empty = True
-    for line in lines:
+    for line in text.split("\n"):
         if _is_title(line) and page:
             if "".join(page).strip():
-                empty = False
                 yield "\n".join(page)
             page = []
         page.append(line)
     if "".join(page).strip():
         yield "\n".join(page)
-    elif empty:
-        raise HarnessError(f"{path}: is blank; expected a WikiText file")
 
 
 def _is_title(line: str) -> bool:

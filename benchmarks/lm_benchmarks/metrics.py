@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Final
 
+from lm_benchmarks.fields import added
 from lm_benchmarks.lm_eval import plain_text, word_count
 from ps_models.evaluation.score import Score
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
@@ -42,6 +43,7 @@ class Sums:
     text_bytes: int = 0  # UTF-8 of the plain text, with a newline per line
     page_words: int = 0  # lm-evaluation-harness: words of the page, between white space
     page_bytes: int = 0  # lm-evaluation-harness: UTF-8 of the page as it is in the file
+    file_bytes: int = added(0)  # windows: UTF-8 of what the scored pieces stand for in the file
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
@@ -107,6 +109,7 @@ def sums_of_page(page: str, nats: float, *, pieces: int) -> Sums:
         text_bytes=len(plain_text(page).encode()),
         page_words=word_count(page),
         page_bytes=len(page.encode()),
+        file_bytes=len(page.encode()),
     )
 
 
@@ -203,6 +206,13 @@ METRICS: Final[dict[str, Metric]] = {
         numerator="bits of the whole page",
         denominator="UTF-8 bytes of the tokenized page (lm-evaluation-harness, wikitext)",
         quotient=lambda sums: (sums.nats, sums.page_bytes),
+        bits=True,
+    ),
+    "bits-per-file-byte": Metric(
+        label="bits per byte of the file",
+        numerator="bits of the scored pieces",
+        denominator="UTF-8 bytes of the file that they stand for",
+        quotient=lambda sums: (sums.nats, sums.file_bytes),
         bits=True,
     ),
 }

@@ -24,6 +24,7 @@ ARGUMENTS = {
     "list": (),
     "run": ("kn-5", "--data", "."),
     "check": ("kn-5", "--data", "."),
+    "conventions": ("kn-5", "--data", "."),
     "first-updates": ("lstm", "--data", "."),
     "compare": (".", "a", "b"),
     "report": (".", "--out", "x.md"),

@@ -12,17 +12,22 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.pieces import WordPieces
+from lm_benchmarks.adapters.text_pieces import TextPieces, begin_mark
+from lm_benchmarks.conventions.convention import Lengths, Window
+from lm_benchmarks.conventions.lm_eval import windows as lm_eval_windows
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 
-AT_ONCE: Final = 4096  # pieces of all texts per call: bounds memory (pieces x vocabulary of pieces)
+AT_ONCE: Final = 4096  # pieces of all texts per call, at most
+ROWS: Final = 64  # of logits in float64 at once
+LOGITS_AT_ONCE: Final = 2**27  # pieces x vocabulary of pieces per call: bounds memory
 
 
 class Past(NamedTuple):
@@ -31,14 +36,6 @@ class Past(NamedTuple):
     pieces_BW: Tensor  # int64; the first piece of a text is the model's own start
     count_B: Tensor  # int64, without the start
     word_B: Tensor  # int64
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A stretch that the model reads without context, and the pieces at its end that are scored."""
-
-    inputs: list[int]
-    targets: list[int]
 
 
 class CausalModel:
@@ -80,7 +77,8 @@ class CausalModel:
         self._module = module.to(device).eval()
         self._tokenizer = tokenizer
         self._device = device
-        self._begin = _begin(tokenizer)
+        self.longest: int | None = longest
+        self._begin = begin_mark(tokenizer)
         self._eos = vocabulary.ids[EOS]
         self.words = WordPieces(tokenizer, vocabulary)
 
@@ -116,7 +114,7 @@ class CausalModel:
 
     def __call__(self, tokens: Tensor, state: Past) -> tuple[Tensor, Past]:
         """Score words (batch, time), in float64; see `LanguageModel`."""
-        jobs: list[_Job] = []
+        jobs: list[Window] = []
         pasts, counts, lengths = [], [], list[int]()
         read = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # with the word before
         cut = self.words.of_pairs(
@@ -142,22 +140,34 @@ class CausalModel:
         return summed.reshape(tokens.shape).to(tokens.device), after
 
     def text_nats(self, text: str) -> tuple[float, int]:
-        """-log p of a plain text, cut into pieces as a whole, and the number of pieces.
+        """-log p of a plain text, and the number of its pieces, as lm-evaluation-harness scores a page."""
+        windows = list(lm_eval_windows(text, self.text_pieces, Lengths(self.window, None)))
+        return sum(self.window_nats(windows)), sum(len(window.targets) for window in windows)
 
-        As in lm-evaluation-harness: windows of W pieces do not overlap, each begins with the piece before
-        it, and the last one is filled with earlier pieces. Marks that the tokenizer adds are pieces of the
-        text, unless the text has the first one already.
-        """
-        mark = self._tokenizer.decode([self._begin])
-        pieces = self._tokenizer.encode(text, add_special_tokens=not text.startswith(mark))
-        known, jobs = [self._begin, *pieces], []
-        for first in range(0, len(pieces), self.window):
-            end = min(first + self.window, len(pieces))
-            inputs = known[max(0, end - self.window) : end]
-            jobs.append(_Job(inputs, known[first + 1 : end + 1]))
-        return -sum(float(scores.sum()) for scores in self._scores(jobs)), len(pieces)
+    @cached_property
+    def text_pieces(self) -> TextPieces:
+        """How its tokenizer cuts plain texts."""
+        return TextPieces(self._tokenizer)
 
-    def _jobs(self, known: list[int], count: int, new: int) -> Iterator[_Job]:
+    @property
+    def implementation(self) -> dict[str, object]:
+        """What of tokenizer and implementation decides digits, for signatures."""
+        return {
+            "unknown_to_tokenizer": self.words.unknown,
+            "device": torch.device(self._device).type,
+            "dtype": str(self._module.dtype).removeprefix("torch."),
+            "attention": getattr(self._module.config, "_attn_implementation", None) or "unknown",
+        }
+
+    def window_nats(self, windows: Sequence[Window]) -> list[float]:
+        """-log p of the targets of each window. Windows of about the same length are read together."""
+        order = sorted(range(len(windows)), key=lambda place: len(windows[place].inputs))
+        found = [0.0] * len(windows)
+        for place, scores in zip(order, self._scores([windows[place] for place in order]), strict=True):
+            found[place] = -float(scores.sum())
+        return found
+
+    def _jobs(self, known: list[int], count: int, new: int) -> Iterator[Window]:
         """The blocks of the new pieces; `known` is W earlier pieces and the new ones."""
         offset = self.window - 1 - count  # index in `known` of the start of the text; can be negative
         first = count
@@ -165,20 +175,30 @@ class CausalModel:
             block_end = (first // self.stride + 1) * self.stride
             end = min(block_end, count + new)
             begin = max(0, block_end - self.window)
-            yield _Job(known[offset + begin : offset + end], known[offset + first + 1 : offset + end + 1])
+            yield Window(known[offset + begin : offset + end], known[offset + first + 1 : offset + end + 1])
             first = end
 
     @torch.no_grad()
-    def _scores(self, jobs: Sequence[_Job]) -> Iterator[Tensor]:
+    def _scores(self, jobs: Sequence[Window]) -> Iterator[Tensor]:
         """Natural log-probabilities of each job's targets, in float64."""
-        for group in _groups(jobs):
+        vocabulary = self._module.config.get_text_config().vocab_size
+        for group in _groups(jobs, min(AT_ONCE, LOGITS_AT_ONCE // vocabulary)):
             longest = max(len(job.inputs) for job in group)
-            rows = [job.inputs + [self._begin] * (longest - len(job.inputs)) for job in group]
+            rows = [[*job.inputs, *[self._begin] * (longest - len(job.inputs))] for job in group]
             logits_BTV = self._module(torch.tensor(rows, device=self._device), use_cache=False).logits
             for job, logits_TV in zip(group, logits_BTV, strict=True):
                 end = len(job.inputs)
-                log_probs = logits_TV[end - len(job.targets) : end].double().log_softmax(-1)
-                yield log_probs.gather(1, torch.tensor(job.targets, device=self._device)[:, None])[:, 0].cpu()
+                yield _chosen(logits_TV[end - len(job.targets) : end], job.targets)
+
+
+def _chosen(logits: Tensor, targets: Sequence[int]) -> Tensor:
+    """The log-probability of a target per row of (T, V), in float64; a few rows at once bound the memory."""
+    targets_T = torch.tensor(targets, device=logits.device)
+    parts = [
+        rows.double().log_softmax(-1).gather(1, chosen[:, None])[:, 0]
+        for rows, chosen in zip(torch.split(logits, ROWS), torch.split(targets_T, ROWS), strict=True)
+    ]
+    return torch.cat(parts).cpu()
 
 
 def load_causal_model(
@@ -188,10 +208,21 @@ def load_causal_model(
     window: int | None = None,
     stride: int | None = None,
     device: torch.device | str = "cpu",
+    dtype: str | None = None,
+    attention: str | None = None,
 ) -> CausalModel:
     """A model and its tokenizer from a folder, or from Hugging Face's hub.
 
     Code that comes with a model does not run.
+
+    Args:
+        name: The folder or the name.
+        vocabulary: See `CausalModel`, like `window`, `stride` and `device`.
+        window: See `CausalModel`.
+        stride: See `CausalModel`.
+        device: See `CausalModel`.
+        dtype: Of the weights: `float32`, `bfloat16` or `float16`; None: as they are stored.
+        attention: Its implementation: `eager`, `sdpa`, …; None: transformers decides.
 
     Raises:
         HarnessError: The library is not installed, or there is no such model.
@@ -202,7 +233,10 @@ def load_causal_model(
         raise HarnessError(f"transformers:{name} needs the package transformers (pip install it)") from error
     try:
         tokenizer = library.AutoTokenizer.from_pretrained(name)
-        module = library.AutoModelForCausalLM.from_pretrained(name)
+        options = {"dtype": dtype, "attn_implementation": attention}
+        module = library.AutoModelForCausalLM.from_pretrained(
+            name, **{key: value for key, value in options.items() if value is not None}
+        )
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = str(error).strip().splitlines()[0]
         raise HarnessError(
@@ -219,23 +253,12 @@ def _window(asked: int | None, longest: int | None) -> int:
     return window
 
 
-def _begin(tokenizer: Any) -> int:  # noqa: ANN401
-    """The piece before a text: the mark of a start or, if the model has none, the mark of an end.
-
-    lm-evaluation-harness uses the same order.
-    """
-    for name in ("bos_token_id", "eos_token_id"):
-        if (found := getattr(tokenizer, name)) is not None:
-            return int(found)
-    raise HarnessError("the tokenizer has no mark for the start or the end of a text; expected one of them")
-
-
-def _groups(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+def _groups(jobs: Sequence[Window], at_once: int) -> Iterator[list[Window]]:
     """Jobs in groups that are read together, in order."""
-    group: list[_Job] = []
+    group: list[Window] = []
     for job in jobs:
         longest = max(len(other.inputs) for other in (*group, job))
-        if group and longest * (len(group) + 1) > AT_ONCE:
+        if group and longest * (len(group) + 1) > at_once:
             yield group
             group = []
         group.append(job)

@@ -21,6 +21,7 @@ from lm_benchmarks.cli.options import (
     model_options,
     split_option,
 )
+from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.metrics import METRICS
 from ps_models.choices import CONTEXTS, PRECISIONS
 from wikitext_builder.dataset.split import SPLITS
@@ -45,6 +46,9 @@ def list_models(*, as_json: bool) -> None:
     click.echo("Metrics")
     for name, metric in METRICS.items():
         click.echo(f"  {name:<24} {metric.numerator} / {metric.denominator}")
+    click.echo("Conventions")
+    for name, convention in REGISTRY.items():
+        click.echo(f"  {name:<24} {convention.scored}")
 
 
 @click.command(cls=ModelCommand)
@@ -141,10 +145,21 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     numbers = {name: metric.of(total) for name, metric in METRICS.items()}
     known = {name: value for name, value in numbers.items() if value is not None}
     if as_json:
-        fields = {"model": result.model, **known, **asdict(total), "signature": str(result.signature)}
+        number = {} if result.number is None else {"number": result.number}
+        fields = {
+            "model": result.model,
+            **number,
+            **known,
+            **asdict(total),
+            "signature": str(result.signature),
+        }
         click.echo(json.dumps({**fields, "checks": result.checks, "seconds": result.seconds}))
         return
     click.echo(result.model)
+    if result.number is not None:
+        click.echo(
+            f"  {'number of the convention':<30} {result.number:>12.4f}  {result.signature['convention']}"
+        )
     for name, value in known.items():
         click.echo(f"  {METRICS[name].label:<30} {value:>12.4f}  {METRICS[name].denominator}")
     for law, found in (result.checks or {}).items():

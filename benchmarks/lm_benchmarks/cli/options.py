@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.choices import DTYPES, PATIENCE, SAMPLES
 from lm_benchmarks.extras import models_extra
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import Progress, shown_progress
@@ -56,10 +56,24 @@ class Bars:
         self._report = None
 
 
+CAUSAL: Final[list[Callable[[Any], Any]]] = [
+    click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1."),
+    click.option("--dtype", type=click.Choice(DTYPES), help="transformers: weights; else as stored."),
+    click.option("--attention", help="transformers: eager, sdpa, flash_attention_2, …"),
+]
+
+
+def causal_options(command: Decorated) -> Decorated:
+    """What a causal model may need to be opened."""
+    for option in reversed(CAUSAL):
+        command = option(command)
+    return command
+
+
 def model_options(command: Decorated) -> Decorated:
     """What a model may need to be opened."""
     options: list[Callable[[Decorated], Decorated]] = [
-        click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1."),
+        *CAUSAL,
         click.option("--seed", default=1, help="For models that draw random numbers."),
         click.option("--window", type=click.IntRange(min=1), help="transformers: pieces per call."),
         click.option("--stride", type=click.IntRange(min=1), help="transformers: pieces scored per window."),

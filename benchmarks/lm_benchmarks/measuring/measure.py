@@ -59,6 +59,10 @@ class MeasureOptions(TypedDict, total=False):
     """For `transformers:`: pieces that the model reads per call; None: as many as it can."""
     stride: int | None
     """For `transformers:`: pieces that each window scores; None: half of it."""
+    dtype: str | None
+    """For `transformers:`: of the weights, `float32`, `bfloat16` or `float16`; None: as they are stored."""
+    attention: str | None
+    """For `transformers:`: its implementation of attention, such as `eager`; None: transformers decides."""
     unknown_word: str | None
     """For `arpa:` and `kenlm:`: how the file spells `<unk>`."""
     patience: float

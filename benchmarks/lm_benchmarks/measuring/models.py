@@ -19,6 +19,7 @@ from lm_benchmarks.adapters.kenlm import KenlmFile
 from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.conventions.convention import Reader
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.users import source_hash, users_code, users_function
@@ -50,6 +51,8 @@ class Inputs:
     seed: int = 1
     window: int | None = None  # pieces that a causal model reads per call; None: as many as it can
     stride: int | None = None  # pieces per block; None: half of the window
+    dtype: str | None = None  # of a causal model's weights; None: as they are stored
+    attention: str | None = None  # of a causal model: eager, sdpa, …; None: transformers decides
     unknown_word: str | None = None  # how a file of n-grams spells <unk>
     patience: float = PATIENCE  # seconds to wait for an answer of a program
     samples: int = SAMPLES  # masks of Monte Carlo dropout
@@ -69,6 +72,7 @@ class Opened:
     pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
     text_facts: Callable[[Tensor], Mapping[str, object]] | None = None  # more facts, of the tokens of a text
     text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
+    reader: Reader | None = None  # for models of pieces: reads the windows of any convention
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     users: str = ""  # `module:function`, if the code is the user's
@@ -337,9 +341,8 @@ def _command(line: str, inputs: Inputs) -> Opened:
 
 
 def _transformers(name: str, inputs: Inputs) -> Opened:
-    model = load_causal_model(
-        name, inputs.vocabulary, window=inputs.window, stride=inputs.stride, device=inputs.device
-    )
+    options = {key: getattr(inputs, key) for key in ("window", "stride", "device", "dtype", "attention")}
+    model = load_causal_model(name, inputs.vocabulary, **options)
     return of_causal_model(Path(name).name, model, inputs.vocabulary)
 
 
@@ -352,10 +355,11 @@ def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Op
         vocabulary=vocabulary,
         open_vocabulary=True,
         parameters=model.parameters,
-        facts={"window": model.window, "stride": model.stride, "unknown_to_tokenizer": model.words.unknown},
+        facts={"window": model.window, "stride": model.stride, **model.implementation},
         pieces=model.piece_count,
         text_facts=model.facts,
         text_nats=model.text_nats,
+        reader=model,
         reread=model.window,
     )
 

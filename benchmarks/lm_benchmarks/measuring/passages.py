@@ -55,7 +55,7 @@ def read_passages(
 
 
 def raw_file(dataset: Dataset, split: str) -> Path:
-    """The file of a split with its rare words, which lm-evaluation-harness reads.
+    """The file of a split with its rare words, which most tools read.
 
     Raises:
         HarnessError: There is no such file beside the file of tokens.
@@ -63,7 +63,7 @@ def raw_file(dataset: Dataset, split: str) -> Path:
     path = dataset.file(split)
     raw = path if path.suffix == ".raw" else path.with_suffix(".raw")
     if not raw.is_file():
-        raise HarnessError(f"{raw}: not found; lm-evaluation-harness' convention needs the raw file")
+        raise HarnessError(f"{raw}: not found; the convention needs the raw file")
     return raw
 
 

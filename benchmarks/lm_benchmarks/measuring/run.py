@@ -15,7 +15,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, PAPER
+from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
+from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import (
@@ -34,7 +35,9 @@ from lm_benchmarks.measuring.passages import (
 )
 from lm_benchmarks.measuring.places import Watched
 from lm_benchmarks.measuring.users import users_code
+from lm_benchmarks.measuring.windows import convention_file, measure_windows
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
+from lm_benchmarks.records.lines import finite
 from lm_benchmarks.records.result import Result, TokenGroup, Tried
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast
@@ -75,6 +78,8 @@ class _Measured:
     groups: tuple[TokenGroup, ...] = ()
     checks: Mapping[str, str] | None = None
     tried: Tried | None = None
+    number: float | None = None  # the tool's own
+    unused: frozenset[str] = frozenset()  # facts of the model that decide nothing here
 
 
 def measure_opened(
@@ -93,9 +98,13 @@ def measure_opened(
     """
     if protocol.convention not in CONVENTIONS:
         raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")
-    plain = protocol.convention != PAPER and opened.text_nats is not None
+    way = _words
+    if protocol.convention not in (PAPER, LM_EVAL):
+        way = _windows
+    elif protocol.convention == LM_EVAL and opened.text_nats is not None:
+        way = _pages
     with _arithmetic(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
-        found = (_pages if plain else _words)(opened, inputs, protocol, progress)
+        found = way(opened, inputs, protocol, progress)
         where = device_name(inputs.device)  # with the threads of this model
     return Result(
         model=opened.name,
@@ -113,6 +122,7 @@ def measure_opened(
         recipe=opened.recipe,
         trained=opened.trained,
         specification=protocol.specification,
+        number=None if found.number is None else finite(found.number),
     )
 
 
@@ -235,7 +245,40 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         "eos": "no",
         "windows": "disjoint-backfilled",
     }
-    return _Measured(articles=articles, seconds=time.monotonic() - start, data=path, fields=fields)
+    return _Measured(
+        articles=articles,
+        seconds=time.monotonic() - start,
+        data=path,
+        fields=fields,
+        unused=frozenset({"stride"}),
+    )
+
+
+def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+    """In windows of pieces: as the tool of a convention does."""
+    convention = REGISTRY[protocol.convention]
+    if opened.reader is None:
+        raise HarnessError(
+            f"{opened.name} predicts words; `convention={convention.name}` scores pieces of words, so it"
+            f" needs a model `transformers:…`. For models of words there are {PAPER} and {LM_EVAL}"
+        )
+    start = time.monotonic()
+    found = measure_windows(
+        convention,
+        opened.reader,
+        convention_file(convention, inputs.dataset, protocol.split),
+        window=inputs.window,
+        stride=inputs.stride,
+        progress=progress,
+    )
+    return _Measured(
+        articles=found.articles,
+        seconds=time.monotonic() - start,
+        data=found.data,
+        fields=found.fields,
+        number=found.number,
+        unused=frozenset({"window", "stride"}),
+    )
 
 
 def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:
@@ -247,9 +290,7 @@ def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measu
         **found.fields,
         model=opened.identity,
         **{
-            key: signature_value(str(value))
-            for key, value in opened.facts.items()
-            if not (key == "stride" and "windows" in found.fields)  # it decides nothing there
+            key: signature_value(str(value)) for key, value in opened.facts.items() if key not in found.unused
         },
         precision=protocol.precision,
         torch=signature_value(torch.__version__),

@@ -91,6 +91,7 @@ class Result:
     # None: the laws were tried only at the beginning, or not at all
     tried: Tried | None = added(None)  # noqa: RUF009 - as `field`
     specification: str = added("")  # what the user called the model, without this machine's folders
+    number: float | None = added(None)
 
     @property
     def total(self) -> Sums:

@@ -55,12 +55,12 @@ def latex(report: Report) -> str:
             r"\centering",
             r"\begin{tabular}{l" + "r" * (len(head) - 2) + "l}",
             r"\toprule",
-            " & ".join(map(_latex, head)) + r" \\",
+            " & ".join(map(latex_cell, head)) + r" \\",
             r"\midrule",
-            *(" & ".join(map(_latex, cells(table, row))) + r" \\" for row in table.rows),
+            *(" & ".join(map(latex_cell, cells(table, row))) + r" \\" for row in table.rows),
             r"\bottomrule",
             r"\end{tabular}",
-            rf"\caption{{{_latex(table.caption)} {_latex(INTERVALS)}}}",
+            rf"\caption{{{latex_cell(table.caption)} {latex_cell(INTERVALS)}}}",
             rf"\label{{tab:benchmark-{number}}}",
             r"\end{table}",
         ]
@@ -152,7 +152,8 @@ def markdown_cell(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
 
 
-def _latex(text: str) -> str:
+def latex_cell(text: str) -> str:
+    """Text without markup of LaTeX."""
     return "".join(LATEX.get(character, character) for character in text.replace("\n", " "))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lm_benchmarks.choices import CONVENTIONS, PAPER
+from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
@@ -24,6 +25,7 @@ OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which p
     "wikitext-2": "33278+b81ddd49",
 }
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
+WINDOWS: Final = {one.signature: one for one in REGISTRY.values() if one.signature not in MAIN}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
 
 
@@ -90,6 +92,11 @@ class Table:
         metric = METRICS[self.metric]
         bits = METRICS[self.bytes_metric]
         common = ", ".join(f"{key} {value}" for key, value in self.kind.items())
+        if convention := WINDOWS.get(self.kind["convention"]):
+            return (
+                f"{self.data}: the number of {convention.name}. Scored: {convention.scored}; divided by"
+                f" {convention.normaliser}; {bits.label} = {bits.numerator} / {bits.denominator}. {common}."
+            )
         return (
             f"{self.data}: {metric.label} = exp({metric.numerator} / {metric.denominator});"
             f" {bits.label} = {bits.numerator} / {bits.denominator}. {common}."
@@ -117,7 +124,7 @@ def _table(
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
     known = {_plain(row.model): row for row in published if row.data == data and is_papers(data, kind)}
-    metric = MAIN.get(kind["convention"], "perplexity")
+    metric = MAIN.get(kind["convention"], "piece-perplexity")
     rows = []
     for (name, _), results in models.items():
         first = next(iter(results.values()))
@@ -134,7 +141,7 @@ def _table(
         data=data,
         kind=kind,
         metric=metric,
-        bytes_metric=BYTES.get(kind["convention"], "bits-per-byte"),
+        bytes_metric=BYTES.get(kind["convention"], "bits-per-file-byte"),
         splits=splits,
         rows=tuple(_with_difference(row, ordered, last, metric) for row in ordered),
     )
@@ -172,9 +179,13 @@ def _reported(paper: Published) -> ReportRow:
 
 
 def value_of(row: ReportRow, split: str, metric: str) -> float | None:
-    """A measured number of a row."""
+    """A measured number of a row; for a convention of windows, the tool's own in place of its perplexity."""
     result = row.results.get(split)
-    return None if result is None else METRICS[metric].of(result.total)
+    if result is None:
+        return None
+    if result.number is not None and metric == "piece-perplexity":
+        return result.number
+    return METRICS[metric].of(result.total)
 
 
 def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
@@ -192,8 +203,8 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     best = min(honest, key=lambda other: value_of(other, split, metric) or float("inf"))
     if best is row:
         return replace(row, difference="best")
-    if why_unlike(best.results[split], row.results[split]):
-        return row
+    if why_unlike(best.results[split], row.results[split]) or best.results[split].number is not None:
+        return row  # the windows of two tokenizers are not the same passages
     found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
     return replace(row, difference=f"{found.difference:+.2f}{interval}")
@@ -211,7 +222,7 @@ def _plain(name: str) -> str:
 def columns(table: Table) -> list[str]:
     """The headings of the columns of a table."""
     published = [f"published {split}" for split in table.splits] if has_published(table) else []
-    label = METRICS[table.metric].label
+    label = "number" if table.kind["convention"] in WINDOWS else METRICS[table.metric].label
     return [
         "model",
         "parameters",

@@ -1,0 +1,1 @@
+"""How tools make a perplexity of a text: one file per convention, and one registry."""

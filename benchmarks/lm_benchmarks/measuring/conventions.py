@@ -1,0 +1,163 @@
+"""Measures one model by the conventions of many tools, so that their numbers can be compared."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
+from lm_benchmarks.conventions.convention import Convention
+from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.models import Inputs, Opened, make_inputs, open_model
+from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.windows import Remembering, convention_file
+from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.portable import portable
+from lm_benchmarks.records.result import Result, append_result, read_results
+from ps_models.evaluation.signature import signature_value
+from wikitext_builder.hashing import file_sha256
+from wikitext_builder.progress import Progress, no_progress
+
+METRIC: Final = {PAPER: "perplexity", LM_EVAL: "lm-eval-word-perplexity"}  # whose number is a quotient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByConvention:
+    """A model's number by one convention, or why it has none."""
+
+    convention: Convention
+    number: float | None = None
+    bits_per_byte: float | None = None  # of the file, see docs/which-perplexity.md
+    result: Result | None = None
+    why: str = ""  # there is no number
+
+
+def measure_conventions(
+    model: str,
+    data: str | Path,
+    *,
+    split: str = "test",
+    conventions: Collection[str] = (),
+    results: str | Path | None = None,
+    precision: str = "fp32",
+    device: str = "auto",
+    dtype: str | None = None,
+    attention: str | None = None,
+    command: Sequence[str] = (),
+    progress: Progress = no_progress,
+) -> list[ByConvention]:
+    """Measure a model by the conventions of many tools.
+
+    Windows that several conventions share are read once. The laws of a language model are not tried:
+    `measure` does that.
+
+    Args:
+        model: A specification, best of a model of pieces: `transformers:FOLDER`.
+        data: The dataset: a folder with raw files, or a file.
+        split: `train`, `valid` or `test`.
+        conventions: Names in CONVENTIONS; all of them if there is none.
+        results: A file of JSON lines. Each result is appended; what the file has already is not measured.
+        precision: `fp32`, `tf32` or `bf16`.
+        device: `auto`, `cpu`, `cuda` or `cuda:1`.
+        dtype: Of the weights of a causal model; None: as they are stored.
+        attention: Its implementation of attention: `eager`, `sdpa`, …; None: transformers decides.
+        command: The words of a command that measures this again, for the records.
+        progress: Receives the number of tokens, pages or windows done.
+
+    Returns:
+        One entry per convention, in the order of CONVENTIONS, also for those that do not fit the model.
+
+    Raises:
+        HarnessError: The model cannot be opened, or no convention fits it.
+    """
+    names = [name for name in CONVENTIONS if name in conventions or not conventions]
+    if unknown := set(conventions) - set(names):
+        raise HarnessError(f"convention {min(unknown)!r}; expected {', '.join(CONVENTIONS)}")
+    inputs = make_inputs(data, split, device=device, dtype=dtype, attention=attention)
+    opened = open_model(model, inputs)
+    if opened.reader is not None:
+        opened = replace(opened, reader=Remembering(opened.reader))
+    path = None if results is None else Path(results)
+    stored = read_results(path) if path is not None and path.exists() and path.stat().st_size else []
+    found = []
+    for name in names:
+        protocol = Protocol(
+            split=split,
+            convention=name,
+            precision=precision,
+            check=False,
+            groups=False,
+            specification=portable(model),
+            command=shlex.join(map(portable, command)),
+        )
+        try:
+            found.append(_measured(opened, inputs, protocol, stored, path, progress))
+        except HarnessError as error:
+            found.append(ByConvention(convention=REGISTRY[name], why=str(error)))
+    if all(one.number is None for one in found):
+        raise HarnessError(f"{model}: no convention fits. {found[0].why}")
+    return found
+
+
+def _measured(
+    opened: Opened,
+    inputs: Inputs,
+    protocol: Protocol,
+    stored: Sequence[Result],
+    path: Path | None,
+    progress: Progress,
+) -> ByConvention:
+    """The result that is stored already, or a new one, which is then stored."""
+    expected = _expected(opened, inputs, protocol).items()
+    known = [result for result in stored if expected <= dict(result.signature).items()]
+    if known:
+        result = known[-1]
+    else:
+        result = measure_opened(opened, inputs, protocol, progress=progress)
+        if path is not None:
+            append_result(path, result)
+    convention = REGISTRY[protocol.convention]
+    metric = METRIC.get(protocol.convention)
+    total = result.total
+    if protocol.convention == PAPER:  # every token is scored, so it is the whole file
+        total = replace(total, file_bytes=inputs.dataset.file(protocol.split).stat().st_size)
+    return ByConvention(
+        convention=convention,
+        number=METRICS[metric].of(total) if metric else result.number,
+        bits_per_byte=METRICS["bits-per-file-byte"].of(total),
+        result=result,
+    )
+
+
+def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str, str]:
+    """What the signature of a result has if it is the one that would be measured."""
+    convention = REGISTRY[protocol.convention]
+    facts = dict(opened.facts)
+    fields = {"context": protocol.context} if protocol.convention == PAPER else {}
+    if convention.rule is not None:
+        facts.pop("stride", None)
+    if convention.rule is not None and protocol.convention != LM_EVAL and opened.reader is not None:
+        facts.pop("window", None)
+        lengths = convention.lengths(opened.reader.longest)
+        fields["windows"] = str(lengths.window)
+        if lengths.stride is not None:
+            fields["windows_every"] = str(lengths.stride)
+    path = convention_file(convention, inputs.dataset, protocol.split)
+    return {
+        "data": f"{signature_value(inputs.dataset.name)}+{file_sha256(path)[:8]}",
+        "split": protocol.split if inputs.dataset.layout != "file" else "file",
+        "convention": convention.signature,
+        "model": opened.identity,
+        "precision": protocol.precision,
+        "torch": signature_value(torch.__version__),
+        "version": version("wikitext-builder"),
+        **fields,
+        **{key: signature_value(str(value)) for key, value in facts.items()},
+    }

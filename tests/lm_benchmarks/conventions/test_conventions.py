@@ -1,0 +1,205 @@
+"""One model by all conventions: the table, what does not fit, shared passes, and resuming."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+from importlib.metadata import version
+
+import lm_benchmarks as lb
+import pytest
+from click.testing import CliRunner
+from lm_benchmarks.adapters.transformers import CausalModel
+from lm_benchmarks.choices import CONVENTIONS, FORMATS
+from lm_benchmarks.cli import commands
+from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.windows import Remembering
+from lm_benchmarks.metrics import METRICS
+
+QUICK = ("gptq", "hf-stride", "exllama", "autogptq", "lm-eval")
+
+
+@pytest.fixture(scope="module")
+def found(dataset, folders, kind):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    return lb.measure_conventions(f"transformers:{folders[kind]}", dataset)
+
+
+def test_all_conventions_of_one_model(found, kind):
+    by_name = {one.convention.name: one for one in found}
+    assert list(by_name) == list(CONVENTIONS)
+    missing = {name: one.why for name, one in by_name.items() if one.number is None}
+    assert list(missing) == (["autogptq"] if kind == "no-bos" else [])
+    for one in found:
+        assert (one.number is None) == (one.bits_per_byte is None) == bool(one.why)
+    assert by_name["hf-stride"].number != by_name["hf-stride-mean"].number
+    assert by_name["bits-per-byte"].number == pytest.approx(by_name["bits-per-byte"].bits_per_byte)
+
+
+def test_bits_per_byte_is_of_the_bytes_of_the_file_that_were_scored(found, dataset):
+    size = (dataset / "wiki.test.raw").stat().st_size
+    for one in found:
+        if one.result is None or one.convention.name == "paper":
+            continue
+        total = one.result.total
+        assert one.bits_per_byte == pytest.approx(METRICS["bits-per-file-byte"].of(total))
+        whole = one.convention.name in ("lm-eval", "megatron", "bits-per-byte", "hf-stride")
+        assert (0.9 if whole else 0.3) * size < total.file_bytes <= size
+        if one.convention.name in ("gptq", "llama.cpp", "autogptq", "exllama", "hf-stride"):
+            assert total.nats > 0
+            assert METRICS["piece-perplexity"].of(total) == pytest.approx(one.number, rel=1e-2)
+
+
+def test_the_signature_says_what_decides_the_number(found, kind):
+    by_name = {one.convention.name: one.result.signature for one in found if one.result}
+    signature = by_name["gptq"]
+    assert signature["convention"] == CONVENTIONS["gptq"]
+    assert (signature["windows"], signature["text"]) == ("64", "joined-rows")
+    assert (signature["device"], signature["dtype"]) == ("cpu", "float32")
+    assert signature["attention"] in ("sdpa", "eager")
+    assert signature["bos"] == {"no-bos": "no", "bos-not-added": "not-added", "bos-added": "added"}[kind]
+    assert not {"window", "stride"} & set(signature)
+    assert by_name["hf-stride"]["windows_every"] == "64"
+    assert by_name["megatron"]["windows_every"] == "32"
+    assert by_name["megatron"]["data"] != signature["data"]  # it reads the file of tokens
+
+
+def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_path):
+    (gptq,) = [one for one in found if one.convention.name == "gptq"]
+    path = tmp_path / "r.jsonl"
+    words = ["run", f"transformers:{folders[kind]}", "--data", str(dataset), "--convention", "gptq"]
+    printed = CliRunner().invoke(commands, [*words, "--results", str(path)], catch_exceptions=False)
+    assert printed.exit_code == 0
+    assert f"{gptq.number:.4f}" in printed.stdout
+    (stored,) = lb.read_results(path)
+    assert stored.number == gptq.number
+    assert stored.signature == gptq.result.signature
+    report = lb.report([path], tmp_path / "report.md", published=False).read_text()
+    assert f"{gptq.number:,.2f}" in report
+    assert "the number of gptq" in report
+    assert "number test" in report
+
+
+def test_a_window_and_attention_of_the_users(dataset, folders):
+    options = {"convention": "llama.cpp", "window": 24, "stride": 8, "attention": "eager"}
+    (result,) = lb.measure(f"transformers:{folders['bos-added']}", dataset, **options)
+    assert (result.signature["windows"], result.signature["windows_every"]) == ("24", "8")
+    assert result.signature["attention"] == "eager"
+    (half,) = lb.measure(f"transformers:{folders['bos-added']}", dataset, convention="gptq", dtype="bfloat16")
+    assert half.signature["dtype"] == "bfloat16"
+
+
+def test_shared_windows_are_read_once(dataset, folders, monkeypatch):
+    """hf-stride-mean and gptq-4096 cost nothing after hf-stride and gptq."""
+    read: list[int] = []
+    whole = CausalModel.window_nats
+    monkeypatch.setattr(
+        CausalModel, "window_nats", lambda self, windows: read.append(len(windows)) or whole(self, windows)
+    )
+
+    def cost(*names):
+        read.clear()
+        lb.measure_conventions(f"transformers:{folders['bos-added']}", dataset, conventions=names)
+        return sum(read)
+
+    gptq, stride = cost("gptq"), cost("hf-stride")
+    assert cost("gptq", "gptq-4096") == gptq
+    assert cost("hf-stride", "hf-stride-mean") == stride
+    assert gptq <= cost("gptq", "hf-stride") <= gptq + 1  # the tail; the window is the stride here
+    assert cost("llama.cpp", "autogptq") < 1.5 * cost("llama.cpp")
+
+
+def test_windows_are_told_apart_by_inputs_and_targets():
+    class Counts:
+        longest = None
+        text_pieces = None
+
+        def window_nats(self, windows):
+            return [sum(one.inputs) * 1000.0 + sum(one.targets) for one in windows]
+
+    remembering = Remembering(Counts())
+    windows = [Window((1, 2), (3,)), Window((1,), (2, 3)), Window((1, 2), (3,)), Window((2, 1), (3,))]
+    assert remembering.window_nats(windows) == [3003.0, 1005.0, 3003.0, 3003.0]
+    assert remembering.shared == 1
+
+
+def test_an_interrupted_command_resumes(dataset, folders, tmp_path, monkeypatch):
+    path = tmp_path / "r.jsonl"
+    model = f"transformers:{folders['bos-added']}"
+    first = lb.measure_conventions(model, dataset, conventions=QUICK, results=path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == len(QUICK)
+    path.write_bytes(b"".join(lines[:3]))  # killed after three
+
+    measured: list[str] = []
+    real = lb.measuring.conventions.measure_opened
+
+    def counted(opened, inputs, protocol, **options):
+        measured.append(protocol.convention)
+        return real(opened, inputs, protocol, **options)
+
+    monkeypatch.setattr(lb.measuring.conventions, "measure_opened", counted)
+    again = lb.measure_conventions(model, dataset, conventions=QUICK, results=path)
+    assert measured == [one.convention.name for one in first][3:]
+    assert [one.number for one in again] == [one.number for one in first]
+    measured.clear()
+    lb.measure_conventions(model, dataset, conventions=["gptq"], results=path, attention="eager")
+    assert measured == ["gptq"]  # another implementation is another result
+    lb.measure(model, dataset, convention="exllama", window=30, results=path)
+    measured.clear()
+    lb.measure_conventions(model, dataset, conventions=["exllama"], results=path)
+    assert measured == []  # the older one, with the rule's window
+
+
+def test_the_table_in_each_format(found):
+    tables = {form: lb.write_conventions(found, form) for form in FORMATS}
+    gptq = next(one for one in found if one.convention.name == "gptq")
+    records = json.loads(tables["json"])
+    assert [one["convention"] for one in records] == list(CONVENTIONS)
+    assert records[2]["number"] == gptq.number
+    rows = list(csv.DictReader(io.StringIO(tables["csv"])))
+    assert float(rows[2]["number"]) == gptq.number
+    assert rows[2]["signature"] == str(gptq.result.signature)
+    assert f"version:{version('wikitext-builder')}" in rows[2]["signature"]
+    parsed = ET.fromstring(f"<div>{tables['html']}</div>")
+    assert [cell.text for cell in parsed.findall(".//tbody/tr/th")] == list(CONVENTIONS)
+    assert "&lt;unk&gt;" in tables["html"]
+    assert tables["latex"].count(r" \\") == len(found) + 1
+    assert tables["markdown"].count("\n| ") == len(found) + 1
+    for form in ("text", "markdown", "latex", "html"):
+        assert f"{gptq.number:,.4f}" in tables[form]
+    for one in found:
+        assert not one.why or one.why in tables["text"]
+
+
+def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_path):
+    (folder := tmp_path / "tiny").mkdir()
+    for split in ("train", "valid", "test"):
+        content = (data / f"wiki.{split}.tokens").read_bytes()
+        (folder / f"wiki.{split}.tokens").write_bytes(content)
+        (folder / f"wiki.{split}.raw").write_bytes(content)
+    found = lb.measure_conventions("unigram", folder)
+    assert [one.convention.name for one in found if one.number is not None] == ["paper", "lm-eval"]
+    (why,) = {one.why.replace(one.convention.name, "…") for one in found if one.why}
+    assert "unigram predicts words" in why
+    assert "needs a model `transformers:…`" in why
+    with pytest.raises(HarnessError, match="no convention fits"):
+        lb.measure_conventions("unigram", folder, conventions=["gptq"])
+    with pytest.raises(HarnessError, match="convention 'gtpq'; expected paper, lm-eval, gptq"):
+        lb.measure_conventions("unigram", folder, conventions=["gtpq"])
+    with pytest.raises(HarnessError, match="predicts words"):
+        lb.measure("unigram", folder, convention="gptq")
+
+
+def test_the_command_prints_and_writes(dataset, folders, tmp_path):
+    words = ["conventions", f"transformers:{folders['bos-added']}", "--data", str(dataset)]
+    chosen = ["--convention", "gptq", "--convention", "exllama"]
+    printed = CliRunner().invoke(commands, [*words, *chosen], catch_exceptions=False)
+    assert printed.exit_code == 0
+    head, *rows = printed.stdout.splitlines()
+    assert head.split() == ["convention", "number", "bits", "per", "byte", "window"]
+    assert [row.split()[0] for row in rows] == ["gptq", "exllama"]
+    out = tmp_path / "t.csv"
+    CliRunner().invoke(commands, [*words, *chosen, "--format", "csv", "--out", str(out)])
+    assert len(out.read_text().splitlines()) == 3

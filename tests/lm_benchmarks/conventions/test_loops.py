@@ -1,0 +1,311 @@
+"""Each convention equals a loop in its tool's arithmetic: one call of the model per window, no batch.
+
+The loops use `transformers` alone. They are written from the sources that the conventions name, in the tool's
+order of operations, and share no code with the conventions.
+"""
+
+import importlib
+import math
+import re
+
+import pytest
+import torch
+from lm_benchmarks.adapters.transformers import load_causal_model
+from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import plain_text
+from lm_benchmarks.measuring.windows import Remembering, measure_windows
+from torch.nn.functional import cross_entropy
+
+from tests.lm_benchmarks.conventions.conftest import make_text
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.progress import no_progress
+
+
+class Loop:
+    """A model and its tokenizer, as a script would have them."""
+
+    def __init__(self, folder):
+        transformers = importlib.import_module("transformers")
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+    @torch.no_grad()
+    def logits(self, ids):
+        return self.model(torch.tensor([ids])).logits[0].double()
+
+    @torch.no_grad()
+    def loss(self, ids, labels):
+        """The library's own loss: labels are shifted inside, -100 is left out."""
+        return float(self.model(torch.tensor([ids]), labels=torch.tensor([labels])).loss)
+
+
+def rows_of(text):
+    return [line if line.strip() else "" for line in text.splitlines(keepends=True)]
+
+
+def gptq(loop, text, length, _stride):
+    ids = loop.tokenizer("\n\n".join(rows_of(text)))["input_ids"]
+    chunks, total = len(ids) // length, 0.0
+    for number in range(chunks):
+        chunk = ids[number * length : (number + 1) * length]
+        total += float(cross_entropy(loop.logits(chunk)[:-1], torch.tensor(chunk[1:]))) * length
+    return math.exp(total / (chunks * length))
+
+
+def hf_windows(loop, text, length, stride):
+    """The loss of each window, and how many labels it has before the shift."""
+    ids = loop.tokenizer("\n\n".join(rows_of(text)))["input_ids"]
+    before = 0
+    for begin in range(0, len(ids), stride):
+        end = min(begin + length, len(ids))
+        window = ids[begin:end]
+        labels = list(window)
+        for place in range(len(labels) - (end - before)):
+            labels[place] = -100
+        yield loop.loss(window, labels), sum(label != -100 for label in labels)
+        before = end
+        if end == len(ids):
+            return
+
+
+def hf_stride(loop, text, length, stride):
+    found = list(hf_windows(loop, text, length, stride))
+    return math.exp(sum(loss * (count - 1) for loss, count in found) / sum(count - 1 for _, count in found))
+
+
+def hf_stride_mean(loop, text, length, stride):
+    losses = [loss for loss, _ in hf_windows(loop, text, length, stride)]
+    return math.exp(sum(losses) / len(losses))
+
+
+def llama_cpp(loop, text, length, stride):
+    text = text.removesuffix("\n")
+    ids = loop.tokenizer(text)["input_ids"]
+    adds_bos = loop.tokenizer("x")["input_ids"][0] == loop.tokenizer.bos_token_id
+    nats, count = 0.0, 0
+    if stride is None:
+        for chunk in range(len(ids) // length):
+            window = ids[chunk * length : (chunk + 1) * length]
+            read = [loop.tokenizer.bos_token_id, *window[1:]] if adds_bos else window
+            probabilities = loop.logits(read).softmax(-1)
+            for place in range(length // 2, length - 1):
+                nats -= math.log(probabilities[place, window[place + 1]])
+                count += 1
+        return math.exp(nats / count)
+    length += stride // 2
+    for number in range((len(ids) - length + stride - 1) // stride):
+        window = ids[number * stride : number * stride + length]
+        probabilities = loop.logits(window).softmax(-1)
+        for place in range(length - stride - 1, length - 1):
+            nats -= math.log(probabilities[place, window[place + 1]])
+            count += 1
+    return math.exp(nats / count)
+
+
+def autogptq(loop, text, length, _stride):
+    ids = loop.tokenizer("".join(row or " \n" for row in rows_of(text)))["input_ids"]
+    nats, count = 0.0, 0
+    for chunk in range(len(ids) // length):
+        begin = chunk * length
+        read = [loop.tokenizer.bos_token_id, *ids[begin + 1 : begin + length]]
+        probabilities = loop.logits(read).softmax(-1)
+        for place in range(min(512, length // 2), length - 1):
+            nats -= math.log(probabilities[place, ids[begin + place + 1]])
+            count += 1
+    return math.exp(nats / count)
+
+
+def exllama(loop, text, length, _stride):
+    ids = loop.tokenizer("\n\n".join(rows_of(text)), add_special_tokens=False)["input_ids"]
+    nats, count = 0.0, 0
+    for begin in list(range(0, len(ids), length))[:128]:
+        chunk = ids[begin : begin + length]
+        if len(chunk) > 1:
+            scores = loop.logits(chunk[:-1]).log_softmax(-1)
+            nats -= float(scores.gather(1, torch.tensor(chunk[1:])[:, None]).sum())
+            count += len(chunk) - 1
+    return math.exp(nats / count)
+
+
+def evaluate(loop, text, _length, _stride):
+    bos = loop.tokenizer.bos_token_id
+    perplexities = []
+    for row in rows_of(text):
+        if row:
+            ids = loop.tokenizer(row, add_special_tokens=False)["input_ids"]
+            ids = ids if bos is None else [bos, *ids]
+            perplexities.append(math.exp(cross_entropy(loop.logits(ids)[:-1], torch.tensor(ids[1:]))))
+    return sum(perplexities) / len(perplexities)
+
+
+def megatron(loop, text, length, stride):
+    """Every item of its data set, padded and masked as there."""
+    words = len(text.strip().split(" "))
+    ids = loop.tokenizer(plain_text(text))["input_ids"]
+    items = max(math.ceil(max(len(ids) - 1 - stride, 0) / stride) + 1, 1)
+    total = 0.0
+    for item in range(items):
+        tokens = ids[item * stride : item * stride + length + 1]
+        pad = length + 1 - len(tokens)
+        mask = ([1] * len(tokens) + [0] * pad)[1:]
+        tokens = tokens + [loop.tokenizer.eos_token_id] * pad
+        if stride != length and item:
+            mask[: length - stride] = [0] * (length - stride)
+        losses = cross_entropy(loop.logits(tokens[:-1]), torch.tensor(tokens[1:]), reduction="none")
+        total += float((losses * torch.tensor(mask)).sum())
+    loss = total / (len(ids) - 1)
+    return math.exp(min(20, loss * (len(ids) - 1) / (words - 1)))
+
+
+def pages(text):
+    """From each line of the form `= Title =` to the next one."""
+    return [page for page in re.split(r"\n(?= = [^=]*= \n)", text) if page.strip()]
+
+
+def bits_per_byte(loop, text, length, _stride):
+    start = loop.tokenizer.bos_token_id
+    start = loop.tokenizer.eos_token_id if start is None else start
+    nats, size = 0.0, 0
+    for page in pages(text):
+        ids = loop.tokenizer(page, add_special_tokens=False)["input_ids"]
+        for begin in range(0, len(ids), length):
+            chunk = [start, *ids[begin : begin + length]]
+            nats += float(cross_entropy(loop.logits(chunk[:-1]), torch.tensor(chunk[1:]), reduction="sum"))
+        size += len(page.encode())
+    return nats / math.log(2) / size
+
+
+def lm_eval(loop, text, length, _stride):
+    """Each page; the last window is filled up with pieces from before it."""
+    start = loop.tokenizer.bos_token_id
+    start = loop.tokenizer.eos_token_id if start is None else start
+    nats, words = 0.0, 0
+    for page in pages(text):
+        ids = loop.tokenizer(plain_text(page))["input_ids"]
+        for begin in range(0, len(ids), length):
+            end = min(begin + length, len(ids))
+            read = [start, *ids][max(0, end - length) : end]
+            scores = loop.logits(read).log_softmax(-1)[begin - end :]
+            nats -= float(scores.gather(1, torch.tensor(ids[begin:end])[:, None]).sum())
+        words += len(re.split(r"\s+", page))
+    return math.exp(nats / words)
+
+
+LOOPS = {
+    "lm-eval": lm_eval,
+    "gptq": gptq,
+    "gptq-4096": gptq,
+    "hf-stride": hf_stride,
+    "hf-stride-mean": hf_stride_mean,
+    "llama.cpp": llama_cpp,
+    "autogptq": autogptq,
+    "exllama": exllama,
+    "evaluate": evaluate,
+    "megatron": megatron,
+    "bits-per-byte": bits_per_byte,
+}
+CASES = [  # convention, window, stride
+    *(
+        (name, window, None)
+        for name in ("lm-eval", "gptq", "llama.cpp", "autogptq", "exllama", "bits-per-byte")
+        for window in (16, 21, 64)
+    ),
+    ("gptq-4096", 64, None),
+    *((name, 32, stride) for name in ("hf-stride", "hf-stride-mean", "megatron") for stride in (1, 9, 32)),
+    ("llama.cpp", 24, 10),
+    ("llama.cpp", 24, 5),
+    ("evaluate", None, None),
+]
+
+
+@pytest.fixture(scope="module")
+def reader(folders, kind):
+    vocabulary = Vocabulary((UNK, EOS, "the"))
+    return Remembering(load_causal_model(str(folders[kind]), vocabulary)), Loop(folders[kind])
+
+
+def measured(name, reader, path, window=None, stride=None):
+    return measure_windows(REGISTRY[name], reader, path, window=window, stride=stride, progress=no_progress)
+
+
+def test_every_convention_of_windows_has_a_loop():
+    assert set(LOOPS) == {name for name, one in REGISTRY.items() if one.rule}
+    assert {name for name, _, _ in CASES} == set(LOOPS)
+
+
+@pytest.mark.parametrize(("name", "window", "stride"), CASES)
+@pytest.mark.parametrize("lines", [17, 24])
+def test_it_is_the_tools_number(reader, kind, tmp_path, name, window, stride, lines):
+    """Two texts with tails of different lengths, windows that are even and odd, three kinds of marks."""
+    if name == "autogptq" and kind == "no-bos":
+        pytest.skip("the tool fails without a mark of a start, see below")
+    model, loop = reader
+    text = make_text(lines)
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(text, encoding="utf-8")
+    ours = measured(name, model, path, window, stride)
+    assert ours.number == pytest.approx(LOOPS[name](loop, text, window, stride), rel=1e-6)
+    assert sum(one.file_bytes for one in ours.articles) <= len(text.encode())
+
+
+def test_the_comparison_can_fail(reader, tmp_path):
+    """A rule that is slightly different gives another number: window, tail, blank rows, weights."""
+    model, loop = reader
+    text = make_text(24)
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(text, encoding="utf-8")
+    right = measured("gptq", model, path, 21).number
+    nearly = {
+        "window": gptq(loop, text, 20, None),
+        "blank rows": gptq(loop, text.replace(" \n \n", " \n"), 21, None),
+        "tail": exllama(loop, text, 21, None),
+        "half": llama_cpp(loop, text, 21, None),
+    }
+    for what, other in nearly.items():
+        assert right != pytest.approx(other, rel=1e-4), what
+    weighed = measured("hf-stride", model, path, 32, 9).number
+    assert weighed != pytest.approx(measured("hf-stride-mean", model, path, 32, 9).number, rel=1e-5)
+
+
+def test_the_mark_of_a_start_matters(reader, kind, tmp_path):
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(make_text(24), encoding="utf-8")
+    model, _ = reader
+    if kind == "no-bos":
+        with pytest.raises(HarnessError, match="no mark of a start"):
+            measured("autogptq", model, path, 16)
+        return
+    same = measured("autogptq", model, path, 16).number == pytest.approx(
+        measured("llama.cpp", model, path, 16).number, rel=1e-9
+    )
+    assert same == (kind == "bos-added")
+
+
+def test_rows_that_do_not_fit_are_cut_off_only_if_asked(reader, tmp_path):
+    model, _ = reader
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(" = Long = \n " + "the cat and the dog " * 40 + "\n")
+    with pytest.raises(HarnessError, match="the model reads 64, so the metric"):
+        measured("evaluate", model, path)
+    cut = measured("evaluate", model, path, 40)
+    assert [one.pieces for one in cut.articles][1] == 39
+    assert [one.text_bytes for one in cut.articles][1] < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "stride", "message"),
+    [
+        ("gptq", 16, 4, "its windows do not overlap; leave out the stride"),
+        ("gptq", 1, None, "needs at least 2"),
+        ("llama.cpp", 64, 20, "llama.cpp reads 74 pieces at once; the model reads 64"),
+        ("llama.cpp", 60, None, "at least two chunks of 60"),
+        ("gptq", 60, None, "drops a rest"),
+    ],
+)
+def test_what_does_not_fit_is_said(reader, tmp_path, name, window, stride, message):
+    model, _ = reader
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(" = A = \n the cat \n" if message.startswith(("at least", "drops")) else make_text(17))
+    with pytest.raises(HarnessError, match=message):
+        measured(name, model, path, window, stride)

@@ -1,0 +1,116 @@
+"""The pure functions of conventions: which pieces are scored, after which inputs, and for how many bytes."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_benchmarks.choices import CONVENTIONS
+from lm_benchmarks.conventions.convention import Cut, Lengths, Rule, Scored
+from lm_benchmarks.conventions.evaluate import mean_of_perplexities
+from lm_benchmarks.conventions.gptq import GPTQ
+from lm_benchmarks.conventions.megatron import MEGATRON
+from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rows import joined_rows, rows_of
+
+BOS = -1
+
+
+class Letters:
+    """A tokenizer whose pieces are letters: their place is their id."""
+
+    bos: int | None = BOS
+    begin = BOS
+    begin_mark = "<s>"
+    adds_bos = False
+
+    def cut(self, text, *, marks):
+        ends = itertools.accumulate(len(letter.encode()) for letter in text)
+        return Cut(tuple(range(len(text))), tuple(ends))
+
+
+def rule_of(name) -> Rule:
+    rule = REGISTRY[name].rule
+    assert rule is not None
+    return rule
+
+
+def targets_of(name, length, window, stride=None):
+    lengths = REGISTRY[name].lengths(None, window, stride)
+    return list(rule_of(name).windows("é" * length, Letters(), lengths))
+
+
+@given(st.integers(2, 70), st.integers(2, 20), st.data())
+def test_rules_that_score_all_pieces_score_each_once(length, window, data):
+    stride = data.draw(st.integers(1, window))
+    for name, first in (
+        ("lm-eval", 0),
+        ("bits-per-byte", 0),
+        ("hf-stride", 1),
+        ("megatron", 1),
+    ):
+        found = targets_of(name, length, window, stride if first else None)
+        scored = [piece for one in found for piece in one.targets]
+        missing = set(range(first, length)) - set(scored)
+        assert len(scored) == len(set(scored))
+        assert scored == sorted(scored)
+        starts = set(range(0, length, window)) if name == "hf-stride" and stride == window else set()
+        assert missing <= starts  # without overlap the first piece of a window is not predicted
+        assert sum(one.text_bytes for one in found) == 2 * len(scored)
+
+
+@given(
+    st.sampled_from([name for name, one in REGISTRY.items() if one.rule]),
+    st.integers(0, 70),
+    st.integers(3, 20),
+)
+def test_inputs_fit_the_window_and_end_before_the_last_target(name, length, window):
+    if name == "llama.cpp" and length < 2 * window:
+        return
+    if name == "evaluate" and not length:
+        return
+    stride = min(3, window) if REGISTRY[name].stride else None
+    for one in rule_of(name).windows("x" * length, Letters(), Lengths(window, stride, None, asked=True)):
+        assert 1 <= len(one.targets) <= len(one.inputs) <= window
+        assert one.targets[-1] - 1 in (one.inputs[-1], BOS, one.targets[-1] - 1)
+        whole = [*one.inputs[1:], one.targets[-1]]  # a mark can stand at the start only
+        assert whole == list(range(whole[0], whole[0] + len(whole)))
+        assert list(one.targets) == whole[len(whole) - len(one.targets) :]
+
+
+def test_rows_are_lines_and_blank_ones_are_empty():
+    text = " \n = Tea = \n \n Tea is a drink . \n\n\t\n no newline"
+    assert rows_of(text) == ["", " = Tea = \n", "", " Tea is a drink . \n", "", "", " no newline"]
+    assert joined_rows(" a \n \n b \n")[0].text == " a \n\n\n\n\n b \n"
+    assert rows_of("") == []
+
+
+def test_the_length_is_the_rules_or_the_models_or_the_users():
+    assert GPTQ.lengths(None).window == 2048
+    assert GPTQ.lengths(1024).window == 1024
+    assert GPTQ.lengths(4096).window == 2048
+    assert GPTQ.lengths(4096, 4096) == Lengths(4096, None, 4096, asked=True)
+    assert MEGATRON.lengths(16) == Lengths(16, 16, 16, asked=False)
+    assert MEGATRON.lengths(1024, None, 64).stride == 64
+
+
+def test_one_odd_row_decides_a_mean_of_perplexities():
+    rows = [Scored(nats=10 * math.log(20), pieces=10)] * 99 + [Scored(nats=2 * math.log(4000), pieces=2)]
+    assert mean_of_perplexities(rows, []) == pytest.approx((99 * 20 + 4000) / 100)
+    assert mean_of_perplexities([Scored(nats=1e6, pieces=1)], []) == math.inf
+
+
+def test_megatrons_number_has_a_ceiling():
+    scored = [Scored(nats=1000.0, pieces=10)]
+    texts = rule_of("megatron").prepare("two words")
+    assert texts[0].words == 2
+    assert rule_of("megatron").number(scored, texts) == pytest.approx(math.exp(20))
+
+
+def test_each_convention_says_what_it_is():
+    assert list(CONVENTIONS) == list(REGISTRY)
+    assert len(set(CONVENTIONS.values())) == len(CONVENTIONS)
+    for one in REGISTRY.values():
+        assert all((one.scored, one.context, one.normaliser, one.preparation, one.source, one.proof))
+        assert (one.rule is None) == (one.name == "paper")
