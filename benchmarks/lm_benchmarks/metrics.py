@@ -92,6 +92,7 @@ def sums_of(text: Text, nats: Tensor, vocabulary: Vocabulary, *, pieces: int, pa
         text_bytes=sum(len(line.encode()) + 1 for line in lines),
         page_words=word_count(page) if page else 0,
         page_bytes=len(page.encode()),
+        file_bytes=len(page.encode()),
     )
 
 

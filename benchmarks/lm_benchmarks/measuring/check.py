@@ -49,6 +49,8 @@ def check(
     seed: int = 1,
     window: int | None = None,
     stride: int | None = None,
+    dtype: str | None = None,
+    attention: str | None = None,
     unknown_word: str | None = None,
     patience: float = PATIENCE,
     samples: int = SAMPLES,
@@ -65,6 +67,8 @@ def check(
         seed: As in `measure`.
         window: As in `measure`.
         stride: As in `measure`.
+        dtype: As in `measure`.
+        attention: As in `measure`.
         unknown_word: As in `measure`.
         patience: As in `measure`.
         samples: As in `measure`.
@@ -85,6 +89,8 @@ def check(
         seed=seed,
         window=window,
         stride=stride,
+        dtype=dtype,
+        attention=attention,
         unknown_word=unknown_word,
         patience=patience,
         samples=samples,

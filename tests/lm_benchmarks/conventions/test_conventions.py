@@ -5,6 +5,7 @@ import io
 import json
 import xml.etree.ElementTree as ET
 from importlib.metadata import version
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
@@ -14,6 +15,8 @@ from lm_benchmarks.choices import CONVENTIONS, FORMATS
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring import conventions as by_convention
+from lm_benchmarks.measuring.run import measure_opened
 from lm_benchmarks.measuring.windows import Remembering
 from lm_benchmarks.metrics import METRICS
 
@@ -82,8 +85,8 @@ def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_pa
 
 
 def test_a_window_and_attention_of_the_users(dataset, folders):
-    options = {"convention": "llama.cpp", "window": 24, "stride": 8, "attention": "eager"}
-    (result,) = lb.measure(f"transformers:{folders['bos-added']}", dataset, **options)
+    model = f"transformers:{folders['bos-added']}"
+    (result,) = lb.measure(model, dataset, convention="llama.cpp", window=24, stride=8, attention="eager")
     assert (result.signature["windows"], result.signature["windows_every"]) == ("24", "8")
     assert result.signature["attention"] == "eager"
     (half,) = lb.measure(f"transformers:{folders['bos-added']}", dataset, convention="gptq", dtype="bfloat16")
@@ -94,9 +97,12 @@ def test_shared_windows_are_read_once(dataset, folders, monkeypatch):
     """hf-stride-mean and gptq-4096 cost nothing after hf-stride and gptq."""
     read: list[int] = []
     whole = CausalModel.window_nats
-    monkeypatch.setattr(
-        CausalModel, "window_nats", lambda self, windows: read.append(len(windows)) or whole(self, windows)
-    )
+
+    def counted(self, windows):
+        read.append(len(windows))
+        return whole(self, windows)
+
+    monkeypatch.setattr(CausalModel, "window_nats", counted)
 
     def cost(*names):
         read.clear()
@@ -112,8 +118,8 @@ def test_shared_windows_are_read_once(dataset, folders, monkeypatch):
 
 def test_windows_are_told_apart_by_inputs_and_targets():
     class Counts:
-        longest = None
-        text_pieces = None
+        longest: int | None = None
+        text_pieces: Any = None
 
         def window_nats(self, windows):
             return [sum(one.inputs) * 1000.0 + sum(one.targets) for one in windows]
@@ -133,13 +139,12 @@ def test_an_interrupted_command_resumes(dataset, folders, tmp_path, monkeypatch)
     path.write_bytes(b"".join(lines[:3]))  # killed after three
 
     measured: list[str] = []
-    real = lb.measuring.conventions.measure_opened
 
     def counted(opened, inputs, protocol, **options):
         measured.append(protocol.convention)
-        return real(opened, inputs, protocol, **options)
+        return measure_opened(opened, inputs, protocol, **options)
 
-    monkeypatch.setattr(lb.measuring.conventions, "measure_opened", counted)
+    monkeypatch.setattr(by_convention, "measure_opened", counted)
     again = lb.measure_conventions(model, dataset, conventions=QUICK, results=path)
     assert measured == [one.convention.name for one in first][3:]
     assert [one.number for one in again] == [one.number for one in first]
