@@ -1,8 +1,9 @@
 """extract: one page of wikitext becomes one article of lines.
 
-The steps, in order: `trim` cuts comments and references; `preprocessor` replaces templates and links,
-the innermost first; `tags` and `tables` remove HTML and tables; `blocks` finds headings and paragraphs;
-`sections` removes the sections that primarily featured lists; `polish` makes each line fit for a corpus.
+The steps, in order: `trim` cuts comments and references, and `sections` the text of lists of sources;
+`preprocessor` replaces templates and links, the innermost first; `tags` and `tables` remove HTML and tables;
+`blocks` finds headings and paragraphs; `sections` removes the sections that primarily featured lists;
+`polish` makes each line fit for a corpus.
 Each step is one pass over the text, in time that is linear in its length.
 """
 
@@ -20,7 +21,7 @@ from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
-from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
+from wikitext_builder.extraction.sections import SECTION_MODES, cut_lists, select_sections
 from wikitext_builder.extraction.tables import remove_tables
 from wikitext_builder.extraction.tags import flatten_tags
 from wikitext_builder.extraction.templates import TemplateReader
@@ -86,9 +87,8 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     templates = TemplateReader(
         page=page, expansions=expansions, left_out=left_out, read_link=links, language=way.language
     )
-    text = resolve(
-        trim(page.wikitext), read_template=templates, read_link=links, says_nothing=templates.says_nothing
-    )
+    text = cut_lists(trim(page.wikitext), names.removed_sections)
+    text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
     if way.language == "zh":
         text = choose_variant(text)
     found = split_blocks(remove_tables(flatten_tags(text)))

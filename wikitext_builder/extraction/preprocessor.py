@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.markers import BREAK, FORMULA, formula
+from wikitext_builder.extraction.markers import BLOCK, BREAK, FORMULA, formula
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
@@ -296,4 +296,5 @@ def opaque_text(name: str, content: str) -> str:
     if name == "pre":
         lines = content.replace("<nowiki>", "").replace("</nowiki>", "").split("\n")
         return "\n\n" + "\n\n".join(line.strip().translate(LITERAL) for line in lines) + "\n\n"
-    return "" if "\n" in content else content.translate(LITERAL)  # a block of source code is not running text
+    # A block of source code is not running text.
+    return BLOCK if "\n" in content else content.translate(LITERAL)

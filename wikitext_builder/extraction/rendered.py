@@ -43,7 +43,7 @@ ambox; asbox; autonumber; catlinks; dablink; error; external-media; floatleft; f
 floatright; gallery; geo-multi-punct; geo-nondefault; hatnote; infobox; metadata; mw-broken-media;
 mw-cite-backlink; mw-editsection; mw-editsection-like; mw-empty-elt; mw-ext-cite-error; mw-highlight;
 mw-indicators; mw-jump-link; mw-references-wrap; navbox; navigation-not-searchable; noprint;
-pcs-collapse-table-container; portal;
+pagelib_collapse_table_container; pcs-collapse-table-container; portal;
 printfooter; quotebox; refbegin; references; reflist; rellink; scribunto-error; shortdescription; sidebar;
 sistersitebox; sortkey; templatequotecite; tmbox; thumb; thumbinner; toc; toccolours; vertical-navbox; Z3988
 """

@@ -14,6 +14,9 @@ from wikitext_builder.extraction.markers import GONE, UNKNOWN
 
 # Between two names of sections; the words of the Wikipedias that `wiki.languages` knows.
 JOINT = re.compile(r"\s*(?:[,;/&、]|\b(?:and|und|et|y|e|en|i|и)\b|及|と)\s*")
+HEADINGS = re.compile(r"^=.*=[ \t]*$", re.MULTILINE)
+PAIRS = (("{{", "}}"), ("[[", "]]"), ("{|", "|}"), ("efbegin", "efend"))
+ALONE = re.compile(r"<(?:br|hr|wbr)\b")
 SECTION_MODES = ("official", "clean")
 
 
@@ -35,16 +38,40 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
     return _without_empty(_without_trees(found, _is_one_of(removed)))
 
 
+def cut_lists(text: str, removed: Sequence[str]) -> str:
+    r"""The trimmed wikitext without the own text of sections that `select_sections` removes.
+
+    A third of a page is such text, and need not be read. A text that opens what it does not close, or
+    closes what it does not open, stays: the rest of the page may depend on it.
+
+    >>> cut_lists("a\n== Notes ==\n* b\n== C ==\nd", ["Notes"])
+    'a\n== Notes ==\n== C ==\nd'
+    """
+    is_removed = _is_one_of(removed)
+    kept, position = [], 0
+    headings = [*HEADINGS.finditer(text)]
+    for heading, following in zip(headings, [*headings[1:], None], strict=False):
+        start, end = heading.end() + 1, following.start() if following else len(text)
+        if start < end and is_removed(heading[0].strip("= \t")) and _is_closed(text[start:end]):
+            kept.append(text[position:start])
+            position = end
+    return "".join([*kept, text[position:]])
+
+
+def _is_closed(text: str) -> bool:
+    tags = text.count("<") == 2 * text.count("</") + len(ALONE.findall(text))
+    return tags and all(text.count(opening) == text.count(closing) for opening, closing in PAIRS)
+
+
 def _name(block: Block) -> str:
     return UNKNOWN.sub("", block.text).replace(GONE, "").strip()
 
 
-def _is_one_of(names: Sequence[str]) -> Callable[[Block], bool]:
+def _is_one_of(names: Sequence[str]) -> Callable[[str], bool]:
     """Return whether a heading is one of these names, or joins several; the first has its capital."""
     exact, lower = frozenset(names), frozenset(name.lower() for name in names)
 
-    def is_one(block: Block) -> bool:
-        name = _name(block)
+    def is_one(name: str) -> bool:
         if name in exact:
             return True
         first, *others = JOINT.split(name)
@@ -53,21 +80,21 @@ def _is_one_of(names: Sequence[str]) -> Callable[[Block], bool]:
     return is_one
 
 
-def _without_own_text(found: Sequence[Block], is_removed: Callable[[Block], bool]) -> list[Block]:
+def _without_own_text(found: Sequence[Block], is_removed: Callable[[str], bool]) -> list[Block]:
     kept, inside = [], False
     for block in found:
         if block.level:
-            inside = is_removed(block)
+            inside = is_removed(_name(block))
         if not inside:
             kept.append(block)
     return kept
 
 
-def _without_trees(found: Sequence[Block], is_removed: Callable[[Block], bool]) -> list[Block]:
+def _without_trees(found: Sequence[Block], is_removed: Callable[[str], bool]) -> list[Block]:
     kept, inside = [], 0  # the level of the removed section that the block is in
     for block in found:
         if block.level and (not inside or block.level <= inside):
-            inside = block.level if is_removed(block) else 0
+            inside = block.level if is_removed(_name(block)) else 0
         if not inside:
             kept.append(block)
     return kept

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from tests.wikitext_builder.extraction.pages import body, page, real_pages
 from tests.wikitext_builder.extraction.test_laws import WIKITEXT
 from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction import page as page_module
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import never
+from wikitext_builder.extraction.sections import cut_lists
 from wikitext_builder.extraction.templates import TemplateReader
 
 WORDS = st.lists(
@@ -64,6 +66,25 @@ def test_blocks_change_nothing_in_real_pages(block):
         cut = one.wikitext.find("\n==")  # before the first heading, which begins a line of its own
         wikitext = f"{one.wikitext[:cut]}\n\n{block}\n{one.wikitext[cut:]}"
         assert extract(page(wikitext)).lines == extract(page(one.wikitext)).lines
+
+
+def test_cutting_lists_of_sources_first_changes_nothing(monkeypatch):
+    cut = [extract(one) for one in real_pages("2016-04")]
+    monkeypatch.setattr(page_module, "cut_lists", lambda text, _removed: text)
+    assert [extract(one) for one in real_pages("2016-04")] == cut
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{a\n== Notes ==\n* b}}\nc",
+        "<pre>\n== Notes ==\n* b</pre>\nc",
+        "{|\n|a\n== Notes ==\n|}\nc",
+        "== Notes ==\n<div>",
+    ],
+)
+def test_a_list_that_is_not_closed_is_not_cut(text):
+    assert cut_lists(text, ["Notes"]) == text
 
 
 def uncut(wikitext, monkeypatch):

@@ -84,6 +84,7 @@ def test_the_text_that_a_reader_sees(page_html, lines):
         "<style>x</style><script>x</script><noscript>x</noscript>",
         "<!-- x -->",
         '<p class="mw-empty-elt"></p>',
+        '<div class="pagelib_collapse_table_container"><strong>Quick facts</strong><table></table></div>',
         '<div class="refbegin"><ul><li><cite class="citation book">x</cite></li></ul></div>',
         '<blockquote><div class="templatequotecite"><cite>— x</cite></div></blockquote>',
         '<div class="mw-highlight"><pre>x</pre></div>',
