@@ -48,9 +48,9 @@ CREATE TABLE IF NOT EXISTS rendered (
     UNIQUE (language, revision_id)
 );
 CREATE TABLE IF NOT EXISTS templates (
-    language TEXT NOT NULL, name TEXT NOT NULL, revision_id INTEGER NOT NULL, timestamp TEXT NOT NULL,
+    language TEXT NOT NULL, name TEXT NOT NULL, timestamp TEXT NOT NULL, revision_id INTEGER NOT NULL,
     sha1 TEXT NOT NULL, body BLOB NOT NULL,
-    UNIQUE (language, name, revision_id)
+    UNIQUE (language, name, timestamp, revision_id, sha1)
 );
 CREATE TABLE IF NOT EXISTS items (
     language TEXT NOT NULL, page_id INTEGER NOT NULL, item TEXT NOT NULL, PRIMARY KEY (language, page_id)

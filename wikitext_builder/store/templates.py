@@ -83,7 +83,7 @@ class StoredTemplates:
 
     def _row(self, page: Page) -> tuple[object, ...]:
         packed = self._store.pack(page.wikitext)
-        return page.revision_id, page.timestamp, sha1_of(page.wikitext), packed
+        return page.timestamp, page.revision_id, sha1_of(page.wikitext), packed
 
     def _newest(self, body: str) -> Iterator[Row]:
         """The rows of the newest revisions: SQLite takes all columns from the row with the greatest value."""
