@@ -35,32 +35,31 @@ def remove_tables(text: str) -> str:
         return text
     lines = text.split("\n")
     kept: list[str] = []
-    depth = start = 0  # of nested tables; the first line of the outermost
-    cells: list[bool] = []  # of each of them: True after the first cell of a row
+    cells: list[bool] = []  # of each open table: True after the first cell of a row
+    inside = start = 0  # how many of them are True; the first line of the outermost table
     for index, line in enumerate(lines):
         if START.match(line):
-            start = start if depth else index
-            depth += 1
+            start = start if cells else index
             cells.append(False)
         elif (end := END.match(line)) is not None:
-            depth = max(depth - 1, 0)
-            cells = cells[:depth]
-            if depth == 0:
+            inside -= cells.pop() if cells else 0
+            if not cells:
                 kept += ["", line[end.end() :]]
-        elif depth and HEADING.match(line):
+        elif cells and HEADING.match(line):
             kept += [*_after_rows(lines[start:index]), line]
-            depth, cells = 0, []
-        elif depth:
+            cells, inside = [], 0
+        elif cells:
             bare = line.lstrip()
             new_row = bare.startswith("|-")
-            cells[-1] = not new_row and (cells[-1] or bare.startswith(TABLE_LINE))
-            if not any(cells):
+            before, cells[-1] = cells[-1], not new_row and (cells[-1] or bare.startswith(TABLE_LINE))
+            inside += cells[-1] - before
+            if not inside:
                 kept.append("" if new_row else line)
         elif "|" in line and STRAY_ROW.match(line):
-            depth, start, cells = 1, index, [True]
+            start, cells, inside = index, [True], 1
         else:
             kept.append(line)
-    if depth:
+    if cells:
         kept += _after_rows(lines[start:])
     return "\n".join(kept)
 
