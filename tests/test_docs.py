@@ -191,7 +191,7 @@ def runnable(path: Path) -> list[Fence]:
     return [
         fence
         for fence in fences(path)
-        if fence.kind in ("console", "python") and (not fence.note or fence.note.startswith(FILE))
+        if fence.note.startswith(FILE) or (fence.kind in ("console", "python") and not fence.note)
     ]
 
 
