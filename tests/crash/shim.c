@@ -1,0 +1,118 @@
+/* Counts the calls that change files below a folder, and stops the program at one of them.
+ *
+ * Preloaded into a program. CRASH_UNDER: the folder. CRASH_AT: the number of a call, from 1. CRASH_HOW: kill (the
+ * default), ENOSPC or EIO: the call fails, and so does every later write, as on a full disk. CRASH_LOG: a file that
+ * gets a line per call. Nothing happens in programs without CRASH_UNDER.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static long count = 0;
+
+static int below(const char *path) {
+    const char *under = getenv("CRASH_UNDER");
+    return under && path && strncmp(path, under, strlen(under)) == 0;
+}
+
+static void note(const char *call, const char *path) {
+    const char *log = getenv("CRASH_LOG");
+    if (!log) return;
+    FILE *file = fopen(log, "a");
+    if (!file) return;
+    fprintf(file, "%ld %s %s\n", count, call, path + strlen(getenv("CRASH_UNDER")));
+    fclose(file);
+}
+
+/* Returns 0 if the call may go on; else it fails, and errno is set. */
+static int point(const char *call, const char *path, int needs_room) {
+    if (!below(path)) return 0;
+    count = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
+    note(call, path);
+    const char *at = getenv("CRASH_AT"), *how = getenv("CRASH_HOW");
+    if (!at) return 0;
+    long wanted = atol(at);
+    if (!how || strcmp(how, "kill") == 0) {
+        if (count == wanted) raise(SIGKILL);
+        return 0;
+    }
+    if (count < wanted || !needs_room) return 0;
+    errno = strcmp(how, "EIO") == 0 ? EIO : ENOSPC;
+    return -1;
+}
+
+static const char *path_of(int descriptor, char *buffer, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, buffer, size - 1);
+    if (length < 0) return NULL;
+    buffer[length] = 0;
+    return buffer;
+}
+
+static int descriptor_point(const char *call, int descriptor, int needs_room) {
+    char buffer[4096];
+    if (descriptor < 3) return 0;
+    return point(call, path_of(descriptor, buffer, sizeof buffer), needs_room);
+}
+
+static const char *absolute(const char *path, char *buffer, size_t size) {
+    if (!path || path[0] == '/') return path;
+    if (!getcwd(buffer, size)) return path;
+    size_t length = strlen(buffer);
+    snprintf(buffer + length, size - length, "/%s", path);
+    return buffer;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define WRAP(type, name, room, parameters, arguments)                                                                  \
+    type name parameters {                                                                                             \
+        if (descriptor_point(#name, descriptor, room)) return -1;                                                      \
+        return REAL(name) arguments;                                                                                   \
+    }
+#define WRAP_PATH(name, parameters, arguments)                                                                         \
+    int name parameters {                                                                                              \
+        char buffer[8192];                                                                                             \
+        if (point(#name, absolute(path, buffer, sizeof buffer), 0)) return -1;                                         \
+        return REAL(name) arguments;                                                                                   \
+    }
+
+WRAP(ssize_t, write, 1, (int descriptor, const void *bytes, size_t size), (descriptor, bytes, size))
+WRAP(ssize_t, pwrite, 1, (int descriptor, const void *bytes, size_t size, off_t at), (descriptor, bytes, size, at))
+WRAP(ssize_t, pwrite64, 1, (int descriptor, const void *bytes, size_t size, off64_t at), (descriptor, bytes, size, at))
+WRAP(ssize_t, writev, 1, (int descriptor, const struct iovec *pieces, int n), (descriptor, pieces, n))
+WRAP(int, fsync, 0, (int descriptor), (descriptor))
+WRAP(int, fdatasync, 0, (int descriptor), (descriptor))
+WRAP(int, ftruncate, 0, (int descriptor, off_t size), (descriptor, size))
+WRAP(int, ftruncate64, 0, (int descriptor, off64_t size), (descriptor, size))
+WRAP_PATH(rename, (const char *path, const char *to), (path, to))
+WRAP_PATH(unlink, (const char *path), (path))
+WRAP_PATH(rmdir, (const char *path), (path))
+WRAP_PATH(mkdir, (const char *path, mode_t mode), (path, mode))
+WRAP_PATH(link, (const char *path, const char *to), (path, to))
+
+int renameat(int from, const char *path, int into, const char *to) {
+    char buffer[8192];
+    if (point("renameat", absolute(path, buffer, sizeof buffer), 0)) return -1;
+    return REAL(renameat)(from, path, into, to);
+}
+
+int unlinkat(int folder, const char *path, int flags) {
+    char buffer[4096], whole[8192];
+    if (folder == AT_FDCWD || path[0] == '/') {
+        if (point("unlinkat", absolute(path, buffer, sizeof buffer), 0)) return -1;
+    } else if (path_of(folder, buffer, sizeof buffer)) {
+        snprintf(whole, sizeof whole, "%s/%.4000s", buffer, path);
+        if (point("unlinkat", whole, 0)) return -1;
+    }
+    return REAL(unlinkat)(folder, path, flags);
+}
