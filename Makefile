@@ -4,6 +4,8 @@
 # make lint    checks style and types
 # make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
 # make package builds what is published into build/dist, and runs its demo in an empty environment without torch
+# make fuzz    fuzzes each reader of foreign bytes for an hour in all, guided by coverage if atheris installs
+# make crash   kills each command at each call that changes a file, for hours; CI tries a few calls
 # make figures prints how long modules and functions are, and what is exempt from checks
 # All of them set up what they need in .venv first; PYTHON=python3.12 names another Python.
 
@@ -12,7 +14,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
 
-.PHONY: demo test lint format docs package figures clean
+.PHONY: demo test lint format docs package fuzz crash figures clean
 .DEFAULT_GOAL := demo
 
 .venv/python: pyproject.toml constraints.txt
@@ -71,6 +73,13 @@ package: .venv/test
 	cd build/clean && bin/ps-models --version && bin/lm-benchmarks --version
 	@echo
 	@ls -l build/dist
+
+fuzz: .venv/test
+	-$(PIP) atheris
+	$(BIN)/python -m tests.fuzz.run --minutes 60
+
+crash: .venv/test
+	CRASH_POINTS=all $(BIN)/python -m pytest --numprocesses auto tests/crash
 
 figures: .venv/python
 	$(BIN)/python tests/code_figures.py

@@ -13,7 +13,9 @@ import io
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -101,19 +103,42 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
         "digest": digest,
     }
     header["check"] = _check(header, tensors)
-    part = path.with_name(f".{path.name}.part")
+    unfinished = _unfinished(path)
+    part = unfinished / path.name
     try:
+        _remove(unfinished)
+        unfinished.mkdir()
         save_file(tensors, part, header)
         part.chmod(0o644)  # safetensors lets only the owner read it
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.replace(path)
+        unfinished.rmdir()
     except (OSError, SafetensorError) as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            _remove(unfinished)
         raise ModelError(
             f"{path}: cannot be written ({error}); make room, then train again to resume"
         ) from error
     return replace(checkpoint, digest=digest)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a save left in the folder of a run when it was killed."""
+    for name in (LAST, BEST):
+        _remove(_unfinished(folder / name))
+
+
+def _unfinished(path: Path) -> Path:
+    """The folder in which a checkpoint is written; safetensors puts a file of a random name there first."""
+    return path.with_name(f".{path.name}.part")
+
+
+def _remove(unfinished: Path) -> None:
+    if unfinished.is_dir():
+        shutil.rmtree(unfinished)
+    else:
+        unfinished.unlink(missing_ok=True)
 
 
 def checkpoint_file(path: Path) -> Path:

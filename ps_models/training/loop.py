@@ -19,7 +19,15 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.score import Score
 from ps_models.processor import fitted_threads
-from ps_models.training.checkpoint import BEST, LAST, Checkpoint, load_weights, save_checkpoint, weights_of
+from ps_models.training.checkpoint import (
+    BEST,
+    LAST,
+    Checkpoint,
+    load_weights,
+    remove_unfinished,
+    save_checkpoint,
+    weights_of,
+)
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import Recorder
 from ps_models.training.distributed import ONE_PROCESS, World
@@ -111,6 +119,7 @@ def run_training(
         if world.rank == 0:
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
+            remove_unfinished(out)
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
         ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds

@@ -1,0 +1,78 @@
+"""Mutations of seeds, without coverage: for machines without atheris, and for the short run of the tests."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable
+
+from tests.fuzz.targets import Target
+
+LONGEST = 4_096  # bytes
+
+
+def fuzz(target: Target, *, seed: int, keep_on: Callable[[int], bool]) -> tuple[int, str | None]:
+    """Try mutated seeds; returns how many, and the first finding with its input made smaller.
+
+    Args:
+        target: What is fuzzed.
+        seed: The same seed gives the same inputs.
+        keep_on: Is asked before each input, with the number of those before it.
+    """
+    generator, tried = random.Random(seed), 0
+    while keep_on(tried):
+        content = mutated(generator, target)
+        tried += 1
+        if (error := failure(target, content)) is not None:
+            small = smaller(target, content, type(error))
+            shown = "".join(traceback.format_exception(failure(target, small))[-6:])
+            return tried, f"{small!r}\n{shown}"
+    return tried, None
+
+
+def failure(target: Target, content: bytes) -> Exception | None:
+    """The error that a target raises for some bytes."""
+    try:
+        target.run(content)
+    except Exception as error:  # any error is a finding
+        return error
+    return None
+
+
+def mutated(generator: random.Random, target: Target) -> bytes:
+    """A seed with some changes: bits, bytes, pieces of seeds and words of the target."""
+    content = bytearray(generator.choice(target.seeds))
+    for _ in range(generator.choice((1, 1, 2, 4, 8, 32))):
+        at = generator.randrange(len(content) + 1)
+        match generator.randrange(6):
+            case 0 if content:
+                content[at % len(content)] ^= 1 << generator.randrange(8)
+            case 1:
+                content[at:at] = generator.randbytes(generator.randrange(1, 4))
+            case 2:
+                del content[at : at + generator.randrange(1, 20)]
+            case 3:
+                other = generator.choice(target.seeds)
+                begin = generator.randrange(len(other) + 1)
+                content[at:at] = other[begin : begin + generator.randrange(40)]
+            case 4 if target.words:
+                content[at:at] = generator.choice(target.words) * generator.choice((1, 1, 1, 2, 9))
+            case _:
+                begin = generator.randrange(len(content) + 1)
+                content[at:at] = content[begin : begin + generator.randrange(60)]
+    return bytes(content[:LONGEST])
+
+
+def smaller(target: Target, content: bytes, kind: type[Exception]) -> bytes:
+    """A shorter input with an error of the same kind: pieces are cut out while it stays."""
+    size = len(content) // 2
+    while size:
+        at = 0
+        while at < len(content):
+            shorter = content[:at] + content[at + size :]
+            if isinstance(failure(target, shorter), kind):
+                content = shorter
+            else:
+                at += size
+        size //= 2
+    return content
