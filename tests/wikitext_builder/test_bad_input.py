@@ -417,7 +417,7 @@ def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(
 
     server.answer = answer  # type: ignore[attr-defined]
     report = json.loads(done(*fetch_from(server, tmp_path, *texts), "--no-expand", "--json"))["fetch"]
-    assert report["rejected"] == {"no-text": 1, "not-unicode": 1, "too-large": 1}
+    assert report["rejected"] == {"no-text": 2, "not-unicode": 1, "too-large": 1}
     assert done("extract", "--store", tmp_path / "pages.store", "--title", "Nul").split() == (
         ["=", "Nul", "=", "Sometext", "of", "words."]
     )

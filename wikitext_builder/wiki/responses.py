@@ -233,6 +233,6 @@ def _found_revision(raw: Json) -> FoundRevision:
         timestamp=str(raw.get("timestamp", "")),
         sha1=str(slot.get("sha1") or raw.get("sha1") or ""),
         model=str(slot.get("contentmodel", "")),
-        text=None if text is None else str(text),
+        text=text if isinstance(text, str) else None,
         hidden=bool(slot.get("texthidden") or raw.get("texthidden")),
     )

@@ -75,7 +75,7 @@ class Titled(Struct):
 class Slot(Struct):
     """The main text of a revision."""
 
-    content: str | None = None
+    content: Any = None  # a page without a text is rejected, not the answer
     contentmodel: Text = ""
     sha1: Text = ""
     texthidden: bool = False
