@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from wikitext_builder.article import Article, Page
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.expansion.expander import Expander, Templates
 from wikitext_builder.extraction.links import LinkReader
@@ -116,9 +116,12 @@ def _with_templates(
         reasons |= failures
         if not texts:
             break
+        try:
+            article = _extracted(page, way, {**expansions, **texts})
+        except RejectedError:  # the page itself can be read
+            break
         expansions = {**expansions, **texts}
         expanded += len(texts)
-        article = _extracted(page, way, expansions)
     why = tuple(reasons.get(call, "limit") for call in article.left_out)
     return replace(article, reasons=why, expanded=expanded)
 

@@ -215,3 +215,11 @@ def test_a_call_that_a_macro_cannot_read_is_expanded() -> None:
     call = "{{Format price|{{Inflation|US|800|1861}}}}"
     assert extract(f"About ${call} today.", title="T").left_out == (call,)
     assert extract(f"About ${call} today.", title="T", templates=templates).lines[3] == "About $1,600 today."
+
+
+def test_a_template_that_cannot_be_read_does_not_reject_its_page() -> None:
+    """More unclosed openers than a page can have, but no more than a template."""
+    templates = {"Bad": "{{x|" * 1_050, "Sea": "the sea"}
+    article = extract("A {{bad|1}} b {{sea|1}}.", title="T", templates=templates)
+    assert article.lines[3] == "A b."
+    assert (article.reasons, article.expanded) == (("limit", "limit"), 0)
