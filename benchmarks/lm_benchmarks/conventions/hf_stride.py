@@ -25,7 +25,9 @@ def windows(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Windo
     """Windows that begin every `stride` pieces, until one reaches the end.
 
     The mean loss of a window weighs one less than its new pieces. That is the number of its losses only in
-    the first window, whose first piece is not predicted: later windows weigh a little too little.
+    the first window, whose first piece is not predicted: later windows weigh a little too little. A last
+    window of a single piece, which is possible without overlap, has no loss: the page's code then prints nan,
+    and here it is left out.
     """
     cut = tokenizer.cut(text, marks=True)
     pieces, stride = cut.pieces, lengths.stride or lengths.window
