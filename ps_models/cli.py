@@ -246,7 +246,12 @@ def explain(*, out: Path, **options: Any) -> None:
 @click.argument("data", type=EXISTING)
 @split_option("test")
 @click.option("--buckets", default=10, type=click.IntRange(min=1), help="How many groups of words.")
-@click.option("--equal", type=click.Choice(EQUAL), default="types", help="What groups have equal numbers of.")
+@click.option(
+    "--equal",
+    type=click.Choice(EQUAL),
+    default="types",
+    help="All groups have equally many types (different words), or about equally many tokens of train.",
+)
 @click.option("--figure", type=ANY_PATH, help="Also draw it: .png, .svg or .pdf.")
 @device_option
 @json_option

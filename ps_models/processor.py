@@ -77,7 +77,10 @@ def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
     if not _given and isinstance(model, torch.nn.Module) and reads_word_by_word(model):
         weights = sum(one.numel() for one in model.parameters())
         threads = threads_for(weights, rows, before)
-        LOG.info("%d weights, %d rows at once: %d of %d threads", weights, rows, threads, before)
+    if threads == before:
+        yield
+        return
+    LOG.info("%d of %d threads, because the model is small", threads, before)
     torch.set_num_threads(threads)
     try:
         yield

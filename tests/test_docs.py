@@ -1,9 +1,10 @@
 """The documentation says what is so: examples run, links lead somewhere, the commands' page is fresh.
 
 Examples are fenced as `console` (a command after `$ `, then its output) or `python`. A comment right above a
-fence says `network` (checked against the commands, not run), `not run: REASON`, or `file: NAME`: the text
-becomes this file. In shown output `…` on a line of its own stands for any lines, and a number for any number:
-extraction may improve without a change to the documents.
+fence says `network` (checked against the commands; tests/mediawiki/test_documents.py runs some of them),
+`in .ci/run` (CI runs the same commands), `as in NAME` (that document has the same block, and it runs), `not run:
+REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its own stands for any
+lines, and a number for any number: extraction may improve without a change to the documents.
 """
 
 import ast
@@ -37,6 +38,7 @@ FENCE = re.compile(
 )
 LINK = re.compile(r"\[[^\]\n]*\]\(([^()\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
+IN_CI, AS_IN = "in .ci/run", "as in "
 FILE = "file: "  # a comment above a fence: its text is written to this file
 NAMED_FILE = re.compile(r"(?:docs|tests|wikitext_builder|ps_models|benchmarks)/[\w./-]+\.\w+")
 
@@ -184,7 +186,18 @@ def test_every_fence_is_of_a_known_kind() -> None:
         assert text.count("\n```") == 2 * len(fences(path)), path
         for fence in fences(path):
             assert fence.kind in ("console", "python", "text", "bibtex"), (path, fence)
-            assert not fence.note or fence.note == "network" or fence.note.startswith(("not run: ", FILE))
+            assert fence.note in ("", "network", IN_CI) or fence.note.startswith(("not run: ", AS_IN, FILE))
+
+
+def test_what_ci_runs_itself_and_what_another_document_shows_is_there() -> None:
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    for path in DOCUMENTS:
+        for fence in fences(path):
+            if fence.note == IN_CI:
+                assert {command for command, _ in commands(fence)} <= set(ci), path
+            elif fence.note.startswith(AS_IN):
+                same = [one.text for one in runnable(ROOT / fence.note.removeprefix(AS_IN))]
+                assert fence.text in same, path
 
 
 def runnable(path: Path) -> list[Fence]:
@@ -237,7 +250,7 @@ def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=600,
     )
 
 
@@ -252,6 +265,7 @@ def check_example(command: str, shown: str, place: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # two documents train a model
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if runnable(path)], ids=name_of)
 def test_examples_run_in_order(path: Path, place: Path) -> None:
     for fence in runnable(path):
@@ -260,7 +274,7 @@ def test_examples_run_in_order(path: Path, place: Path) -> None:
         elif fence.kind == "python":
             if "import load_dataset" in fence.text:
                 pytest.importorskip("datasets", reason="an example reads with the datasets library")
-            if "import lm_benchmarks" in fence.text:
+            if "import lm_benchmarks" in fence.text or "import ps_models" in fence.text:
                 pytest.importorskip("torch", reason="an example measures models")
             if "import transformers" in fence.text:
                 pytest.importorskip("transformers", reason="an example makes a model of this library")
@@ -268,6 +282,8 @@ def test_examples_run_in_order(path: Path, place: Path) -> None:
             assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
         else:
             for command, shown in commands(fence):
+                if command.startswith(("ps-models", "lm-benchmarks")):
+                    pytest.importorskip("torch", reason="an example measures models")
                 check_example(command, shown, place)
 
 

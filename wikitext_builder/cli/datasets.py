@@ -17,6 +17,7 @@ import wikitext_builder as wb
 from wikitext_builder.cli.options import (
     FILE,
     FOLDER,
+    SECTIONS_HELP,
     csv_option,
     json_option,
     language_option,
@@ -75,12 +76,13 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @click.option(
     "--sections",
     type=click.Choice(SECTIONS),
-    help="How much of a removed section goes; the recipes have official.",
+    help=f"{SECTIONS_HELP}  [default: official]",
 )
 @click.option(
     "--source",
     type=click.Choice(SOURCES),
-    help="What lines are made from; rendered: HTML, where the store has it.",
+    help="Where lines come from. rendered: the HTML of a page if the store has it (`fetch --rendered`), else"
+    " its wikitext.  [default: wikitext]",
 )
 @click.option("--seed", help="Of the split, instead of the recipe's seed.")
 @click.option(

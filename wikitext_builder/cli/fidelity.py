@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wikitext_builder.cli.options import FILE, json_option, language_option, listed
+from wikitext_builder.cli.options import FILE, SECTIONS_HELP, json_option, language_option, listed
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ LONGEST = 400  # characters of a line that is shown
     "--sections",
     type=click.Choice(["official", "clean"]),
     default="official",
-    help="Which sections to remove.",
+    help=SECTIONS_HELP,
 )
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of pages.")
 @click.option("--title", default="", show_default=False, help="Only the page of this title.")

@@ -49,6 +49,12 @@ def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: s
     program.params.append(option)
 
 
+SECTIONS_HELP = (
+    "What goes with a section of lists, such as References. official: its heading and own text, sub-sections"
+    " stay; clean: all of it, and empty sections."
+)
+
+
 class SelectOption(click.Option):
     """An option whose help names all kinds of selections, which are imported only to show it."""
 

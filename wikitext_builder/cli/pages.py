@@ -14,6 +14,7 @@ import click
 import wikitext_builder as wb
 from wikitext_builder.cli.options import (
     DUMP,
+    SECTIONS_HELP,
     SelectOption,
     json_option,
     language_option,
@@ -194,7 +195,7 @@ def lock(store_path: Path, language: str, as_of: str | None) -> None:
     "--sections",
     type=click.Choice(["official", "clean"]),
     default="official",
-    help="What is removed with a section of lists: its own text, or its sub-sections too.",
+    help=SECTIONS_HELP,
 )
 def extract(store_path: Path, language: str, title: str, sections: str) -> None:
     """Print the plain lines of one article, with headings as `== Heading ==`.
