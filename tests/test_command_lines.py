@@ -14,6 +14,7 @@ from lm_benchmarks.cli import commands as lm_benchmarks
 
 from ps_models.cli import commands as ps_models
 from tests.conftest import ROOT
+from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.cli import cli as wikitext_builder
 from wikitext_builder.volume import PACKAGES, is_quiet, set_volume
 
@@ -73,6 +74,21 @@ def test_every_command_can_be_quiet_and_verbose(path: str, command: click.Comman
     spellings = [spelling for one in command.params for spelling in (*one.opts, *one.secondary_opts)]
     for spelling in ("--verbose", "-v", "--quiet", "-q"):
         assert spellings.count(spelling) == 1, path
+
+
+def test_verbose_says_what_models_do(tmp_path: Path) -> None:
+    data, out = make_dataset(tmp_path), tmp_path / "out"
+    options = [part for setting in SETTINGS for part in ("--set", setting)]
+    arguments = ["train", "lstm", str(data), "--out", str(out), *options]
+    quiet = CliRunner().invoke(ps_models, [*arguments, "-q"])
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    (out / "last.safetensors").unlink()
+    verbose = CliRunner().invoke(ps_models, [*arguments, "-v"])
+    assert f"saved {out / 'last.safetensors'} after update " in verbose.stderr
+    evaluated = CliRunner().invoke(ps_models, ["evaluate", str(out), str(data), "-v"])
+    assert f"loaded {out}: lstm+" in evaluated.stderr
+    measured = CliRunner().invoke(lm_benchmarks, ["run", str(out), "--data", str(data), "--no-check", "-v"])
+    assert f"opened {out} as lstm" in measured.stderr
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import torch
@@ -103,7 +102,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("models", nargs="*", default=list(list_models()))
@@ -111,7 +110,7 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=10_000)
     parser.add_argument("--threads", help="separated by commas; default: 1, 2, 4 … cores")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each number of threads")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     use_processor(1)
     cores = len(os.sched_getaffinity(0))
     powers = [2**power for power in range(8) if 2**power <= cores]
@@ -120,7 +119,7 @@ def main() -> None:
     say(f"{'tokens/s by threads':<46}{'M a step':>10}{head}{'lost':>7}")
     for model in options.models:
         for preset in [options.preset] if options.preset else list_models()[model]:
-            for what, work in islice(works(model, preset, options.vocabulary), 2):
+            for what, work in works(model, preset, options.vocabulary):
                 name = f"{what} {model} {preset}"
                 say(line(name, work, speeds(work, threads, options.seconds)))
 

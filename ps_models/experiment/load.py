@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from ps_models.training.checkpoint import (
 from wikitext_builder.dataset.load import FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,7 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     checkpoint = read_checkpoint(checkpoint_file(Path(path)))
     model = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
     load_weights(model, checkpoint.weights)
+    LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
     return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
 
 

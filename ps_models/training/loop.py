@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ from ps_models.training.stopping import stop_signals
 from ps_models.training.update import Position, Training
 from wikitext_builder.progress import Progress, no_progress
 
+LOG = logging.getLogger(__name__)
 SAVE_SECONDS = 300.0  # between two checkpoints within an epoch
 READ_UPDATES, READ_SECONDS = 64, 0.5  # how often to wait for a GPU, to read the losses of its updates
 
@@ -308,6 +310,7 @@ class _Session:
             self.out / name,
             replace(self.data.describe, weights=weights_of(run.model), facts=facts, training=training),
         )
+        LOG.info("saved %s after update %d", self.out / name, run.position.update)
 
     def _stop(self) -> None:
         raise StoppedError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -71,6 +72,7 @@ class MeasureOptions(TypedDict, total=False):
     """For `mc:`: masks of the dropout."""
 
 
+LOG: Final = logging.getLogger(__name__)
 PROTOCOL: Final = {field.name for field in fields(Protocol)}  # the other options are for opening models
 
 
@@ -135,6 +137,7 @@ def _measure_all(
     for specification in specifications:
         try:
             opened = open_model(specification, inputs)
+            LOG.info("opened %s as %s: %s", specification, opened.name, opened.identity)
         except ToolkitError as error:
             failed.append((specification, error))
             continue
