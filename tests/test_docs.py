@@ -3,7 +3,7 @@
 Examples are fenced as `console` (a command after `$ `, then its output) or `python`. A comment right above a
 fence says `network` (checked against the commands; tests/mediawiki/test_documents.py runs some of them),
 `in .ci/run` (CI runs the same commands), `as in NAME` (that document has the same block, and it runs),
-`not run: REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its own stands
+`not run: REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its own is
 for any lines, and a number for any number: extraction may improve without a change to the documents.
 """
 

@@ -229,7 +229,7 @@ def _steps(table: Table) -> list[Step]:
 def _training_step(table: Table, one: TrainingState) -> Step:
     job = one.job
     words = ["ps-models", "--threads", str(table.threads), "train", job.model, str(table.data)]
-    words += ["--out", str(table.folder / job.name), "--preset", job.preset, "--resume"]
+    words += ["--out", str(table.folder / job.name), "--preset", job.preset]
     for setting in (*table.settings, f"seed={job.seed}"):
         words += ["--set", setting]
     return Step(name=job.name, words=tuple(words))
