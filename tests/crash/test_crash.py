@@ -204,7 +204,7 @@ def fault_of(
             return f"a traceback: {said[0]}"
         if first.returncode not in (0, 1):
             return f"status {first.returncode}: {said[0]}"
-        if first.returncode and not re.search("No space left|disk may be full", first.stderr):
+        if first.returncode and not re.search("No space left|disk (is|may be) full", first.stderr):
             return f"an error without its reason: {said[0]}"
     if again.returncode:
         return f"the next run fails: {again.stderr.strip()[-300:]}"
