@@ -94,27 +94,21 @@ def train(
         texts = _texts(model, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
         made = _new_model(texts, model_config, training.seed, world.rank, prepare=saved is None).to(chosen)
+        leads = world.rank == 0
         position = run_training(
-            made,
-            texts,
-            training,
-            out,
+            *(made, texts, training, out),
             resume=saved,
             device=chosen,
             world=world,
-            progress=progress if world.rank == 0 else no_progress,
-            events=tensorboard(out) if log_events and world.rank == 0 else None,
+            progress=progress if leads else no_progress,
+            events=tensorboard(out) if log_events and leads else None,
             pace=pace,
             recorder=choose_recorder(cuda_graphs, made, chosen, world),
         )
     before = (saved.training or {})["position"]["losses"] if saved else None
-    return TrainedRun(
-        folder=out,
-        updates=position.update,
-        losses=position.losses,
-        rank=world.rank,
-        trained_before=before is not None and tuple(before) == position.losses,
-    )
+    done = before is not None and tuple(before) == position.losses
+    updates, losses = position.update, position.losses
+    return TrainedRun(folder=out, updates=updates, losses=losses, rank=world.rank, trained_before=done)
 
 
 def _texts(
