@@ -240,9 +240,7 @@ def test_nothing_but_calls_is_cut(wikitext):
     assert without_templates(wikitext, set()) == wikitext
     left = without_templates(wikitext, {"Gone"})
     assert len(left) <= len(wikitext)
-    if not re.search(
-        r"\{\{[^}]*\{\{", wikitext
-    ):  # {{{{gone}}gone}}: what is around a cut call can become one
+    if not re.search(r"\{\{[^}]*\{\{", wikitext):  # what is around a cut call can become a call
         assert not re.search(r"(?<!\{)\{\{gone\}\}(?!\})", re.sub(r"<!--.*?(-->|$)", "", left))
 
 
