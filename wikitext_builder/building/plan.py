@@ -282,6 +282,16 @@ def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
         shutil.rmtree(plan.work)
 
 
+def remove_leftovers(plan: Plan, identity: Identity) -> None:
+    """Remove the working folder of a build that was killed after its dataset had its name."""
+    if plan.work.exists():
+        with (
+            contextlib.suppress(BuilderError),
+            working_folder(plan, identity),
+        ):  # an error: a build runs there
+            pass
+
+
 def _remove_others(folder: Path, *, keep: str) -> None:
     for path in folder.iterdir():
         if path.is_dir() and path.name != keep:

@@ -39,6 +39,7 @@ from wikitext_builder.building.plan import (
     built_already,
     disk_errors,
     identity_of,
+    remove_leftovers,
     sync,
     working_folder,
 )
@@ -99,6 +100,7 @@ def carry_out(
     runner, here = runner or Serial(), here or runner or Serial()
     identity = identity_of(plan)
     if built := built_already(plan.out, identity):
+        remove_leftovers(plan, identity)
         return BuildReport(
             manifest=built,
             already_built=True,
