@@ -86,17 +86,12 @@ def measure_conventions(
         opened = replace(opened, reader=Remembering(opened.reader))
     path = None if results is None else Path(results)
     stored = read_results(path) if path is not None and path.exists() and path.stat().st_size else []
+    line = shlex.join(map(portable, command))
+    common = Protocol(split=split, precision=precision, check=False, groups=False)
+    common = replace(common, specification=portable(model), command=line)
     found = []
     for name in names:
-        protocol = Protocol(
-            split=split,
-            convention=name,
-            precision=precision,
-            check=False,
-            groups=False,
-            specification=portable(model),
-            command=shlex.join(map(portable, command)),
-        )
+        protocol = replace(common, convention=name)
         try:
             found.append(_measured(opened, inputs, protocol, stored, path, progress))
         except HarnessError as error:
