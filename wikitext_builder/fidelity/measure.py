@@ -119,15 +119,12 @@ def measure(
     Raises:
         BuilderError: The arguments name nothing to measure, or a file cannot be read.
     """
-    if page and not title:
-        raise BuilderError("`page` shows one article; name it with `title`")
     files = [pages] if isinstance(pages, str | Path) else [*pages]
-    if not (files or store or calls):
-        raise BuilderError("nothing to measure; name files of `pages`, a `store` or a file of `calls`")
-    shown: list[StoredPage] = []
+    _check_asked(files, store, calls, title, page)
+    shown = list[StoredPage]()
     with ExitStack() as stack:
-        wiki = Wikipedia(api, language=language_of(language), contact=contact) if api else None
-        render = _renderer(stack.enter_context(wiki) if wiki else None)
+        asked = Wikipedia(api, language=language_of(language), contact=contact) if api else None
+        render = _renderer(stack.enter_context(asked) if asked else None)
         opened = stack.enter_context(Store.open(Path(store))) if store else None
         given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
         chosen = islice((one for one in given if not title or one.page.title == title), limit)
@@ -146,6 +143,13 @@ def measure(
     if page is not None:
         _write_page(Path(page), found, shown[0].page.wikitext)
     return found
+
+
+def _check_asked(files: object, store: object, calls: object, title: str, page: object) -> None:
+    if page and not title:
+        raise BuilderError("`page` shows one article; name it with `title`")
+    if not (files or store or calls):
+        raise BuilderError("nothing to measure; name files of `pages`, a `store` or a file of `calls`")
 
 
 def measure_pages(
