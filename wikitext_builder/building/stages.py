@@ -101,12 +101,8 @@ def carry_out(
     identity = identity_of(plan)
     if built := built_already(plan.out, identity):
         remove_leftovers(plan, identity)
-        return BuildReport(
-            manifest=built,
-            already_built=True,
-            older=plan.older,
-            warnings=tuple(small_splits(plan, built.splits)),
-        )
+        warnings = tuple(small_splits(plan, built.splits))
+        return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
     with disk_errors(plan.out), working_folder(plan, identity) as location:
         found = blobs.count_files(f"{location}/shards")
         clock = _StageClock()
