@@ -144,8 +144,7 @@ def reproduce(
         HarnessError: A row failed (the others are done), or another process works in the folder.
         StoppedError: The user or `hours` stopped it.
     """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder := Path(out)).mkdir(parents=True, exist_ok=True)
     made = Table(
         name=table,
         data=Path(data),
@@ -161,9 +160,9 @@ def reproduce(
         if dry_run:
             return Reproduction(table=made, rows=made.states())
         outcome = _run(made, hours * 3600, lock, progress)
-    states = made.states()
-    _raise_unfinished(made, states, outcome)
-    return Reproduction(table=made, rows=states)
+    found = Reproduction(table=made, rows=made.states())
+    _raise_unfinished(found, outcome)
+    return found
 
 
 def _texts(table: str, data: Path) -> Texts:
@@ -252,12 +251,13 @@ def _report(states: Sequence[RowState], shown: Sequence[str], progress: Progress
     progress("rows", sum(row.done for row in states), len(states))
 
 
-def _raise_unfinished(table: Table, states: Sequence[RowState], outcome: Outcome) -> None:
-    done = f"{sum(row.done for row in states)} of {len(states)} rows are done in {table.folder}"
+def _raise_unfinished(found: Reproduction, outcome: Outcome) -> None:
+    count = sum(row.done for row in found.rows)
+    done = f"{count} of {len(found.rows)} rows are done in {found.table.folder}"
     if outcome.failed:
         failed = "\n".join(f"{name}: {why}" for name, why in outcome.failed.items())
         raise HarnessError(f"{len(outcome.failed)} steps failed; {done}\n{failed}")
-    if outcome.stopped and not all(row.done for row in states):
+    if outcome.stopped and count < len(found.rows):
         raise StoppedError(f"stopped; {done}. All is saved: reproduce again to continue")
 
 
