@@ -67,7 +67,7 @@ def built(store: Path, out: Path, *options: object) -> Path:
 
 def left_out(dataset: Path) -> Counter[str]:
     rows = [line.split("\t") for line in (dataset / "left_out.tsv").read_text("utf-8").splitlines()[1:]]
-    return Counter({name: int(count) for count, name in rows})
+    return Counter({row[1]: int(row[0]) for row in rows})
 
 
 def test_the_wiki_and_the_dump_give_the_same_lines(

@@ -21,7 +21,7 @@ FAMILIES = re.compile(
     r".*[ a-z](?:[Ss]eries|cuisine|sidebar|topics|\.svg|weatherbox|elections?, \d{4})$|"
     r"Catecholamine and |Comparison |Largest |"
     r".*\.svg$|User:|Infobox|Info\s?box|Navbox|Campaignbox|Chembox|Drugbox|Taxobox|Speciesbox|Subspeciesbox|"
-    r"Automatic taxobox|"
+    r"Automatic taxobox|Footer (?=[A-Z])|"
     r"Geobox|Starbox|Medal(?=[A-Z])|Succession|Election box|Goalscorers|Football (?:squad|kit|box)|"
     r"Cite |Cite[A-Z]|Citation|Vcite|Sfn|Efn|Harv(?!txt|col|nb|n$)|Refn?(?:$|begin|end|list|"
     r"\s?improve|-)|R(?:$|p$)|Note ?list|"
