@@ -59,8 +59,8 @@ PRESETS = {
         training=MEDIUM_LIGHT_TRAINING,
     ),
     "medium-tied": Preset(
-        about="the medium-tied pointer sentinel-LSTM without a pointer: 13.2 M weights; 34 epochs of AdamW,"
-        " about two hours on one core",
+        about="the medium-tied pointer sentinel-LSTM without a pointer: 13.3 M weights; 34 epochs of AdamW,"
+        " about two hours on one core; reached here after 31: PTB 92.4 / 85.9",
         model=MEDIUM_TIED,
         training=MEDIUM_TIED_TRAINING,
     ),
