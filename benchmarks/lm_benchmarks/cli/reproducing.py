@@ -16,8 +16,6 @@ from wikitext_builder.progress import shown_progress
 if TYPE_CHECKING:
     from lm_benchmarks.reproducing.reproduce import Reproduction
 
-COLUMNS: Final = ("row", "model", "state", "hours left", "tokens/s", "valid", "test", "published")
-
 
 @click.command(cls=ModelCommand)
 @click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Which table.")
@@ -54,8 +52,8 @@ def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> No
 
 
 def _print(found: Reproduction) -> None:
-    rows = [COLUMNS, *found.lines()]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    rows = found.lines()
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     click.echo(found.summary)

@@ -53,8 +53,12 @@ class Trained:
     def as_preset(self) -> bool:
         """Returns True if the run followed its preset to the end; precision and seed may differ."""
         ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
-        losses = [math.log(epoch.valid_perplexity or math.inf) for epoch in self.curve]
-        return not _decisive(self.settings) and finished(TrainingConfig(**ends), losses)
+        return not _decisive(self.settings) and finished(TrainingConfig(**ends), losses_of(self.curve))
+
+
+def losses_of(curve: Iterable[Epoch]) -> list[float]:
+    """The losses of valid, in nats per token, by epoch."""
+    return [math.log(epoch.valid_perplexity or math.inf) for epoch in curve]
 
 
 def recipe_of(model: str, preset: str | None) -> str:

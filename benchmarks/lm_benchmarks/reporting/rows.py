@@ -7,6 +7,7 @@ The recipe in each result says what a model is: the name of a baseline (`kn-5`),
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,6 +34,7 @@ class PaperRow:
         return self.small if size == "small" else (size == "own" and self.own) or self.full_recipe(data)
 
 
+TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
 TIED: Final = "tied; Gal's dropout instead of zoneout; AdamW"
 
 ROWS: Final = (
@@ -91,6 +93,15 @@ ROWS: Final = (
     PaperRow(name="Transformer", small="transformer/small", full="transformer/medium"),
     PaperRow(name="Transformer-XL"),
 )
+
+
+def trained_in(recipe: str) -> list[str]:
+    """The models of a recipe that are trained, with their presets.
+
+    >>> trained_in("mix:rnn-lda/mikolov,kn-5+cache"), trained_in("kn-5")
+    (['rnn-lda/mikolov'], [])
+    """
+    return [found[0] for found in TRAINED.finditer(recipe)]
 
 
 def published_name(recipe: str, data: str) -> str:

@@ -15,7 +15,7 @@ from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Trained
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.rows import ROWS, PaperRow
+from lm_benchmarks.reporting.rows import ROWS, PaperRow, trained_in
 from lm_benchmarks.reporting.tables import SAME, Published, decimals, is_papers
 from wikitext_builder.csv_text import csv_text
 
@@ -167,8 +167,7 @@ def _table(
 
 def _trained_model(recipe: str) -> str:
     """The model of a recipe that is trained, without what is around it."""
-    kinds = recipe.removeprefix("mix:").removeprefix("mc:").removeprefix("cache:")
-    return kinds.split(",")[0]
+    return next(iter(trained_in(recipe)), recipe)
 
 
 def _measured(results: Mapping[str, Result], recipe: str) -> str:

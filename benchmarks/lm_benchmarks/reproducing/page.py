@@ -14,7 +14,7 @@ from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.report import Section, make_report
 from lm_benchmarks.reporting.tables import decimals
 from lm_benchmarks.reproducing.plan import Texts
-from lm_benchmarks.reproducing.state import MEASURED, RowState, TrainingState
+from lm_benchmarks.reproducing.state import MEASURED, RowState, TrainingState, trainings_of
 
 REFRESH: Final = 60  # seconds
 HEAD: Final = ("row", "model", "state", "hours left", "tokens/s", *MEASURED, "published")
@@ -35,8 +35,7 @@ def write_page(
     """
     results = path.with_name(f"{table}.jsonl")
     done = {one.recipe for row in states for result in row.results for one in result.trained}
-    trainings = {one.job.name: one for row in states for one in row.trainings}
-    begun = [one.job for one in trainings.values() if one.curve and one.job.recipe not in done]
+    begun = [one.job for one in trainings_of(states) if one.curve and one.job.recipe not in done]
     made = make_report(
         f"Reproduction of the table of {table}",
         read_results(results) if results.exists() else [],
@@ -57,8 +56,7 @@ def write_page(
 
 def summary(states: Sequence[RowState], texts: Texts) -> str:
     """How many rows are done, and the time that is left."""
-    trainings = {one.job.name: one for row in states for one in row.trainings}.values()
-    known = [one.seconds_left(texts) for one in trainings]
+    known = [one.seconds_left(texts) for one in trainings_of(states)]
     hours = sum(seconds or 0.0 for seconds in known) / 3600
     unknown = sum(seconds is None for seconds in known)
     more = f", and {unknown} whose speed is not measured" if unknown else ""

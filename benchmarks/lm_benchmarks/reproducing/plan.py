@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.rows import ROWS, PaperRow
-
-TRAINED: Final = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+)")  # a model with its preset, in a recipe
+from lm_benchmarks.reporting.rows import ROWS, TRAINED, PaperRow, trained_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +51,7 @@ class RowJob:
     @property
     def trainings(self) -> tuple[TrainingJob, ...]:
         """What must be trained first."""
-        found = TRAINED.findall(self.recipe)
+        found = (recipe.split("/") for recipe in trained_in(self.recipe))
         return tuple(TrainingJob(model=model, preset=preset, seed=self.seed) for model, preset in found)
 
     def specification(self, folder: Path) -> str:
@@ -89,7 +85,7 @@ def plan(
         RowJob(row=row.name, recipe=recipe, seed=seed)
         for row in chosen
         for number, seed in enumerate(dict.fromkeys(seeds))
-        if (recipe := row.recipe(table, size)) and (number == 0 or TRAINED.search(recipe))
+        if (recipe := row.recipe(table, size)) and (number == 0 or trained_in(recipe))
     ]
     return tuple(jobs)
 

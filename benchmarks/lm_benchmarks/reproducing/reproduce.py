@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import IO, Final
 
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reporting.rows_page import FILES
-from lm_benchmarks.reproducing.page import line, summary, write_page
+from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
 from lm_benchmarks.reproducing.queue import Outcome, Step, run_steps
 from lm_benchmarks.reproducing.speed import known_speeds, measure_speed
@@ -24,6 +25,7 @@ from lm_benchmarks.reproducing.state import (
     as_fields,
     row_results,
     training_state,
+    trainings_of,
 )
 from ps_models.data.dataset import read_stream
 from ps_models.training.loop import StoppedError
@@ -65,6 +67,7 @@ class Table:
     def states(self) -> tuple[RowState, ...]:
         """How far each row is, read from the folder."""
         speeds = known_speeds(self.folder, self.settings, self.threads)
+        results = read_results(self.results) if self.results.exists() else []
         states = {
             job: training_state(
                 job, self.folder, self.settings, self.texts.vocabulary, speeds.get(job.recipe)
@@ -75,7 +78,7 @@ class Table:
             RowState(
                 job=row,
                 trainings=tuple(states[job] for job in row.trainings),
-                results=row_results(row, self.folder, self.results),
+                results=row_results(row, self.folder, results),
             )
             for row in self.rows
         )
@@ -94,8 +97,8 @@ class Reproduction:
         return summary(self.rows, self.table.texts)
 
     def lines(self) -> list[tuple[str, ...]]:
-        """The cells of each row, in the order of the page."""
-        return [line(row, self.table.name, self.table.texts) for row in self.rows]
+        """The headings, then the cells of each row, as on the page."""
+        return [HEAD] + [line(row, self.table.name, self.table.texts) for row in self.rows]
 
     def fields(self) -> dict[str, object]:
         """For programs."""
@@ -177,7 +180,7 @@ def _texts(table: str, data: Path) -> Texts:
 
 def _measure_speeds(table: Table, progress: Progress) -> None:
     """A few seconds per training whose duration is not known yet."""
-    trainings = {one.job.recipe: one for row in table.states() for one in row.trainings}
+    trainings = {one.job.recipe: one for one in trainings_of(table.states())}
     unknown = [one for one in trainings.values() if one.seconds_left(table.texts) is None]
     for number, one in enumerate(unknown):
         progress("speeds", number, len(unknown), one.job.recipe)
@@ -208,7 +211,7 @@ def _run(table: Table, seconds: float, lock: IO[bytes], progress: Progress) -> O
     )
     states = table.states()
     write_page(table.folder / PAGE, table.name, states, table.texts, (), outcome.failed)
-    _report(states, [one.job.name for row in states for one in row.trainings], progress)
+    _report(states, [one.job.name for one in trainings_of(states)], progress)
     return outcome
 
 
@@ -244,7 +247,7 @@ def _measuring_step(table: Table, job: RowJob, needs: frozenset[str]) -> Step:
 
 
 def _report(states: Sequence[RowState], shown: Sequence[str], progress: Progress) -> None:
-    for one in {one.job.name: one for row in states for one in row.trainings}.values():
+    for one in trainings_of(states):
         if one.job.name in shown:
             best = "" if one.best is None else f"valid {one.best:.2f}"
             progress(one.job.name, len(one.curve), one.config.epochs, best)

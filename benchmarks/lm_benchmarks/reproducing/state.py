@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Epoch, read_curve
+from lm_benchmarks.records.result import Result
+from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST
@@ -78,25 +78,19 @@ def training_state(
     """
     config: TrainingConfig = make_configs(job.model, job.preset, settings, vocabulary)[1]
     curve = read_curve(folder / job.name)
-    done = (folder / job.name / BEST).exists() and finished(config, _losses(curve))
+    done = (folder / job.name / BEST).exists() and finished(config, losses_of(curve))
     return TrainingState(job=job, config=config, curve=curve, done=done, tokens_per_second=speed)
 
 
-def _losses(curve: Sequence[Epoch]) -> list[float]:
-    """What stands for the losses of valid: the order is the same."""
-    return [one.valid_perplexity if one.valid_perplexity is not None else float("inf") for one in curve]
+def trainings_of(states: Iterable[RowState]) -> tuple[TrainingState, ...]:
+    """Each training once, in the order of the rows."""
+    return tuple({one.job: one for row in states for one in row.trainings}.values())
 
 
-def row_results(job: RowJob, folder: Path, results: Path) -> tuple[Result, ...]:
-    """The last result of a row on each split.
-
-    Raises:
-        HarnessError: The file of results is not of the format.
-    """
-    if not results.exists():
-        return ()
+def row_results(job: RowJob, folder: Path, results: Iterable[Result]) -> tuple[Result, ...]:
+    """The last result of a row on each split."""
     wanted = portable(job.specification(folder))
-    found = {one.signature["split"]: one for one in read_results(results) if one.specification == wanted}
+    found = {one.signature["split"]: one for one in results if one.specification == wanted}
     return tuple(found[split] for split in SPLITS if split in found)
 
 
