@@ -22,9 +22,10 @@ LOG = logging.getLogger(__name__)
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 MOST = 2**31 - 1
 # Multiplications per thread in one step of time: 2 ms of a core, at 25 billion a second. A thread that has to
-# wait for a core waits for a slice of the scheduler, about 3 ms; a step should be as long. On a core shared
-# with others, two threads made `small` (75 million) half as fast as one, zaremba-medium (400 million) a
-# quarter slower. benchmarks/speed/threads.py measures it.
+# wait for a core waits for a slice of the scheduler, about 3 ms; a step should be as long. The number is
+# careful on purpose. On an idle machine of two cores, a second thread would give `small` (75 million) 1.5
+# times the speed. If another training has that core, it takes the speed to a half, or to a fortieth if that
+# training goes first (docs/notes/benchmarks.md). benchmarks/speed/threads.py measures it.
 WORK = 50_000_000
 
 _given = False  # whether the user chose the number of threads

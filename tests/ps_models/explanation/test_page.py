@@ -243,6 +243,19 @@ def test_a_click_keeps_a_word_and_keys_move_to_others(pointer, opened):
     assert tab.locator("#text span.chosen").get_attribute("data-index") == "9"
 
 
+RANKS_IN_ONE_LINE = """
+() => {
+  const fits = (cell) => {
+    const text = document.createRange();
+    text.selectNodeContents(cell);
+    const lines = new Set([...text.getClientRects()].map((box) => box.y));
+    return lines.size <= 1 && cell.scrollWidth <= cell.clientWidth;
+  };
+  return [...document.querySelectorAll("td.rank")].every(fits);
+}
+"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_the_panel_after_a_tap(pointer, opened, scheme):
     text, _ = made(pointer)
@@ -260,6 +273,8 @@ def test_a_phone_shows_the_panel_after_a_tap(pointer, opened, scheme):
         assert 300 < box["y"] < box["y"] + box["height"] <= 800
         assert 0 <= own["y"] < own["y"] + own["height"] <= box["y"]  # the word is not behind the panel
         assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    assert " back" in tab.locator("td.rank").last.text_content()
+    assert tab.evaluate(RANKS_IN_ONE_LINE)
     tab.locator("#close").tap()
     assert not panel.is_visible()
     tab.locator("summary").tap()
