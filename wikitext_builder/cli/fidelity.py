@@ -102,8 +102,12 @@ def _print(found: Fidelity, count: int) -> None:
             f" recall {summary.recall:.4f}, F1 {summary.f1:.4f}; of articles, median"
             f" {summary.median_f1:.4f}, 10th percentile {summary.tenth_percentile_f1:.4f}"
         )
+        click.echo(
+            f"  line breaks between the same words: precision {summary.break_precision:.4f},"
+            f" recall {summary.break_recall:.4f}"
+        )
         for title, part in worst(found.comparisons()[name], count):
-            click.echo(f"  {title}, {part.wrong} tokens")
+            click.echo(f"  {title}, {part.wrong} tokens, {part.wrong_breaks} line breaks")
             click.echo(f"    ours   {_shown(part.ours)}")
             click.echo(f"    theirs {_shown(part.theirs)}")
     _print_templates(found.calls, count)

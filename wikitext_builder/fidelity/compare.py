@@ -1,4 +1,4 @@
-"""compare: how far our lines are from reference lines, in tokens matched, lost and made up.
+"""compare: how far our lines are from reference lines, in tokens and line breaks matched, lost and made up.
 
 `ours` are lines of ours; `theirs` are the reference: rendered or official lines.
 """
@@ -6,29 +6,30 @@
 from __future__ import annotations
 
 import statistics
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import Any
 
 from wikitext_builder.dataset.vocabulary import UNK
+from wikitext_builder.fidelity.matching import Run, matching_runs
 
-MAX_PRODUCT = 4_000_000  # our tokens times theirs, up to which each token is compared with each
 MAX_LINE_PAIRS = 250_000  # our lines times theirs
-ANCHOR = 4  # tokens in a row that align longer sequences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenScore:
-    """The number of our tokens, of theirs, and of those that both have in the same order; additive."""
+class Score:
+    """The number of tokens, or of line breaks, of ours, of theirs, and of those that both have; additive."""
 
     matched: int = 0
     ours: int = 0
     theirs: int = 0
 
-    def __add__(self, other: TokenScore) -> TokenScore:
+    def __add__(self, other: Score) -> Score:
         """The score of both texts together."""
-        return TokenScore(
+        return Score(
             matched=self.matched + other.matched,
             ours=self.ours + other.ours,
             theirs=self.theirs + other.theirs,
@@ -36,12 +37,12 @@ class TokenScore:
 
     @property
     def precision(self) -> float:
-        """The fraction of our tokens that also occur, in order, in theirs."""
+        """The fraction of ours that also occur, in order, in theirs."""
         return self.matched / self.ours if self.ours else 1.0
 
     @property
     def recall(self) -> float:
-        """The fraction of their tokens that also occur, in order, in ours."""
+        """The fraction of theirs that also occur, in order, in ours."""
         return self.matched / self.theirs if self.theirs else 1.0
 
     @property
@@ -56,12 +57,24 @@ class Alignment:
 
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
-    score: TokenScore
+    score: Score  # of tokens
+    breaks: Score  # of line breaks between the same tokens
+    runs: tuple[Run, ...]  # the tokens that match
 
     @property
     def wrong(self) -> int:
         """The number of tokens lost and made up."""
         return self.score.ours + self.score.theirs - 2 * self.score.matched
+
+    @property
+    def wrong_breaks(self) -> int:
+        """The number of line breaks lost and made up."""
+        return self.breaks.ours + self.breaks.theirs - 2 * self.breaks.matched
+
+    def figures(self) -> dict[str, Any]:
+        """The lines and the scores as JSON takes them."""
+        scores = {"score": asdict(self.score), "breaks": asdict(self.breaks)}
+        return {"ours": self.ours, "theirs": self.theirs, **scores}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +83,15 @@ class ArticleComparison:
 
     title: str
     alignments: tuple[Alignment, ...]
-    score: TokenScore  # of the whole; a token may match one in a neighbouring alignment
+    score: Score  # of the whole; a token may match one in a neighbouring alignment
+    breaks: Score  # line breaks between two tokens that follow each other in both versions
 
-    def figures(self) -> dict[str, str | float]:
-        """The title and the score as JSON takes them."""
-        score = self.score
+    def figures(self) -> dict[str, Any]:
+        """The title and the scores as JSON takes them."""
+        score, breaks = self.score, self.breaks
         figures = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
-        return {"title": self.title, **asdict(score), **figures}
+        of_breaks = asdict(breaks) | {"precision": breaks.precision, "recall": breaks.recall}
+        return {"title": self.title, **asdict(score), **figures, "breaks": of_breaks}
 
 
 def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleComparison:
@@ -93,20 +108,50 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     read = _as_unknown(known) if UNK in known else str
     keys = [read(line) for line in left]
     alignments: list[Alignment] = []
-    total = TokenScore()
+    runs: list[Run] = []
+    before, there = _token_counts(left), _token_counts(right)
     for kind, a, b, c, d in SequenceMatcher(None, keys, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            count = sum(len(line.split()) for line in right[c:d])
-            score = TokenScore(matched=count, ours=count, theirs=count)
-            alignments.append(Alignment(ours=tuple(left[a:b]), theirs=tuple(right[c:d]), score=score))
-        else:
-            paired = list(_paired(left[a:b], keys[a:b], right[c:d]))
-            alignments += paired
-            together = _align(left[a:b], keys[a:b], right[c:d]).score
-            apart = sum((one.score for one in paired), TokenScore())
-            score = max(together, apart, key=lambda one: one.matched)
-        total += score
-    return ArticleComparison(title=title, alignments=tuple(alignments), score=total)
+        together = _align(left[a:b], keys[a:b], right[c:d])
+        found = [together] if kind == "equal" else list(_paired(left[a:b], keys[a:b], right[c:d]))
+        alignments += found
+        apart = sum(one.score.matched for one in found) > together.score.matched
+        at, place = before[a], there[c]
+        for one in found if apart else [together]:
+            runs += [run.moved(at, place) for run in one.runs]
+            at, place = at + one.score.ours, place + one.score.theirs
+    score = Score(matched=sum(run.size for run in runs), ours=before[-1], theirs=there[-1])
+    breaks = _break_score(left, right, runs)
+    return ArticleComparison(title=title, alignments=tuple(alignments), score=score, breaks=breaks)
+
+
+def _token_counts(lines: Sequence[str]) -> list[int]:
+    """The number of tokens before each line, and of all."""
+    return [0, *accumulate(len(line.split()) for line in lines)]
+
+
+def _break_score(ours: Sequence[str], theirs: Sequence[str], runs: Iterable[Run]) -> Score:
+    """The line breaks of both sides inside of runs of tokens that match."""
+    left, right = _token_counts(ours)[1:], _token_counts(theirs)[1:]
+    score = Score()
+    for run in _touching(runs):
+        here, there = _inside(left, run.ours, run.size), _inside(right, run.theirs, run.size)
+        score += Score(matched=len(here & there), ours=len(here), theirs=len(there))
+    return score
+
+
+def _touching(runs: Iterable[Run]) -> Iterator[Run]:
+    """The runs, and between two that touch on both sides their last and first token."""
+    last = Run(0, 0, 0)
+    for run in runs:
+        if last.size and run[:2] == (last.ours + last.size, last.theirs + last.size):
+            yield Run(run.ours - 1, run.theirs - 1, 2)
+        yield run
+        last = run
+
+
+def _inside(places: Sequence[int], start: int, size: int) -> set[int]:
+    """The places between the tokens of a run, counted from its start."""
+    return {one - start for one in places[bisect_right(places, start) : bisect_left(places, start + size)]}
 
 
 def _as_unknown(known: set[str]) -> Callable[[str], str]:
@@ -148,8 +193,16 @@ def _cuts(pairs: Sequence[tuple[int, int]], left: int, right: int) -> Iterator[t
 
 
 def _align(ours: Sequence[str], keys: Sequence[str], theirs: Sequence[str]) -> Alignment:
-    score = score_tokens(" ".join(keys).split(), " ".join(theirs).split())
-    return Alignment(ours=tuple(ours), theirs=tuple(theirs), score=score)
+    left, right = " ".join(keys).split(), " ".join(theirs).split()
+    runs = matching_runs(left, right)
+    score = Score(matched=sum(run.size for run in runs), ours=len(left), theirs=len(right))
+    return Alignment(
+        ours=tuple(ours),
+        theirs=tuple(theirs),
+        score=score,
+        breaks=_break_score(ours, theirs, runs),
+        runs=tuple(runs),
+    )
 
 
 def _similar(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
@@ -179,58 +232,6 @@ def _shared(ours: set[str], theirs: set[str]) -> int:
     return shared if 10 * shared >= 6 * max(len(ours), len(theirs)) else 0
 
 
-def score_tokens(ours: Sequence[str], theirs: Sequence[str]) -> TokenScore:
-    """The score of two sequences of tokens, in bounded time.
-
-    Long sequences are cut at runs of tokens that occur once in each; pieces that are still too long get a
-    score that is too low.
-    """
-    if len(ours) * len(theirs) <= MAX_PRODUCT:
-        matched = _matched(ours, theirs, skip_frequent=False)
-        return TokenScore(matched=matched, ours=len(ours), theirs=len(theirs))
-    matched = a = b = 0
-    for c, d in [*_anchors(ours, theirs), (len(ours), len(theirs))]:
-        long = (c - a) * (d - b) > MAX_PRODUCT
-        matched += _matched(ours[a:c], theirs[b:d], skip_frequent=long)
-        a, b = c, d
-    return TokenScore(matched=matched, ours=len(ours), theirs=len(theirs))
-
-
-def _matched(ours: Sequence[str], theirs: Sequence[str], *, skip_frequent: bool) -> int:
-    if ours == theirs:
-        return len(ours)
-    matcher = SequenceMatcher(None, ours, theirs, autojunk=skip_frequent)
-    return sum(block.size for block in matcher.get_matching_blocks())
-
-
-def _anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of runs of tokens that occur once in each: the longest chain that is in order in both."""
-    left, right = _once(ours), _once(theirs)
-    pairs = sorted((place, right[key]) for key, place in left.items() if key in right)
-    ends: list[int] = []  # the smallest end of an ordered chain, by its length
-    last: list[int] = []  # the index of the pair at that end
-    before: list[int] = []  # for each pair, the index of the one before it in its chain
-    found: list[tuple[int, int]] = []
-    for index, (_, place) in enumerate(pairs):
-        length = bisect_left(ends, place)
-        ends[length : length + 1] = [place]
-        last[length : length + 1] = [index]
-        before.append(last[length - 1] if length else -1)
-    index = last[-1] if last else -1
-    while index >= 0:
-        found.append(pairs[index])
-        index = before[index]
-    return found[::-1]
-
-
-def _once(tokens: Sequence[str]) -> dict[tuple[str, ...], int]:
-    """The runs of tokens that occur once, with their places."""
-    found: dict[tuple[str, ...], int] = {}
-    for place, run in enumerate(zip(*(tokens[start:] for start in range(ANCHOR)), strict=False)):
-        found[run] = -1 if run in found else place
-    return {run: place for run, place in found.items() if place >= 0}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The figures of many comparisons."""
@@ -241,13 +242,16 @@ class Summary:
     f1: float
     median_f1: float  # of articles
     tenth_percentile_f1: float
+    break_precision: float  # of line breaks between the same tokens, over all articles
+    break_recall: float
 
 
 def summarize(comparisons: Sequence[ArticleComparison]) -> Summary:
     """The figures over articles; all are 1 if there is no article."""
     scores = [one.score for one in comparisons]
     values = sorted(score.f1 for score in scores) or [1.0]
-    total = sum(scores, TokenScore())
+    total = sum(scores, Score())
+    breaks = sum((one.breaks for one in comparisons), Score())
     return Summary(
         articles=len(scores),
         precision=total.precision,
@@ -255,10 +259,13 @@ def summarize(comparisons: Sequence[ArticleComparison]) -> Summary:
         f1=total.f1,
         median_f1=statistics.median(values),
         tenth_percentile_f1=values[max(0, -(-len(values) // 10) - 1)],  # nearest rank
+        break_precision=breaks.precision,
+        break_recall=breaks.recall,
     )
 
 
 def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[str, Alignment]]:
-    """The alignments with the most tokens lost and made up, with the titles of their articles."""
-    found = [(one.title, part) for one in comparisons for part in one.alignments if part.wrong]
-    return sorted(found, key=lambda pair: (-pair[1].wrong, pair[0]))[:count]
+    """The alignments with the most tokens and line breaks lost and made up, with their articles' titles."""
+    found = [(one.title, part) for one in comparisons for part in one.alignments]
+    wrong = [(title, part) for title, part in found if part.wrong or part.wrong_breaks]
+    return sorted(wrong, key=lambda pair: (-pair[1].wrong, -pair[1].wrong_breaks, pair[0]))[:count]

@@ -77,7 +77,7 @@ class Fidelity:
                 name: {
                     "summary": asdict(summarize(found)),
                     "articles": [one.figures() for one in found],
-                    "worst": [{"title": title} | asdict(part) for title, part in worst(found, worst_count)],
+                    "worst": [{"title": title} | part.figures() for title, part in worst(found, worst_count)],
                 }
                 for name, found in self.comparisons().items()
             },

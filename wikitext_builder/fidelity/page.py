@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence, Set
 from difflib import SequenceMatcher
 
 from wikitext_builder.dataset.vocabulary import UNK
-from wikitext_builder.fidelity.compare import MAX_PRODUCT, Alignment, ArticleComparison
+from wikitext_builder.fidelity.compare import Alignment, ArticleComparison
+from wikitext_builder.fidelity.matching import MAX_PRODUCT
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --lost: #cfe8d4; --made: #f6cfcf; }
@@ -57,7 +58,7 @@ def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = 
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = html.escape(comparison.title)
-    differing = [index for index, part in enumerate(comparison.alignments) if part.wrong]
+    differing = [index for index, part in enumerate(comparison.alignments) if _differs(part)]
     links = "".join(
         f'<a href="#d{index}">{number}</a> ' for number, index in enumerate(differing[:MAX_LINKS], start=1)
     )
@@ -93,11 +94,15 @@ precision {score.precision:.4f}, recall {score.recall:.4f}, F1 {score.f1:.4f}.
 """
 
 
+def _differs(part: Alignment) -> bool:
+    return bool(part.wrong or part.wrong_breaks)
+
+
 def _rows(comparison: ArticleComparison, name: str) -> Iterator[str]:
     """Rows of the table. Only those that differ name their sides: a phone shows the others once."""
     known = {token for part in comparison.alignments for line in part.theirs for token in line.split()}
     for index, part in enumerate(comparison.alignments):
-        if part.wrong:
+        if _differs(part):
             left, right = _marked(part, known)
             cells = f'<td data-side="Ours">{left}</td><td data-side="{name}">{right}</td>'
             yield f'<tr class="differs" id="d{index}">{cells}</tr>'
@@ -123,5 +128,5 @@ def _tokens(lines: Sequence[str]) -> list[str]:
 
 
 def _piece(tokens: Sequence[str], tag: str) -> str:
-    text = html.escape(" ".join(tokens)).replace("\n", "<br>")
+    text = html.escape(" ".join(tokens)).replace("\n", "¶<br>" if tag else "<br>")
     return f"<{tag}>{text}</{tag}>" if tag and text else text

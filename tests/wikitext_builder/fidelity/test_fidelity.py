@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -21,8 +22,11 @@ from wikitext_builder.building.shards import ShardTask, make_shard, read_shard
 from wikitext_builder.cli import cli
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.html import without_templates
-from wikitext_builder.fidelity.compare import TokenScore, compare, score_tokens, summarize, worst
+from wikitext_builder.fidelity.compare import Score, compare, summarize, worst
+from wikitext_builder.fidelity.matching import matching_runs
 from wikitext_builder.fidelity.measure import measure, measure_pages, read_page_files, read_store_pages
 from wikitext_builder.fidelity.page import side_by_side
 from wikitext_builder.fidelity.residue import RESIDUE, ResidueCount
@@ -47,20 +51,42 @@ def page(wikitext, title="Tokyo", number=1):
 def test_equal_lines_have_all_in_common():
     lines = ("", "= Tokyo =", "", "It is big .", "")
     found = compare("Tokyo", lines, lines)
-    assert found.score == TokenScore(matched=7, ours=7, theirs=7)
+    assert found.score == Score(matched=7, ours=7, theirs=7)
     assert worst([found], 5) == []
 
 
 def test_what_is_lost_and_what_is_made_up():
     found = compare("Tokyo", ["It is long .", "More ."], ["It is 10 km long .", "More ."])
-    assert found.score == TokenScore(matched=6, ours=6, theirs=8)
+    assert found.score == Score(matched=6, ours=6, theirs=8)
     assert (found.score.precision, found.score.recall) == (1, 0.75)
     assert [(title, part.wrong) for title, part in worst([found], 5)] == [("Tokyo", 2)]
 
 
-def test_a_line_that_is_cut_in_two_costs_nothing():
-    found = compare("Tokyo", ["a b c d e f g h"], ["a b c d", "e f g h"])
-    assert (found.score.f1, len(found.alignments), worst([found], 5)) == (1, 1, [])
+def test_a_line_that_is_cut_in_two_costs_a_break_and_no_token():
+    found = compare("Tokyo", ["x y", "a b c d e f g h"], ["x y", "a b c d", "e f g h"])
+    assert (found.score.f1, found.breaks) == (1, Score(matched=1, ours=1, theirs=2))
+    ((_, part),) = worst([found], 5)
+    assert (part.ours, part.wrong, part.wrong_breaks) == (("a b c d e f g h",), 0, 1)
+    other = compare("Tokyo", ["x y", "a b c d", "e f g h"], ["x y", "a b c d e f g h"])
+    assert (other.breaks.precision, other.breaks.recall) == (0.5, 1)
+
+
+def test_a_break_beside_other_words_is_not_counted():
+    assert compare("A", ["a b", "c d"], ["a b", "x", "c d"]).breaks == Score()
+    assert compare("A", ["a b x", "c d"], ["a b", "c d"]).breaks == Score()
+
+
+def test_glued_paragraphs_are_seen():
+    """Cause: a line that shows nothing, such as a picture's, once glued the paragraphs around it."""
+    rendered = "<p>It is old.</p><figure class='mw-halign-right'>c</figure><p>More of it.</p>"
+    ours = extract("It is old.\n[[File:X.jpg|thumb|c]]\nMore of it.", title="A")
+    theirs = extract_rendered(rendered, page("", "A")).lines
+    assert compare("A", ours.lines, theirs).breaks == Score(matched=2, ours=2, theirs=2)
+    glued = (*ours.lines[:3], " ".join(ours.lines[3:]))
+    found = compare("A", glued, theirs)
+    assert (found.score.f1, found.breaks.recall, found.breaks.precision) == (1, 0.5, 1)
+    official = ["= A =", "It is <unk> .", "More of <unk> ."]
+    assert compare("A", ["= A =", "It is old . More of it ."], official).breaks.recall == 0.5
 
 
 def test_alike_lines_stand_beside_each_other():
@@ -79,7 +105,7 @@ def test_unknown_words_match_any_but_those_that_are_known():
 
 
 def test_an_empty_article_has_nothing_in_common_with_another():
-    assert compare("A", [], ["a b"]).score == TokenScore(matched=0, ours=0, theirs=2)
+    assert compare("A", [], ["a b"]).score == Score(matched=0, ours=0, theirs=2)
     assert compare("A", [], []).score.f1 == 1
 
 
@@ -90,20 +116,38 @@ def test_scores_are_bounded_symmetric_counts(ours, theirs):
     assert (found.score.ours, found.score.theirs) == (tokens[0].total(), tokens[1].total())
     assert 0 <= found.score.matched <= (tokens[0] & tokens[1]).total()
     assert 0 <= found.score.f1 <= 1
+    assert 0 <= found.breaks.matched <= min(found.breaks.ours, found.breaks.theirs)
+    assert found.breaks.ours <= max(len(ours) - 1, 0)
     assert [line for part in found.alignments for line in part.ours] == ours
     assert [line for part in found.alignments for line in part.theirs] == theirs
 
 
 @given(LINES)
 def test_a_copy_has_everything(lines):
-    assert compare("A", lines, lines).score.f1 == 1
+    found = compare("A", lines, lines)
+    count = max(len(lines) - 1, 0)
+    assert (found.score.f1, found.breaks) == (1, Score(matched=count, ours=count, theirs=count))
+
+
+@given(st.sets(st.integers(1, 11)), st.sets(st.integers(1, 11)), st.sets(st.integers(0, 11)))
+def test_breaks_between_the_same_words_are_counted(ours, theirs, lost):
+    """The oracle is arithmetic: twelve different words, broken at some places, some of them lost in ours."""
+
+    def lines(breaks, words):
+        edges = [0, *sorted(breaks), 12]
+        found = [" ".join(f"w{n}" for n in range(a, b) if n in words) for a, b in pairwise(edges)]
+        return [line for line in found if line]
+
+    kept = set(range(12)) - lost
+    both = {n for n in range(1, 12) if {n - 1, n} <= kept}
+    expected = Score(matched=len(ours & theirs & both), ours=len(ours & both), theirs=len(theirs & both))
+    assert compare("A", lines(ours, kept), lines(theirs, range(12))).breaks == expected
 
 
 def test_long_texts_are_compared_in_bounded_time():
     ours = random.Random(1).choices([f"w{number}" for number in range(500)], k=20_000)
     theirs = [*ours[:9_000], "x", *ours[9_000:]]
-    score = score_tokens(ours, theirs)
-    assert score.matched >= 0.99 * len(ours)
+    assert sum(run.size for run in matching_runs(ours, theirs)) >= 0.99 * len(ours)
 
 
 def test_summaries_are_over_tokens_and_over_articles():
@@ -355,6 +399,7 @@ def call(*arguments):
 def test_the_command_prints_figures_and_the_worst_lines(store_path):
     shown = call("--store", store_path).stdout
     assert "against rendered lines, 1 articles: precision 0.9412, recall 0.9412" in shown
+    assert "line breaks between the same words: precision 1.0000, recall 1.0000" in shown
     assert "ours   It is 10 kilometres ( 6 @.@ 2 mi ) long ." in shown
 
 
