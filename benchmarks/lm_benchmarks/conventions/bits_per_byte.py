@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lm_benchmarks.conventions.convention import (
-    LOOP,
-    READ,
     Convention,
     Lengths,
     Prepared,
@@ -47,7 +45,8 @@ BITS_PER_BYTE: Final = Convention(
     preparation="pages as they are in the file",
     source="Jellyfish042/uncheatable_eval evaluator.py@02d67c9, show_results_v2.ipynb@0c075fd (which rounds"
     " scores to bfloat16; here they are not rounded)",
-    proof=f"{READ}; {LOOP}",
+    proof="its own function eval_hf_model (evaluator.py@02d67c9) on a Llama with random weights, without"
+    " rounding to bfloat16",
     passage="page",
     window=4000,
     rule=Rule(prepare=prepare, windows=windows, number=bits_per_byte),

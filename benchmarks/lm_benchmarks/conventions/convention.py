@@ -14,7 +14,6 @@ from typing import Final, NamedTuple, Protocol
 RAW: Final = "raw"
 TOKENS: Final = "tokens"
 LOOP: Final = "its published arithmetic, in a loop of one call per window that a test compares"
-READ: Final = "read, not proven by the tool itself"
 
 
 @dataclass(frozen=True, slots=True)

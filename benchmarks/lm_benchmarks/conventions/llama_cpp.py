@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
 from lm_benchmarks.conventions.convention import (
-    LOOP,
-    READ,
     Convention,
     Lengths,
     Prepared,
@@ -17,6 +16,8 @@ from lm_benchmarks.conventions.convention import (
     mean_perplexity,
 )
 from lm_benchmarks.errors import HarnessError
+
+ROUNDED: Final = 256  # pieces: the tool's context is a multiple of this
 
 
 def prepare(file: str) -> list[Prepared]:
@@ -29,7 +30,8 @@ def windows(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Windo
     """Chunks of n_ctx pieces; the mark of a start replaces the first one if the model adds such a mark.
 
     Half of a chunk is read before the first prediction that counts. With a stride, chunks overlap and the
-    last `stride` pieces of each are scored; there the mark has no effect, because it is set too late.
+    last `stride` pieces of each are scored; there the mark has no effect, because it is set too late. That is
+    the tool's number for one sequence per batch: `-c WINDOW -b WINDOW --ppl-stride STRIDE`.
 
     Raises:
         HarnessError: The text is shorter than two chunks, which the tool refuses.
@@ -53,8 +55,10 @@ def windows(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Windo
 
 
 def _length(lengths: Lengths) -> int:
-    """Pieces of a chunk: with a stride, half of it more."""
-    length = lengths.window + (lengths.stride or 0) // 2
+    """Pieces of a chunk: with a stride half of it more, and then a multiple of 256."""
+    length = lengths.window
+    if lengths.stride is not None:
+        length = math.ceil((length + lengths.stride // 2) / ROUNDED) * ROUNDED
     if lengths.longest is not None and length > lengths.longest:
         raise HarnessError(
             f"`window` {lengths.window} and `stride` {lengths.stride}: llama.cpp reads {length} pieces at"
@@ -70,8 +74,8 @@ LLAMA_CPP: Final = Convention(
     context="the chunk: 256 to 510 pieces, after the mark of a start if the model has one",
     normaliser="pieces",
     preparation="the file less its last newline",
-    source="ggml-org/llama.cpp tools/perplexity/perplexity.cpp@050fc7f",
-    proof=f"{READ}; {LOOP}",
+    source="ggml-org/llama.cpp tools/perplexity/perplexity.cpp@050fc7f, and 0c1e570 (stride mode)",
+    proof="its own program llama-perplexity (0c1e570) on a Llama with random weights, also with a stride",
     known=(
         "Llama-1-7B 5.96 (its pull request 270), later ~5.91 (pull request 2714)",
         "Llama-1-13B, 4 bits, 5.60 (pull request 270)",

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lm_benchmarks.conventions.convention import (
-    LOOP,
-    READ,
     TOKENS,
     Convention,
     Lengths,
@@ -55,7 +53,8 @@ MEGATRON: Final = Convention(
     preparation="the file of tokens through its detokenizer",
     source="NVIDIA/Megatron-LM tasks/zeroshot_gpt/datasets.py@1bd2f7f, evaluate.py@178beeb,"
     " detokenizer.py@64f72f0",
-    proof=f"{READ}; {LOOP}",
+    proof="its own code (datasets.py, detokenizer.py and evaluate.py@1bd2f7f) on a Llama with random weights;"
+    " the model and what is for several GPUs are ours",
     known=("Megatron-LM 8.3B 10.81, 355M 19.31 (WikiText-103; Shoeybi et al. 2019, arXiv 1909.08053)",),
     text="untokenized",
     file=TOKENS,

@@ -17,7 +17,8 @@ from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.adapters.kenlm import KenlmFile
 from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
-from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
+from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import PATIENCE, SAMPLES
 from lm_benchmarks.conventions.convention import Reader
 from lm_benchmarks.errors import HarnessError
@@ -346,8 +347,8 @@ def _transformers(name: str, inputs: Inputs) -> Opened:
     return of_causal_model(Path(name).name, model, inputs.vocabulary)
 
 
-def of_causal_model(name: str, model: CausalModel, vocabulary: Vocabulary) -> Opened:
-    """A causal model of `transformers`, ready to score."""
+def of_causal_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Opened:
+    """A model of pieces, ready to score."""
     return Opened(
         name=name,
         identity=f"{signature_value(name)}+{model.digest[:8]}",

@@ -86,7 +86,7 @@ def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_pa
 
 def test_a_window_and_attention_of_the_users(dataset, folders):
     model = f"transformers:{folders['bos-added']}"
-    (result,) = lb.measure(model, dataset, convention="llama.cpp", window=24, stride=8, attention="eager")
+    (result,) = lb.measure(model, dataset, convention="hf-stride", window=24, stride=8, attention="eager")
     assert (result.signature["windows"], result.signature["windows_every"]) == ("24", "8")
     assert result.signature["attention"] == "eager"
     (half,) = lb.measure(f"transformers:{folders['bos-added']}", dataset, convention="gptq", dtype="bfloat16")

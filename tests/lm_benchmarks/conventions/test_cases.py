@@ -1,0 +1,94 @@
+"""Numbers that the tools gave for a model that is the same everywhere; the case file says how.
+
+LLAMA_PERPLEXITY=PROGRAM also runs llama.cpp's own program, for its numbers here and for one on another text.
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from lm_benchmarks.adapters.transformers import load_causal_model
+from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.measuring.windows import measure_windows
+
+from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.progress import no_progress
+
+CASES = json.loads((Path(__file__).parents[2] / "cases" / "perplexities.json").read_text(encoding="utf-8"))[
+    "cases"
+]
+OF_LLAMA = [case for case in CASES if case["convention"] == "llama.cpp"]
+EXACT = ("-t", "1", "-fa", "off", "-ctk", "f32", "-ctv", "f32")
+
+
+def label(case):
+    return f"{case['convention']}-{case['marks']}-{case['window']}-{case['stride']}"
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    made = {}
+    for marks in ("bos-added", "bos-not-added"):
+        folder = write_folder(tmp_path_factory.mktemp("llama"), adds_bos=marks == "bos-added")
+        made[marks] = load_causal_model(str(folder), Vocabulary((UNK, EOS, "the")))
+    return made
+
+
+def ours(readers, case, path):
+    return measure_windows(
+        REGISTRY[case["convention"]],
+        readers[case["marks"]],
+        path,
+        window=case["window"],
+        stride=case["stride"],
+        progress=no_progress,
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=label)
+def test_it_is_the_number_that_the_tool_printed(readers, case, tmp_path):
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(make_text(case["lines"]), encoding="utf-8")
+    found = ours(readers, case, path)
+    assert found.number == pytest.approx(case["number"], abs=0.51 * 10 ** -case["digits"])
+    if "nats" in case:
+        assert sum(one.nats for one in found.articles) == pytest.approx(case["nats"], rel=1e-6)
+
+
+def test_a_rule_that_is_slightly_different_has_another_number(readers, tmp_path):
+    path = tmp_path / "wiki.test.raw"
+    for case in CASES:
+        path.write_text(make_text(case["lines"]), encoding="utf-8")
+        stride = case["stride"] and case["stride"] - 1
+        for other in ({"window": case["window"] - 2, "stride": stride}, {"marks": "bos-added"}):
+            if case["marks"] == "bos-added" and "marks" in other:
+                continue
+            if "marks" in other and (case["stride"] or case["convention"] == "bits-per-byte"):
+                continue  # the mark has no effect there, or is always added
+            number = ours(readers, {**case, **other}, path).number
+            assert number != pytest.approx(case["number"], abs=0.51 * 10 ** -case["digits"]), label(case)
+
+
+@pytest.mark.skipif("LLAMA_PERPLEXITY" not in os.environ, reason="needs LLAMA_PERPLEXITY: the program")
+@pytest.mark.parametrize("lines", [140, 151])
+@pytest.mark.parametrize("case", OF_LLAMA, ids=label)
+def test_the_program_prints_it_now(readers, case, lines, tmp_path):
+    model = write_gguf(tmp_path / "model.gguf", adds_bos=case["marks"] == "bos-added")
+    path = tmp_path / "wiki.test.raw"
+    path.write_text(make_text(lines), encoding="utf-8")
+    process = subprocess.run(
+        [os.environ["LLAMA_PERPLEXITY"], "-m", model, "-f", path, *EXACT, *case["arguments"].split()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    printed = float(re.findall(r"\[\d+\]([\d.]+),", process.stdout + process.stderr)[-1])
+    assert ours(readers, case, path).number == pytest.approx(printed, abs=1e-4)
+    if lines == case["lines"]:
+        assert printed == pytest.approx(case["number"], abs=1e-4)
