@@ -36,6 +36,18 @@ def in_words(shown: str, *, american: bool = False) -> str:
     return ("minus " if match["sign"] else "") + words
 
 
+def fraction_in_words(whole: str, over: int, under: int, *, american: bool = False) -> str:
+    """A fraction in words, after a whole number that may be absent.
+
+    >>> fraction_in_words("", 1, 2), fraction_in_words("2", 3, 4), fraction_in_words("", 5, 8)
+    ('one half', 'two and three quarters', 'five eighths')
+    """
+    named = {2: "half", 4: "quarter"}.get(under) or ordinal_in_words(under)
+    plural = "halves" if named == "half" else f"{named}s"
+    text = f"{whole_in_words(over, american=american)} {named if over == 1 else plural}"
+    return f"{in_words(whole, american=american)} and {text}" if whole else text
+
+
 def whole_in_words(number: int, *, american: bool) -> str:
     """A whole number below 10¹⁵ in words; British English has an `and` after the hundreds."""
     groups: list[str] = []

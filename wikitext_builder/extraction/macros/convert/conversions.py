@@ -3,49 +3,49 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import floor
 
 from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro
-from wikitext_builder.extraction.macros.convert.measures import (
-    RANGES,
-    SUBUNITS,
-    Measure,
-    parse_measure,
-    plain_code,
-    value_of,
+from wikitext_builder.extraction.macros.convert.names import (
+    Shown,
+    by_name,
+    hyphenated,
+    identity,
+    with_spaces,
 )
-from wikitext_builder.extraction.macros.convert.rounding import converted, rounded
-from wikitext_builder.extraction.macros.convert.styles import Style, parse_style
-from wikitext_builder.extraction.macros.convert.units import Unit, default_codes, find_unit
-from wikitext_builder.extraction.macros.spelling import in_words
+from wikitext_builder.extraction.macros.convert.options import NO_OPTIONS, Options, parse_options
+from wikitext_builder.extraction.macros.convert.outputs import Task, all_outputs, measured
+from wikitext_builder.extraction.macros.convert.rounding import Source
+from wikitext_builder.extraction.macros.convert.units import (
+    Unit,
+    convertible,
+    default_code,
+    find_outputs,
+    find_unit,
+)
+from wikitext_builder.extraction.macros.convert.values import Between, Value, parse_values, value_of
 
-HYPHENATED_WITH_SYMBOLS = {"and", "&", "or", "to"}  # in adjectives: 3-to-5 km
-JOINS = {
-    "or": (" or ", "", " or "), "comma": (", ", "", "; "), "slash": (" / ", "", "; "),
-    "sqbr": (" &#91;", "&#93;", "; "), "br": ("<br>", "", "; "), "s": (" / ", "", "; "),
-    "/": (" / ", "", "; "), "(or)": (" (", ")", " or "),
-}  # fmt: skip
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
-COMPOSED_OUTPUTS = {
-    "ftin": ("ft", "in", 12),
-    "ft in": ("ft", "in", 12),
-    "stlb": ("st", "lb", 14),
-    "lboz": ("lb", "oz", 16),
-    "ydft": ("yd", "ft", 3),
-}
-# Output units that depend on the value times a factor: (factor, code below 10, code from 10).
-BARRELS = {
-    "koilbbl/d": (1.58987294928, "m3/d", "e3m3/d"), "Moilbbl/d": (1.58987294928, "e3m3/d", "e6m3/d"),
-    "koilbbl": (1.58987294928, "m3", "e3m3"), "Moilbbl": (1.58987294928, "e3m3", "e6m3"),
-    "Goilbbl": (1.58987294928, "e6m3", "e9m3"),
-}  # fmt: skip
+PRECISION = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?")
+NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What follows the unit in a call."""
+
+    outputs: str = ""  # code
+    precision: int | None = None
+    middle: str = ""
+    before: tuple[str, str] = ("", "")  # the units of the input and of the outputs
+    joins: tuple[str, str] | None = None  # own words around the outputs
 
 
 def convert(call: Call) -> str | None:
-    """The text of a conversion; None if this package does not support it.
+    """The text of a conversion; None where the module shows an error.
 
     >>> def show(*values, **names):
     ...     numbered = {str(number): value for number, value in enumerate(values, 1)}
@@ -55,229 +55,163 @@ def convert(call: Call) -> str | None:
     >>> show("204", "m", "ft", "-high", adj="mid"), show("500", "PS", "kW hp", abbr="on")
     ('204-metre-high (669 ft)', '500 PS (370 kW; 490 hp)')
     """
-    given = parse_measure([value.replace("&nbsp;", " ").strip() for value in call.positional()])
-    if given is None:
+    options = parse_options(call)
+    numbered: list[str] = []
+    while (value := call.arguments.get(str(len(numbered) + 1))) is not None:
+        numbered.append(value.replace("&nbsp;", " "))
+    if len(numbered) > 1 and numbered[1].strip().endswith("nocomma"):
+        numbered[1] = numbered[1].strip().removesuffix("nocomma")
+        options = replace(options, flags=options.flags | {"nocomma"})
+    given = parse_values(numbered, options)
+    if given is None or not given[2]:
         return None
-    shown = parse_style(call, given)
-    if shown is None:
-        return None
-    source = find_unit(given.code, american=shown.american)
-    if source is None:
-        return None
-    outputs, shown = _outputs(given, shown)
-    if shown.spelled:
-        given = spell_out(given, shown)
-    return _composed(given, source, outputs, shown) if outputs is not None else None
+    values, between, rest = given
+    unit = find_unit(rest[0].strip(), american="american" in options)
+    return _converted(values, between, unit, rest[1:], options) if unit else None
 
 
-def spell_out(measure: Measure, style: Style) -> Measure:
-    """The measure with its values in words, with a capital first letter if the call asks for it."""
-    values = [
-        replace(value, shown=in_words(value.shown, american=style.american)) for value in measure.values
-    ]
-    if style.spelled.istitle():
-        values[0] = replace(values[0], shown=values[0].shown[:1].upper() + values[0].shown[1:])
-    below = measure.below
-    if below is not None:
-        below = (replace(below[0], shown=in_words(below[0].shown, american=style.american)), below[1])
-    return replace(measure, values=tuple(values), below=below)
-
-
-def _outputs(measure: Measure, style: Style) -> tuple[list[str] | None, Style]:
-    """The codes to convert to: those in the call, or the defaults of the unit."""
-    asked = measure.rest[0] if measure.rest else ""
-    if asked and not re.fullmatch(r"[-−]?\d+", asked) and not asked.startswith("-"):
-        if asked in COMPOSED_OUTPUTS or find_unit(asked):
-            return [asked], style
-        codes = asked.split(" ")
-        known = all(code in COMPOSED_OUTPUTS or find_unit(code) for code in codes)
-        return (codes if known else None), style
-    value = measure.values[0].number
-    if measure.below:
-        return SUBUNITS[plain_code(measure.code)][measure.below[1]][1].split(), style
-    if measure.code in BARRELS:
-        factor, low, high = BARRELS[measure.code]
-        return [low if value * factor < 10 else high], style
-    if measure.code in {"m", "metre", "meter"} and 0 < value < 3:
-        return ["ftin"], style
-    source = find_unit(measure.code)
-    return (default_codes(source, value) if source else None), style
-
-
-def _composed(measure: Measure, source: Unit, outputs: list[str], style: Style) -> str | None:
-    """The input and the outputs, in order, with the text between them."""
-    pieces = []
-    for code in outputs:
-        piece = _output(measure, source, code, style)
-        if piece is None:
-            return None
-        pieces.append(piece)
-    before, after, between = JOINS.get(style.display, (" (", ")", "; "))
-    if style.display == "x":
-        before, after = style.custom
-    converted = between.join(pieces)
-    if style.display in {"output only", "output number only"}:
-        return converted
-    shown = _input(measure, source, style)
-    if not converted:
-        return shown
-    left, right = (converted, shown) if style.flipped else (shown, converted)
-    return f"{left}{before}{right}{after}"
-
-
-def _input(measure: Measure, source: Unit, style: Style) -> str:
-    by_name = style.by_name(source, "in")
-    if measure.below:
-        value, code = measure.below
-        smaller = find_unit(code, american=style.american) or source
-        first, second = measure.values[0], value
-        hyphen = style.adjective and by_name
-        parts = [
-            _with_unit(
-                [first.shown],
-                measure,
-                source,
-                replace(style, middle=""),
-                by_name=by_name,
-                singular=first.singular,
-                side="in",
-            ),
-            _with_unit(
-                [second.shown],
-                measure,
-                smaller,
-                replace(style, middle=""),
-                by_name=by_name,
-                singular=second.singular,
-                side="in",
-            ),
-        ]
-        return ("-" if hyphen else " ").join(parts) + style.middle
-    shown = [value.shown for value in measure.values]
-    singular = measure.values[-1].singular
-    return _with_unit(shown, measure, source, style, by_name=by_name, singular=singular, side="in")
-
-
-def _output(measure: Measure, source: Unit, code: str, style: Style) -> str | None:
-    if code in COMPOSED_OUTPUTS:
-        return _composed_output(measure, source, code, style)
-    target = find_unit(code, american=style.american)
-    if target is None or target.kind != source.kind:
-        return None
-    shown, numbers = [], []
-    for value in measure.values:
-        result = converted(value, measure, source, target)
-        if result is None:
-            return None
-        text = rounded(result, measure, source, target, style)
-        if style.denominator:
-            text = as_fraction(result, style.denominator)
-        shown.append(text)
-        numbers.append(text)
-    if style.spelled.lower() == "on":
-        shown = [in_words(text, american=style.american) for text in shown]
-    if style.display == "output number only":
-        return _joined(shown, measure, style, by_name=True)
-    singular = re.fullmatch(r"1(?:\.0*)?", numbers[-1]) is not None
-    if target.named and style.explicit != "off":
-        singular = (
-            abs(converted(measure.values[-1], measure, source, target) or 0) < 1.0001
-            and _as_number(numbers[-1]) < 1.0001
-        )
-    return _with_unit(
-        shown, measure, target, style, by_name=style.by_name(target, "out"), singular=singular, side="out"
+def _converted(
+    values: list[Value], between: list[Between], unit: Unit, arguments: list[str], options: Options
+) -> str | None:
+    source, arguments = _source(values, between, unit, arguments, options)
+    rest = _rest(arguments, options)
+    if source.parts:
+        values = [_total(source)]
+    outputs = find_outputs(
+        rest.outputs or default_code(source.unit, values[0].number), american="american" in options
     )
-
-
-def as_fraction(size: float, denominator: int) -> str:
-    """The nearest fraction in lowest terms.
-
-    >>> as_fraction(1.243, 4), as_fraction(0.5, 8), as_fraction(2.01, 4)
-    ('1 1⁄4', '1⁄2', '2')
-    """
-    nearest = Fraction(floor(abs(size) * denominator + 0.5), denominator)
-    whole, rest = divmod(nearest, 1)
-    pieces = [
-        f"{whole:,}" if whole or not rest else "",
-        f"{rest.numerator}⁄{rest.denominator}" if rest else "",
-    ]
-    return ("−" if size < 0 and nearest else "") + " ".join(piece for piece in pieces if piece)
-
-
-def _as_number(text: str) -> float:
-    try:
-        return float(text.replace(",", "").replace("−", "-"))
-    except ValueError:
-        return 2.0
-
-
-def _with_unit(
-    shown: list[str], measure: Measure, one: Unit, style: Style, *, by_name: bool, singular: bool, side: str
-) -> str:
-    """Values, a space or a hyphen, and the unit."""
-    middle = style.middle if side == ("out" if style.flipped else "in") else ""
-    if by_name:
-        name = one.name if style.adjective or singular else one.plural
-        if one.power and one.named and singular:
-            name = one.plural
-        ending = ("-" + name.replace(" ", "-")) if style.adjective else " " + name
-    else:
-        power = f"×10{one.power}" if one.power else ""
-        ending = power + ("" if one.symbol.startswith("/") else " ") + one.symbol
-        if measure.words and measure.words[0] in {"x", "×"}:
-            shown = [*(value + ending for value in shown[:-1]), shown[-1]]
-    if (
-        one.power
-        and by_name
-        and not style.adjective
-        and one.named
-        and side == "out"
-        and style.abbreviation in {"on", "out"}
-    ):
-        ending = f"×10{one.power} {one.plural.split(' ', 1)[1]}"
-    return _joined(shown, measure, style, by_name=by_name) + ending + middle
-
-
-def _joined(shown: list[str], measure: Measure, style: Style, *, by_name: bool) -> str:
-    text = shown[0]
-    for word, value in zip(measure.words, shown[1:], strict=False):
-        between = RANGES[word][0 if by_name else 1]
-        if style.adjective and (by_name or (word in HYPHENATED_WITH_SYMBOLS and style.explicit == "on")):
-            between = between.replace(" ", "-")
-        if between == "–" and value.startswith("−"):
-            between = " – "
-        text += between + value
-    return text
-
-
-def _composed_output(measure: Measure, source: Unit, code: str, style: Style) -> str | None:
-    """Feet and inches and the like: the smaller unit is rounded, then split."""
-    upper_code, lower_code, factor = COMPOSED_OUTPUTS[code]
-    upper = find_unit(upper_code, american=style.american)
-    lower = find_unit(lower_code, american=style.american)
-    if upper is None or lower is None or lower.kind != source.kind or measure.below:
+    if not outputs or not all(convertible(source.unit, output) for output in outputs):
         return None
-    by_name = style.abbreviation not in {"on", "out"} or (not style.explicit and style.display == "or")
-    shown = []
-    for value in measure.values:
-        result = converted(value, measure, source, lower)
-        if result is None or result < 0:
-            return None
-        text = rounded(result, measure, source, lower, style).replace(",", "")
-        if not re.fullmatch(r"\d+(?:\.\d+)?", text):
-            return None
-        number = float(text) if "." in text else float(floor(result + 0.5))
-        whole, rest = int(number // factor), number % factor
-        decimals = len(text.partition(".")[2])
-        upper_text = f"{whole:,} {(upper.name if whole == 1 else upper.plural) if by_name else upper.symbol}"
-        lower_text = (
-            f"{rest:.{decimals}f} {(lower.name if rest == 1 else lower.plural) if by_name else lower.symbol}"
+    flipped = "flip" in options
+    task = Task(
+        values=values, between=between, source=source, options=options, precision=rest.precision,
+        middle=rest.middle if flipped else "", before=rest.before[1],
+    )  # fmt: skip
+    texts = [""] if "unit" in options else all_outputs(task, outputs)
+    if texts is None:
+        return None
+    shown = _input(replace(task, middle="" if flipped else rest.middle, before=rest.before[0]))
+    symbol = unit.symbols[0] if "/" in unit.symbol else unit.symbol
+    return _joined(shown, texts, options, rest, "" if source.parts else f"{symbol}, ")
+
+
+def _joined(shown: str, outputs: list[str], options: Options, rest: Rest, symbol: str) -> str:
+    """The input and the outputs, in order, with the text between them."""
+    before, after, between = options.joins
+    if rest.joins:
+        before, after = rest.joins
+    if options.flags & {"table", "tablecen"}:
+        align = f'align="{"right" if "table" in options else "center"}"|'
+        return f"{align}{shown}\n|{align}" + f"\n|{align}".join(outputs)
+    if options.flags & {"output", "number", "unit2", "unit"}:
+        before = after = ""
+    elif "symbol" in options and before in {" (", " [", " &#91;"}:
+        before += symbol
+    converted = between.join(outputs)
+    left, right = (converted, shown) if "flip" in options else (shown, converted)
+    left = left[:1].upper() + left[1:] if "upper" in options else left
+    return left + before + right + after
+
+
+def _source(
+    values: list[Value], between: list[Between], unit: Unit, arguments: list[str], options: Options
+) -> tuple[Source, list[str]]:
+    """The measure with the smaller units or the altitude that follow, and the other arguments."""
+    if unit.built_in == "mach" and arguments and (altitude := value_of(arguments[0], options)):
+        return Source(unit=unit, altitude=altitude.number), arguments[1:]
+    parts = [(unit, values[0])]
+    default, last = "", unit
+    while not between and last.below and len(arguments) > 1:
+        code = arguments[1].strip()
+        smaller = find_unit(code, american="american" in options)
+        below = dict(last.below).get(code) or dict(last.below).get(smaller.code if smaller else "")
+        value = value_of(arguments[0], options)
+        if below is None or smaller is None or value is None:
+            break
+        default = default or below.default
+        shown = (
+            find_unit(below.code, american="american" in options) if below.code != smaller.code else smaller
         )
-        if rest == 0:
-            lower_text = f"0 {lower.plural if by_name else lower.symbol}"
-        shown.append(" ".join([upper_text, lower_text] if whole else [lower_text]))
-    middle = style.middle if style.flipped else ""
-    return _joined(shown, measure, style, by_name=by_name) + middle
+        parts.append((shown or smaller, value))
+        last, arguments = smaller, arguments[2:]
+    if len(parts) == 1:
+        return Source(unit=unit), arguments
+    measure = replace(last, default=default or unit.default, zero=None, built_in="", inverse=0)
+    return Source(unit=measure, parts=tuple(parts)), arguments
+
+
+def _total(source: Source) -> Value:
+    """The value in the smallest unit of a measure of several."""
+    total = 0.0
+    larger: Unit | None = None
+    for unit, value in source.parts:
+        factor = round(larger.size / unit.size) if larger else 1
+        total = total * factor + value.number
+        larger = unit
+    return replace(source.parts[-1][1], number=total)
+
+
+def _rest(arguments: list[str], options: Options) -> Rest:
+    """Outputs, precision and words that follow the unit, in this order."""
+    left = list(arguments)
+
+    def take() -> str:
+        return left.pop(0) if left else ""
+
+    def take_number() -> str:
+        number = left[0].strip().replace(",", "") if left else ""
+        return number if NUMBER.fullmatch(number) and left.pop(0) else ""
+
+    number = take_number()
+    outputs = "" if number else take().strip()
+    number = number or take_number()
+    middle = take() if "mid" in options else ""
+    before = _before(take, options)
+    joins = (take(), take()) if options.display == "x" else None
+    if joins and not joins[0].strip():
+        joins = (f" &#91; {joins[0]}", f" &#93;{joins[1]}")
+    number = number or take_number()
+    precision = int(float(number)) if PRECISION.fullmatch(number) else None
+    middle = middle if middle.startswith("-") or not middle.strip() else f" {middle}"
+    return Rest(outputs=outputs, precision=precision, middle=middle, before=before, joins=joins)
+
+
+def _before(take: Callable[[], str], options: Options) -> tuple[str, str]:
+    """Words of the call before the units: `adj=pre|imperial`, `disp=preunit`."""
+    first = take() if "before" in options else ""
+    first = with_spaces(first, ends=(0, -1)) if first.strip() else ""
+    if "befores" not in options:
+        return ("", first) if "flip" in options else (first, "")
+    one, two = take(), take()
+    if not one.strip() and not two.strip():
+        return first, ""
+    one = with_spaces(one, ends=(0,)) if one.strip() not in {"+", ""} else one or " "
+    if two.strip() == "&#32;":
+        two = ""
+    elif not two.strip():
+        two = one
+    elif two.strip() != "+":
+        two = with_spaces(two, ends=(0,))
+    return first + one, two
+
+
+def _input(task: Task) -> str:
+    options, unit = task.options, task.source.unit
+    if options.flags & {"output", "number", "unit2"}:
+        return ""
+    if not task.source.parts:
+        shown = [Shown(text=one.shown, singular=one.singular, size=one.number) for one in task.values]
+        return measured(task, unit, shown, "in")
+    named = by_name(task.source.parts[0][0], options, "in")
+    inner = "-" if named and "adjective" in options else " "
+    texts = []
+    for one, value in task.source.parts:
+        name = identity(one, options, "in", Shown(text="", singular=value.singular, size=value.number))
+        texts.append(name if "unit" in options else f"{value.shown}{inner}{name}")
+    if "unit" in options:
+        text = " ".join(texts)
+        return task.before + (hyphenated(text) if named and "adjective" in options else text)
+    return inner.join(texts) + task.middle
 
 
 def height(call: Call) -> str | None:
@@ -297,7 +231,8 @@ def height(call: Call) -> str | None:
 def population_density(call: Call) -> str | None:
     """`5.7/km2 (14.8/sq mi)` of a population and an area."""
     values = call.positional()
-    population, area = (value_of(value) for value in values[:2]) if len(values) >= 3 else (None, None)
+    numbers = [value_of(value, NO_OPTIONS) for value in values[:2]] if len(values) >= 3 else []
+    population, area = numbers if len(numbers) == 2 else (None, None)
     if population is None or area is None or not area.number:
         return None
     density = f"{population.number / area.number:.{whole_number(call.get('prec'), digits=2) or 0}f}"

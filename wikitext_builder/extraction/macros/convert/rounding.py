@@ -1,128 +1,285 @@
-"""The result of a conversion, with the number of digits that Module:Convert gives it."""
+"""The results of a conversion, with the number of digits that Module:Convert gives them."""
 
 from __future__ import annotations
 
-from math import floor, log10
+import re
+from dataclasses import dataclass
+from math import floor, gcd, isfinite, log10, modf
 
-from wikitext_builder.extraction.macros.convert.measures import Measure, Value, total, units_below
-from wikitext_builder.extraction.macros.convert.styles import Style
+from wikitext_builder.extraction.macros.convert.options import Options
 from wikitext_builder.extraction.macros.convert.units import Unit
+from wikitext_builder.extraction.macros.convert.values import MINUS, Value, fraction, with_separators
+from wikitext_builder.extraction.macros.spelling import fraction_in_words, in_words
 
+MAX_DIGITS = 14  # significant ones of a result
+MAX_PRECISION = 99
 LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, is not a measure
-SMALLEST_PLAIN = 1e-4  # a smaller result is shown with a power of ten
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
+ROUNDING_FUDGE = 2e-14  # and this to results before it rounds them
+# Miles per hour of sound at -15,000 feet, -10,000 feet, and so on up to 300,000 feet.
+SOUND = (
+    799.5, 787.0, 774.2, 761.207051, 748.0, 734.6, 721.0, 707.0, 692.8, 678.3, 663.5, 660.1, 660.1,
+    660.1, 660.1, 660.1, 660.1, 662.0, 664.3, 666.5, 668.9, 671.1, 673.4, 675.6, 677.9, 683.7,
+    689.9, 696.0, 702.1, 708.1, 714.0, 719.9, 725.8, 731.6, 737.3, 737.7, 737.7, 736.2, 730.5,
+    724.6, 718.8, 712.9, 707.0, 701.1, 695.0, 688.9, 682.8, 676.6, 670.4, 664.1, 657.8, 652.9,
+    648.3, 643.7, 639.1, 634.4, 629.6, 624.8, 620.0, 615.2, 613.2, 613.2, 613.2, 613.5,
+)  # fmt: skip
+DIGITS = re.compile(r"([0-9]*)(\.?)([0-9]*)(?:[eE]([-+]?[0-9]+))?")
 
 
-def converted(value: Value, measure: Measure, source: Unit, target: Unit) -> float | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is converted: a unit, the units of a measure of several, how high a plane flies."""
+
+    unit: Unit
+    parts: tuple[tuple[Unit, Value], ...] = ()  # of a measure in several units; `unit` is then the smallest
+    altitude: float = 0.0  # feet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """A result before rounding, and what its number of digits depends on."""
+
+    size: float
+    given: float
+    clean: str  # digits of the input
+    shown: str = ""  # if the result is exact
+    adjust: float | None = None
+    least: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A rounded result."""
+
+    shown: str
+    size: float  # the absolute value before rounding
+    sign: str = ""
+    rounded: float = 0.0  # the absolute value after rounding
+    singular: bool = False
+    scientific: bool = False
+    fraction: tuple[str, str, str] | None = None  # whole number, numerator, denominator
+
+
+def speed_of_sound(feet: float) -> float:
+    """Metres per second at an altitude."""
+    step = floor(abs(feet) / 5000 + 0.5)
+    return SOUND[min(max(-step if feet < 0 else step, -3), 60) + 3] * 0.44704
+
+
+def converted(value: Value, source: Source, target: Unit) -> Converted | None:
     """A value in the output unit; None if it is too large or too small to compute with."""
-    result = _converted(value, measure, source, target)
-    return result if result is not None and (not result or 1 / LARGEST < abs(result) < LARGEST) else None
+    unit = source.unit
+    given = value.in_hands if unit.built_in == "hand" else value.number
+    plain = Converted(size=0.0, given=given, clean=value.clean)
+    try:
+        if unit.built_in == "hand":
+            result = _from_hands(given, value, unit, target)
+        elif "mach" in {unit.built_in, target.built_in}:
+            result = _of_sound(plain, source, target)
+        else:
+            result = Converted(size=_simply(value, unit, target), given=given, clean=value.clean)
+    except (OverflowError, ZeroDivisionError):
+        return None
+    size = abs(result.size)
+    return result if not size or (isfinite(size) and 1 / LARGEST < size < LARGEST) else None
 
 
-def _converted(value: Value, measure: Measure, source: Unit, target: Unit) -> float | None:
-    number = total(value, measure)
-    if source.kind == "temperature":
-        return (number - source.offset) * source.scale / target.scale + target.offset
-    if source.kind == "fuel" and source.inverse != target.inverse:
-        return (
-            source.scale / number / target.scale
-            if source.inverse and number
-            else _inverse(number * source.scale, target)
-        )
-    return number * source.scale / target.scale
+def _simply(value: Value, unit: Unit, target: Unit) -> float:
+    if unit.inverse or target.inverse:
+        if (unit.inverse or 1) * (target.inverse or 1) < 0:
+            return 1 / (value.number * unit.size * target.size)
+    elif unit.zero is not None and not value.change:
+        return (value.number - unit.zero) * (unit.size / target.size) + (target.zero or 0.0)
+    return value.number * (unit.size / target.size)
 
 
-def _inverse(base: float, target: Unit) -> float | None:
-    return target.scale / base if base else None
-
-
-def rounded(result: float, measure: Measure, source: Unit, target: Unit, style: Style) -> str:
-    """The result as text, with the digits that the call asks for, or as exact as the input."""
-    size, sign = abs(result), "−" if result < 0 else ""
-    if style.precision is not None:
-        text = _with_decimals(size, style.precision)
-    elif style.significant:
-        text = _with_digits(size, style.significant)
-    elif style.multiple_of:
-        text = f"{floor(size / style.multiple_of + 0.5) * style.multiple_of:,}"
+def _of_sound(plain: Converted, source: Source, target: Unit) -> Converted:
+    unit = source.unit
+    if unit.built_in == target.built_in:
+        return Converted(size=plain.given, given=plain.given, clean=plain.clean)
+    if unit.built_in == "mach":
+        size, adjust = plain.given * (speed_of_sound(source.altitude) / target.size), target.size / 0.1
     else:
-        text = _with_decimals(size, _common_decimals(measure, source, target))
-    return (sign if text.strip("0.,") else "") + text
+        size, adjust = plain.given * (unit.size / speed_of_sound(0)), 0.1 / unit.size
+    return Converted(size=size, given=plain.given, clean=plain.clean, adjust=log10(adjust) + log10(2))
 
 
-def _common_decimals(measure: Measure, source: Unit, target: Unit) -> int:
-    """The number of decimals of all values of a range: the largest that a value needs."""
-    decimals = []
-    for value in measure.values:
-        result = converted(value, measure, source, target)
-        if result is not None:
-            decimals.append(default_decimals(value, measure, source, target, abs(result)))
-    return max(decimals)
+def _from_hands(given: float, value: Value, unit: Unit, target: Unit) -> Converted:
+    """The decimals of hands are inches, four per hand."""
+    decimals, whole = modf(given)
+    inches = 4 * whole + 10 * decimals
+    factor = unit.size / target.size
+    if factor == 4 and "e" not in f"{abs(inches):g}":
+        return Converted(size=inches, given=inches, clean=f"{abs(inches):g}", shown=f"{abs(inches):g}")
+    digits = len(value.clean.partition(".")[2])
+    clean = f"{inches:.{max(digits - 1, 0)}f}"
+    return Converted(size=(whole + 2.5 * decimals) * factor, given=inches, clean=clean, least=0)
 
 
-def default_decimals(value: Value, measure: Measure, source: Unit, target: Unit, size: float) -> int:
+def default_decimals(result: Converted, value: Value, source: Source, target: Unit) -> int:
     """The number of decimals of a result: as exact as the input, at least two digits; negative for zeros."""
-    exactness = _exactness(value, measure)
-    number = total(value, measure) * units_below(measure)
-    if source.kind == "temperature":
-        kelvin = abs((number - source.offset) * source.scale)
-        least = 2 if kelvin < 1e-8 else 2 - floor(log10(kelvin) + FUDGE)
-        return max(floor(exactness), least)
-    if number == 0 or size <= 0:
+    size = abs(result.size)
+    exact = _exactness(result.clean, value.denominator, composed=bool(source.parts))
+    unit = source.unit
+    if unit.thermometer and target.thermometer and unit.zero is not None:
+        kelvins = abs((result.given - unit.zero) * unit.size)
+        adjust, least = 0.0, 2 if kelvins < 1e-8 else 2 - floor(log10(kelvins) + FUDGE)
+    elif not result.given or not size:
         return 0
-    if (
-        target.symbol in {"ft", "lb"}
-        and target.power == 0
-        and floor(number) == number
-        and "/" not in target.symbol
-    ):
-        adjust = -log10(
-            source.scale / units_below(measure)
-        )  # or a whole number of metres gives too few digits of feet
-    elif measure.below and measure.below[1] == "in":
-        adjust = log10(target.scale) + 2
     else:
-        adjust = log10(abs(number) / size)
-    least = 1 - floor(log10(size) + FUDGE)
-    return max(floor(exactness + adjust + log10(2)), least)
+        if target.exact == "wholes" and floor(result.given) == result.given:
+            adjust = -log10(unit.size) if unit.size else 0.0
+        elif source.parts and unit.exact == "below":
+            adjust = log10(target.size) + 2
+        else:
+            adjust = log10(abs(result.given / size))
+        adjust += log10(2)
+        least = 1 - floor(log10(size) + FUDGE)
+    adjust = result.adjust if result.adjust is not None else adjust
+    least = result.least if result.least is not None else least
+    return max(floor(exact + adjust), least)
 
 
-def _exactness(value: Value, measure: Measure) -> float:
-    if measure.below:
-        value = measure.below[0]
-    if value.denominator:
-        return max(log10(value.denominator), 1.0)
-    digits, _, exponent = value.digits.lower().partition("e")
-    whole, point, decimals = digits.partition(".")
-    exact = len(decimals) if point else 0 if measure.below else len(whole.rstrip("0")) - len(whole)
-    return exact - (int(exponent) if exponent else 0)
+def _exactness(clean: str, denominator: int, *, composed: bool) -> float:
+    if denominator:
+        return max(log10(denominator), 1)
+    match = DIGITS.match(clean)
+    whole, point, decimals, exponent = match.groups("") if match else ("", "", "", "")
+    exact = len(decimals) if point else 0 if composed else len(whole.rstrip("0")) - len(whole)
+    return exact - int(exponent or 0)
 
 
-def _with_decimals(size: float, decimals: int) -> str:
-    if 0 < size < SMALLEST_PLAIN and 0 < decimals <= 100:
-        digits = f"{size * 10.0**decimals:.0f}"
-        if digits != "0":
-            return _scientific(digits, len(digits) - 1 - decimals)
+def results_of(
+    values: list[Value],
+    source: Source,
+    target: Unit,
+    options: Options,
+    *,
+    precision: int | None,
+    denominator: int = 0,
+) -> list[Result] | None:
+    """The rounded results of all values; None if one cannot be computed.
+
+    Without a wish of the call, all results have the same number of decimals: the largest that one needs.
+    """
+    sizes = [size for value in values if (size := converted(value, source, target))]
+    if len(sizes) < len(values):
+        return None
+    decimals: list[int | None] = [precision] * len(sizes)
+    if precision is None and not (denominator or options.digits or options.flags & {"round5", "round25"}):
+        needed = [
+            default_decimals(size, value, source, target) for size, value in zip(sizes, values, strict=True)
+        ]
+        decimals = [*needed] if "each" in options else [max(needed)] * len(needed)
+    results = [
+        _result(size, options, None if size.shown and precision is None else digits, denominator)
+        for size, digits in zip(sizes, decimals, strict=True)
+    ]
+    found = [result for result in results if result]
+    return found if len(found) == len(values) else None
+
+
+def _result(size: Converted, options: Options, decimals: int | None, denominator: int) -> Result | None:
+    negative, value = size.size < 0, abs(size.size)
+    if denominator:
+        return _in_fractions(value, options, denominator, negative=negative)
+    exponent = None
+    if decimals is not None:
+        if decimals > MAX_PRECISION:
+            return None
+        shown, exponent = _with_decimals(value, decimals)
+    elif options.digits:
+        shown, exponent = _with_digits(value, options.digits)
+    elif options.flags & {"round5", "round25"}:
+        step = 5 if "round5" in options else 25
+        shown = f"{floor(value / step + 0.5) * step:.0f}"
+    else:
+        shown = size.shown
+    return _formatted(shown, exponent, value, options, negative=negative)
+
+
+def _with_decimals(value: float, decimals: int) -> tuple[str, int | None]:
+    """Digits and the place of the point before them; without a place they have their point."""
     if decimals >= 0:
-        return f"{size + (2e-14 if decimals <= 8 else 0):,.{min(decimals, 20)}f}"
-    zeros = 10 ** min(-decimals, 300)
-    text = f"{size / zeros:.0f}"
-    if text != "0" and len(text) - decimals > 9:
-        return _scientific(text, len(text) - decimals - 1)
-    return f"{int(text) * zeros:,}"
+        return f"{value + (ROUNDING_FUDGE if decimals <= 8 else 0):.{decimals}f}", None
+    digits = f"{value / 10.0 ** min(-decimals, 300):.0f}"
+    return digits, (len(digits) - decimals if digits != "0" else None)
 
 
-def _with_digits(size: float, digits: int) -> str:
-    if size == 0:
-        return "0"
-    decimals = digits - 1 - floor(log10(size) + FUDGE)
-    text = _with_decimals(size, decimals)
-    # Rounding up may add a digit: 9.97 with two digits is 10, not 10.0.
-    if decimals > 0 and "×" not in text and len(text.replace(".", "").replace(",", "").lstrip("0")) > digits:
-        text = _with_decimals(size, decimals - 1)
-    return text
+def _with_digits(value: float, digits: int) -> tuple[str, int]:
+    digits = min(digits, MAX_DIGITS)
+    if not value:
+        return "0" * digits, 1
+    part, whole = modf(log10(value))
+    part, whole = (part - 1, whole + 1) if part >= 0 else (part, whole)
+    shown = f"{10.0 ** (part + digits):.0f}"
+    if len(shown) > digits:
+        return shown[:digits], int(whole) + 1
+    return shown, int(whole)
 
 
-def _scientific(digits: str, power: int) -> str:
-    tail = digits[1:].rstrip("0") if len(digits) > 1 else ""
-    return f"{digits[0]}{'.' + digits[1:] if tail or len(digits) > 1 else ''}×10{power}".replace("-", "−")
+def _placed(shown: str) -> tuple[str, int | None]:
+    """Digits without a point and its place, for numbers that are very large or small; others are only cut."""
+    whole, point, decimals = shown.partition(".")
+    if len(whole) >= 10:
+        return whole + decimals, len(whole)
+    if whole.strip("0"):
+        return shown[: MAX_DIGITS + len(point)], None
+    figures = decimals.lstrip("0")
+    zeros = len(decimals) - len(figures)
+    if not figures and decimals:
+        return f"{whole}.{decimals[:MAX_DIGITS]}", None
+    if figures and zeros >= 4:
+        return figures, -zeros
+    return (f"0.{'0' * zeros}{figures[:MAX_DIGITS]}" if len(figures) > MAX_DIGITS else shown), None
+
+
+def _formatted(shown: str, exponent: int | None, value: float, options: Options, *, negative: bool) -> Result:
+    sign = MINUS if negative else ""
+    one = shown == "1" or (shown.startswith("1.") and not shown[2:].strip("0"))
+    if exponent is None:
+        shown, exponent = _placed(shown)
+    if exponent is not None:
+        shown = shown[:MAX_DIGITS]
+        if exponent > 10 or exponent <= -4 or (exponent == 10 and shown != "1000000000"):
+            power = str(exponent - 1).replace("-", MINUS)
+            text = f"{shown[0]}.{shown[1:]}" if len(shown) > 1 else shown
+            return Result(
+                shown=f"{sign}{text}×10{power}", size=value, sign=sign, scientific=True,
+                singular=one and not negative, rounded=float(f".{shown}e{exponent}"),
+            )  # fmt: skip
+        if exponent >= len(shown):
+            shown += "0" * (exponent - len(shown))
+        elif exponent <= 0:
+            shown = f"0.{'0' * -exponent}{shown}"
+        else:
+            shown = f"{shown[:exponent]}.{shown[exponent:]}"
+    if not shown.strip("0."):
+        sign = ""
+    text = sign + with_separators(shown, options)
+    if "spellout" in options:
+        text = in_words(sign + shown, american="american" in options)
+    return Result(
+        shown=text, size=value, sign=sign, rounded=float(shown), singular=one and not negative,
+    )  # fmt: skip
+
+
+def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result:
+    """The nearest fraction in lowest terms."""
+    if value > 1e8:
+        return _formatted(f"{value:.2f}", None, value, options, negative=negative)
+    part, whole = modf(value)
+    over = floor(part * denominator + 0.5 + ROUNDING_FUDGE)
+    if over >= denominator:
+        over, whole = 0, whole + 1
+    if not over:
+        return _formatted(f"{whole:.0f}", None, value, options, negative=negative)
+    divisor = gcd(over, denominator)
+    pieces = (f"{whole:.0f}" if whole else "", str(over // divisor), str(denominator // divisor))
+    shown = fraction(*pieces, options, stacked=options.stacked)
+    if "spellout" in options:
+        whole_text, over, denominator = pieces[0], over // divisor, denominator // divisor
+        shown = fraction_in_words(whole_text, over, denominator, american="american" in options)
+    sign = MINUS if negative else ""
+    return Result(shown=sign + shown, size=value, sign=sign, rounded=value, fraction=pieces)

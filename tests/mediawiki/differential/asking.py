@@ -1,0 +1,148 @@
+"""What a reader sees of template calls: on a wiki, and as our macros give it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lxml import html
+
+from tests.conftest import DATA
+from tests.mediawiki.asking import ask
+from tests.mediawiki.wiki import Wiki, cache, start
+from wikitext_builder.article import Page
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.wiki.client import Wikipedia
+
+PAGES = DATA / "pages"
+TEMPLATES = PAGES / "templates.xml.bz2"
+TITLE = "Tokyo"  # of the page that all calls stand on
+PER_REQUEST = 100  # calls; Lua may work for 7 seconds per request
+MARK = "%({})%"
+UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
+UNREAD = frozenset(
+    ["reference", "noprint", "Inline-Template", "error"]
+)  # marks of notes, and messages of errors
+ERROR = re.compile(
+    r'class="[^"]*\b(?:scribunto-error|error|citation-comment)\b|Help:Convert_messages|may be redlink'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the wiki shows for a call."""
+
+    text: str
+    failed: bool = False  # it shows a message of an error
+
+
+@dataclass(slots=True)
+class Reader:
+    """Asks a wiki what a reader sees, and remembers it in a file."""
+
+    wikipedia: Wikipedia
+    path: Path
+    known: dict[str, Answer] = field(default_factory=dict)
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        if self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                call, text, failed = json.loads(line)
+                self.known[call] = Answer(text, failed)
+
+    def answers(self, calls: Iterable[str]) -> list[Answer]:
+        """The answer to each call, from the file or from the wiki."""
+        calls = list(calls)
+        new = [call for call in dict.fromkeys(calls) if call not in self.known]
+        with self.path.open("a", encoding="utf-8") as file:
+            for first in range(0, len(new), PER_REQUEST):
+                some = new[first : first + PER_REQUEST]
+                for call, answer in zip(some, self._asked(some), strict=True):
+                    self.known[call] = answer
+                    file.write(json.dumps([call, answer.text, answer.failed], ensure_ascii=False) + "\n")
+        return [self.known[call] for call in calls]
+
+    def _asked(self, calls: list[str]) -> list[Answer]:
+        text = "".join(f"{MARK.format(number)} a {call} b\n\n" for number, call in enumerate(calls))
+        request = {"action": "parse", "prop": "text", "title": TITLE, "text": text + MARK.format("end")}
+        options = {"contentmodel": "wikitext", "disablelimitreport": "1", "disableeditsection": "1"}
+        answer = self.wikipedia.request(request | options)
+        self.requests += 1
+        pieces = re.split(r"%\((?:\d+|end)\)%", str(answer["parse"]["text"]))
+        if len(pieces) == len(calls) + 2:
+            return [Answer(visible(piece), ERROR.search(piece) is not None) for piece in pieces[1:-1]]
+        if len(calls) == 1:
+            return [Answer("", failed=True)]
+        middle = len(calls) // 2  # a call swallowed a mark: find it
+        return self._asked(calls[:middle]) + self._asked(calls[middle:])
+
+
+def visible(source: str) -> str:
+    """The text of a piece of HTML that a reader sees and that is no mark of a note."""
+    pieces: list[str] = []
+    _collect(html.fragment_fromstring(source, create_parent=True), pieces)
+    return plain("".join(pieces))
+
+
+def _collect(element: html.HtmlElement, pieces: list[str]) -> None:
+    if isinstance(element.tag, str):
+        hidden = UNSEEN.search(element.get("style") or "") or UNREAD & {*(element.get("class") or "").split()}
+        if not hidden and element.tag not in {"style", "script"}:
+            pieces.append(element.text or "")
+            if element.tag == "br":
+                pieces.append(" ")
+            for child in element:
+                _collect(child, pieces)
+            if element.tag in {"li", "p", "div", "td", "dd", "dt", "tr"}:
+                pieces.append(" ")
+    pieces.append(element.tail or "")
+
+
+def plain(text: str) -> str:
+    """A text with single spaces."""
+    return " ".join(text.replace("\u200b", "").split())
+
+
+def ours(call: str) -> str | None:
+    """What our macros give for a call; None if they do not know it."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    page = Page(title=TITLE, page_id=1, revision_id=1, timestamp=now, wikitext=f"a {call} b")
+    try:
+        article = extract(page)
+    except RejectedError as error:
+        return f"rejected: {error.reason}"
+    return None if article.left_out else plain(" ".join(article.lines[3:]))
+
+
+def folder() -> Path:
+    """Where answers are kept between runs; its name has a digest of the templates."""
+    digest = hashlib.sha256(TEMPLATES.read_bytes()).hexdigest()[:16]
+    path = cache() / f"differential-{digest}"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def reader(*, dated: bool = False, api: str = "") -> Iterator[Reader]:
+    """A reader of the wiki that runs at an address, or of one that is started here with the real templates.
+
+    Args:
+        dated: The texts depend on the day.
+        api: Address of the API of a wiki that has the templates.
+    """
+    day = datetime.now(UTC).strftime("-%Y-%m-%d") if dated else ""
+    wiki: Wiki | None = None if api else start(folder() / "wiki", dumps=[TEMPLATES])
+    try:
+        with ask(api or (wiki.api if wiki else ""), really=True) as wikipedia:
+            yield Reader(wikipedia=wikipedia, path=folder() / f"answers{day}.jsonl")
+    finally:
+        if wiki:
+            wiki.stop()

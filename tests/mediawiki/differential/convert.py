@@ -1,0 +1,134 @@
+"""Random calls of `{{convert}}`."""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import cache
+
+from tests.mediawiki.differential.material import call_of, module, mutated, real_calls, some_number
+from wikitext_builder.extraction.listing import listed
+
+OPTIONS = """
+abbr=on abbr=off abbr=in abbr=out abbr=none abbr=~ abbr=values abbr=hh abbr=mos abbr=comma adj=on
+adj=mid adj=pre adj=1 adj=ri0 adj=ri1 adj=ri2 adj=flip adj=off adj=nocomma comma=5 comma=gaps
+disp=or disp=comma disp=flip disp=br disp=sqbr disp=slash disp=/ disp=s disp=x disp=b disp=(or)
+disp=5 disp=number disp=out disp=2 disp=unit disp=unit2 disp=u2 disp=table disp=tablecen
+disp=preunit disp=flip5 disp=nocomma disp=output_only frac=2 frac=4 frac=8 frac=16 frac=-4 frac=3
+lk=on lk=in lk=out near=5 order=flip round=5 round=25 round=each sigfig=1 sigfig=2 sigfig=3 sigfig=4
+sigfig=6 sing=on sortable=on sortable=out sp=us sp=us sp=us abbr=on abbr=on adj=on adj=on disp=flip
+order=flip sp= abbr= foo=bar
+"""
+WORDS = [
+    *listed("-; –; to; and; or; by; x; ×; xx; *; +; ,; to(-); and(-); to-; +/-; ±; to about"),
+    ", and",
+    ", or",
+    "&ndash;",
+]
+PREFIXES = ["", "", "k", "M", "m", "c", "G", "da", "μ", "n", "h", "e3", "e6", "e9", "e12", "T", "d"]
+OWN_WORDS = ["-high", "long", "-long and wide", " wide ", "imperial", "+", ""]
+AROUND = [" (about ", " [", ")", "]", "&#32;", "", " – "]
+
+
+@cache
+def units() -> dict[str, list[str]]:
+    """The codes of Module:Convert/data by kind; codes of combinations too."""
+    source = module("Module:Convert/data").partition("local default_exceptions")[0]
+    rows = re.findall(r'^ {4}\["(.*?)"\] = \{\n(.*?)^ {4}\},', source, re.DOTALL | re.MULTILINE)
+    kinds = {code: re.search(r'utype\s*= "(.*?)"', fields) for code, fields in rows}
+    targets = {code: re.search(r'target\s*= "(.*?)"', fields) for code, fields in rows}
+    found: dict[str, list[str]] = {}
+    for code, fields in rows:
+        target = targets[code]
+        kind = kinds[target[1]] if target and target[1] in kinds else kinds[code]
+        if kind and "combination" not in fields:
+            found.setdefault(kind[1], []).append(code)
+            if "prefixes" in fields:
+                found[kind[1]] += [prefix + code for prefix in PREFIXES[2:]]
+    return found
+
+
+@cache
+def combinations() -> dict[str, list[str]]:
+    """The codes that stand for several units, by kind."""
+    source = module("Module:Convert/data")
+    rows = re.findall(
+        r'^ {4}\["([^"]*)"\] = \{\n\tcombination.*?utype\s*= "(.*?)"', source, re.DOTALL | re.MULTILINE
+    )
+    found: dict[str, list[str]] = {}
+    for code, kind in rows:
+        found.setdefault(kind, []).append(code)
+    return found
+
+
+COMMON = {
+    "length": "m km ft mi in cm mm yd nmi", "area": "km2 sqmi ha acre m2 sqft",
+    "mass": "kg lb t LT ST oz g st",
+    "volume": "m3 cuft l USgal impgal L ml", "speed": "km/h mph kn m/s ft/s", "temperature": "C F K",
+    "power": "kW hp PS bhp", "pressure": "psi kPa bar inHg", "flow": "m3/s cuft/s USgal/min",
+}  # fmt: skip
+SMALLER = {
+    "length": [("ft", "in"), ("feet", "inch"), ("mi", "chain"), ("mi", "yd"), ("yd", "ft"), ("chain", "ft")],
+    "mass": [("lb", "oz"), ("st", "lb"), ("LT", "Lcwt"), ("ST", "Scwt"), ("Lcwt", "qtr")],
+}
+
+
+def number(generator: random.Random) -> str:
+    """A value: perhaps with a sign or a fraction."""
+    kind = generator.randrange(14)
+    if kind == 0:
+        whole = generator.choice(["", "", "1+", "2+", "12+", "-", "-3-"])
+        return whole + generator.choice(["1/2", "3/4", "5/8", "1/3", "7//8"])
+    if kind == 1:
+        return generator.choice(["-", "−", "+", "&minus;"]) + some_number(generator)
+    return some_number(generator)
+
+
+def code(generator: random.Random, kind: str) -> str:
+    """The code of a unit of a kind, more often a common one."""
+    if kind in COMMON and generator.random() < 0.5:
+        return generator.choice(COMMON[kind].split())
+    found = generator.choice(units()[kind])
+    return f"{generator.choice(['e3', 'e6', 'e9', 'e12'])}{found}" if generator.random() < 0.08 else found
+
+
+def generated(generator: random.Random) -> str:
+    """A random call."""
+    calls = real_calls().get("Convert", [])
+    if calls and generator.random() < 0.25:
+        return mutated(generator, calls, OPTIONS.split(), changes=(0, 3, 3, 3, 4, 4))
+    kind = generator.choice([*COMMON, *COMMON, *units()])
+    options = [
+        one.replace("_", " ")
+        for one in generator.sample(OPTIONS.split(), generator.choice([0, 0, 1, 1, 2, 3]))
+    ]
+    parts = ["convert", *values(generator, kind)]
+    if generator.random() < 0.7:
+        several = combinations().get(kind, []) if generator.random() < 0.2 else []
+        codes = [code(generator, kind) for _ in range(generator.choice([1, 1, 1, 1, 2, 3]))]
+        parts.append(generator.choice(several) if several else " ".join(codes))
+    if generator.random() < 0.25:
+        parts.append(str(generator.randrange(-3, 5)))
+    if "adj=mid" in options or "adj=pre" in options:
+        parts.append(generator.choice(OWN_WORDS))
+    if "disp=x" in options or "disp=preunit" in options:
+        parts += [generator.choice(AROUND if "disp=x" in options else OWN_WORDS) for _ in range(2)]
+    return call_of(parts + options)
+
+
+def values(generator: random.Random, kind: str) -> list[str]:
+    """Values, the words between them, and the unit."""
+    if kind in SMALLER and generator.random() < 0.2:
+        large, small = generator.choice(SMALLER[kind])
+        below = [str(generator.randrange(12)), small]
+        return [str(generator.randrange(1, 30)), large, *below]
+    count = generator.choice([1, 1, 1, 1, 2, 2, 3])
+    numbers = [number(generator) for _ in range(count)]
+    words = [generator.choice(WORDS) for _ in numbers[1:]]
+    if count == 2 and generator.random() < 0.3:
+        return [
+            f"{numbers[0]}{generator.choice([' ', ''])}{words[0]}{generator.choice([' ', ''])}{numbers[1]}",
+            code(generator, kind),
+        ]
+    mixed = [text for pair in zip(numbers, [*words, ""], strict=True) for text in pair]
+    return [*mixed[:-1], code(generator, kind)]

@@ -1,0 +1,215 @@
+"""The outputs of a conversion: values in one or several units."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from math import floor
+
+from wikitext_builder.extraction.macros.convert.names import (
+    Shown,
+    by_name,
+    decorated,
+    hyphenated,
+    identity,
+    placed,
+)
+from wikitext_builder.extraction.macros.convert.options import Options
+from wikitext_builder.extraction.macros.convert.rounding import Result, Source, results_of
+from wikitext_builder.extraction.macros.convert.units import Output, Several, Unit
+from wikitext_builder.extraction.macros.convert.values import MINUS, Between, Value, fraction, with_separators
+from wikitext_builder.extraction.macros.spelling import in_words
+
+# A number that is negative, but not a fraction.
+NEGATIVE = re.compile(MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What to convert, and how to show it."""
+
+    values: list[Value]
+    between: list[Between]
+    source: Source
+    options: Options
+    precision: int | None
+    middle: str  # words after the unit, if the output comes first
+    before: str  # words before the unit
+
+    @property
+    def times(self) -> bool:
+        """True if the values are sides: 2 by 4 metres; the last word with two forms decides."""
+        return next((word.times for word in reversed(self.between) if not word.one_form), False)
+
+
+def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
+    """The text of each output; None if one cannot be computed."""
+    denominators = [_denominator(task, output, alone=len(outputs) == 1) for output in outputs]
+    first = outputs[0]
+    if len(outputs) > 1 and isinstance(first, Unit) and first.built_in == "hand":
+        second = outputs[1]
+        if isinstance(second, Unit) and second.exact == "below":
+            denominators[1] = _of_inches(task, denominators[0])
+    texts = [
+        _several(task, output, denominator)
+        if isinstance(output, Several)
+        else _single(task, output, denominator)
+        for output, denominator in zip(outputs, denominators, strict=True)
+    ]
+    found = [text for text in texts if text is not None]
+    return found if len(found) == len(texts) else None
+
+
+def _denominator(task: Task, output: Output, *, alone: bool) -> int:
+    if alone or (isinstance(output, Unit) and output.built_in == "hand"):
+        return task.options.denominator
+    prefixed = isinstance(output, Unit) and output.prefixes
+    return 0 if prefixed or task.precision is not None else task.options.denominator
+
+
+def _of_inches(task: Task, denominator: int) -> int:
+    """The denominator of the fractions of inches in hands."""
+    if denominator or task.precision is None or task.precision <= 1:
+        return denominator
+    return 2 if task.precision == 2 else 4
+
+
+def _single(task: Task, unit: Unit, denominator: int) -> str | None:
+    options = task.options
+    if unit.built_in == "hand":
+        results = _in_hands(task, unit, denominator)
+        unit = unit if options.asked else replace(unit, named=True)
+    else:
+        results = results_of(
+            task.values, task.source, unit, options, precision=task.precision, denominator=denominator
+        )
+        if task.source.unit.built_in == "hand" and unit.exact == "below" and not options.asked:
+            unit = replace(unit, named=True)
+    if results is None:
+        return None
+    shown = [
+        Shown(text=one.shown, singular=one.singular, size=one.rounded, scientific=one.scientific)
+        for one in results
+    ]
+    return measured(task, unit, shown, "out")
+
+
+def measured(task: Task, unit: Unit, values: list[Shown], side: str) -> str:
+    """Values with their unit; side is in or out."""
+    options = task.options
+    first = identity(unit, options, side, values[0], times=task.times)
+    named = bool(first) and by_name(unit, options, side)
+    if options.flags & {"unit", "unit2"}:
+        return task.before + (hyphenated(first) if named and "adjective" in options else first)
+    if unit.built_in == "mach" and first:
+        return task.before + _joined(task, [f"{first} {value.text}" for value in values[:2]], named=named)
+    last = identity(unit, options, side, values[-1] if len(values) < 2 else values[1], times=task.times)
+    ending = placed(unit, options, side, last, middle=task.middle, before=task.before)
+    texts = [decorated(value.text, unit, options, side) for value in values]
+    space = " " if first and (named or unit.spaced) else ""
+    if len(values) == 2:
+        if options.abbreviated == "mos" and side == "in" and not (named and "adjective" in options):
+            texts[0] += space + first
+        else:
+            if options.abbreviated not in {"on", side}:
+                texts[0] = values[0].text
+            texts[0] += space + first if task.times and not named else ""
+    return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options else ending)
+
+
+def _joined(task: Task, texts: list[str], *, named: bool) -> str:
+    joined = texts[0]
+    for word, text in zip(task.between, texts[1:], strict=False):
+        between = word.text(task.options, by_name=named)
+        joined += (" – " if between == "–" and NEGATIVE.match(text) else between) + text
+    return joined
+
+
+def _several(task: Task, output: Several, denominator: int) -> str | None:
+    """Feet and inches and the like: the smallest unit is rounded, then split."""
+    options = task.options
+    plain = replace(options, flags=options.flags - {"spellout"})
+    results = results_of(
+        task.values, task.source, output.units[0], plain, precision=task.precision, denominator=denominator
+    )
+    if results is None:
+        return None
+    named = (not options.asked and options.display in {"or", "slash"}) or options.abbreviated not in {
+        "on", "out", "mos",
+    }  # fmt: skip
+    return (
+        _joined(task, [_split(result, output, options, named=named) for result in results], named=named)
+        + task.middle
+    )
+
+
+def _split(result: Result, output: Several, options: Options, *, named: bool) -> str:
+    left, decimals = _smallest(result)
+    inner, outer = ("-", "-") if "adjective" in options and named else (" ", " ")
+    pieces: list[str] = []
+    sign = result.sign
+    for place, unit in enumerate(output.units):
+        size = left
+        if place < len(output.factors):
+            left, size = float(left // output.factors[place]), left % output.factors[place]
+        over = result.fraction if place == 0 else None
+        if place == 0 and result.scientific and not (left if output.factors else 0):
+            shown, sign = result.shown, ""
+        elif over:
+            shown = fraction(f"{size:.0f}" if size else "", over[1], over[2], options)
+        else:
+            shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
+        if "spellout" in options:
+            shown = in_words(shown, american="american" in options)
+        name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbols[0]
+        pieces.append(shown + inner + name)
+        if not left or place == len(output.factors):
+            break
+    return sign + outer.join(reversed(pieces))
+
+
+def _smallest(result: Result) -> tuple[float, int]:
+    """The value in the smallest unit, and the number of its decimals."""
+    if result.fraction:
+        return float(floor(result.size)), 0
+    decimals = 0 if result.scientific else len(result.shown.partition(".")[2])
+    return (result.rounded if decimals else float(floor(result.size + 0.5))), decimals
+
+
+def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
+    if "adjective" in options or (over and not size):
+        one = True
+    elif over:
+        one = False
+    else:
+        one = 0 < size < 1.0001 if "singular" in options else size == 1
+    return unit.names[0] if one else unit.plurals[0]
+
+
+def _in_hands(task: Task, unit: Unit, denominator: int) -> list[Result] | None:
+    """Hands and inches with a point between them: 15.2 is 15 hands 2 inches."""
+    options, precision = task.options, task.precision
+    inch = replace(unit, size=unit.size / 4, built_in="", exact="")
+    found = results_of(
+        task.values,
+        task.source,
+        inch,
+        options,
+        precision=precision,
+        denominator=_of_inches(task, denominator),
+    )
+    return [_hands_of(result, options, precision) for result in found] if found is not None else None
+
+
+def _hands_of(result: Result, options: Options, precision: int | None) -> Result:
+    inches = floor(result.size if result.fraction else result.size + 0.5)
+    hands, rest = divmod(inches, 4)
+    text = f".{rest}"
+    if precision is not None and precision <= 0:
+        hands, text = floor(result.size / 4 + 0.5), ""
+    elif result.fraction:
+        text = "." + fraction(
+            str(rest), result.fraction[1], result.fraction[2], options, stacked=options.stacked
+        )
+    shown = result.sign + with_separators(str(hands), options) + text
+    return replace(result, shown=shown, rounded=hands + rest / 4)

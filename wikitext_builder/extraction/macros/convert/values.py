@@ -1,0 +1,224 @@
+"""The numbers in a call of `{{convert}}`, and the words between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wikitext_builder.extraction.macros.convert.options import Options
+from wikitext_builder.extraction.macros.spelling import fraction_in_words, in_words
+
+MINUS = "−"
+MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be too large for a float
+MAX_VALUES = 30  # in one range
+MAX_SPLITS = 20  # arguments that can hold several numbers
+NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?\s*")
+FRACTION = re.compile(
+    r"\s*(?P<plus>\+?)\s*(?:(?P<whole>[0-9]+(?:\.[0-9])?)\s*(?P<sign>[-+ ]|&nbsp;))??"
+    r"\s*(?P<over>[0-9]+)\s*(?P<slash>/+|⁄)\s*(?P<under>[0-9]+)\s*"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A number as given."""
+
+    number: float
+    clean: str  # as written, without sign and commas: its digits show how exact the value is
+    shown: str
+    singular: bool = False
+    denominator: int = 0
+    in_hands: float = 0.0  # the number if its fraction is one of inches: 12.1+3/4 is 12 hands 1.75 inches
+    change: bool = False  # the value follows a ±
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """The text between two values."""
+
+    with_names: str
+    with_symbols: str
+    hyphens: bool = False  # also with symbols, if an adjective has abbr=on
+    times: bool = False  # each value has its unit if it is a symbol
+    change: bool = False
+    one_form: bool = False  # the same text in all styles
+
+    def text(self, options: Options, *, by_name: bool) -> str:
+        """The text, with hyphens in an adjective."""
+        text = self.with_names if by_name else self.with_symbols
+        if (
+            "adjective" in options
+            and (by_name or (self.hyphens and options.asked == "on"))
+            and not self.change
+        ):
+            return text.replace(" ", "-")
+        return text
+
+
+def _same(text: str, **marks: bool) -> Between:
+    return Between(with_names=text, with_symbols=text, **marks)
+
+
+def _plain(text: str) -> Between:
+    return Between(with_names=text, with_symbols=text, one_form=True)
+
+
+BETWEEN = {
+    "+": _plain(" + "), ",": _plain(", "), ", and": _plain(", and "), ", or": _plain(", or "),
+    "by": _plain(" by "), "-": _plain("–"), "to about": _plain(" to about "),
+    "and": _same(" and ", hyphens=True),
+    "and(-)": Between(with_names=" and ", with_symbols="–"), "or": _same(" or ", hyphens=True),
+    "to": _same(" to ", hyphens=True), "to(-)": Between(with_names=" to ", with_symbols="–"),
+    "+/-": _same(" ± ", change=True), "x": Between(with_names=" by ", with_symbols=" × ", times=True),
+    "xx": _plain(" × "), "*": _plain("×"),
+}  # fmt: skip
+OTHER_WORDS = {
+    "&": "and", "–": "-", "&ndash;": "-", "to-": "to(-)", "×": "x", "&times;": "x", "±": "+/-",
+    "&plusmn;": "+/-",
+}  # fmt: skip
+IN_ONE_ARGUMENT = (
+    "+/-",
+    "to(-)",
+    "xx",
+    "x",
+    "*",
+    "to",
+    "or",
+    "by",
+    "&ndash;",
+    "–",
+    "-",
+)  # searched in this order
+
+
+def between(word: str) -> Between | None:
+    """The text that a word between two values stands for; None if it is another argument."""
+    return BETWEEN.get(OTHER_WORDS.get(word, word))
+
+
+def parse_values(
+    arguments: list[str], options: Options
+) -> tuple[list[Value], list[Between], list[str]] | None:
+    """Values, the texts between them, and the other arguments; None if there is not a number."""
+    arguments = list(arguments)
+    values: list[Value] = []
+    texts: list[Between] = []
+    position = 0
+    while True:
+        value = _value_at(arguments, position, options)
+        if value is None:
+            return None
+        if texts and texts[-1].change:
+            value = _changed(value)
+        values.append(value)
+        word = between(arguments[position + 1].strip()) if position + 1 < len(arguments) else None
+        if word is None or len(texts) == MAX_VALUES:
+            return values, texts, arguments[position + 1 :]
+        texts.append(word)
+        position += 2
+
+
+def _changed(value: Value) -> Value:
+    return Value(
+        number=value.number, clean=value.clean, shown=value.shown, singular=value.singular,
+        denominator=value.denominator, in_hands=value.in_hands, change=True,
+    )  # fmt: skip
+
+
+def _value_at(arguments: list[str], position: int, options: Options) -> Value | None:
+    """The number of an argument; one with several numbers is replaced with several arguments."""
+    if position >= len(arguments):
+        return None
+    text = arguments[position].strip()
+    value = value_of(text, options)
+    if value is None and not re.search(r"-.*/", text) and position < MAX_SPLITS:
+        for word in IN_ONE_ARGUMENT:
+            start = text.find(word, 1)
+            if start > 0:
+                arguments[position : position + 1] = [text[:start], word, text[start + len(word) :]]
+                return _value_at(arguments, position, options)
+    return value
+
+
+def value_of(text: str, options: Options) -> Value | None:
+    """A number as written: with commas, a sign, an exponent or a fraction.
+
+    >>> value_of("1,234.5", Options()).shown, value_of("-1-1/2", Options()).number
+    ('1,234.5', -1.5)
+    """
+    clean = text.strip().replace(",", "")
+    if not clean or len(clean) > MAX_CHARACTERS:
+        return None
+    if NUMBER.fullmatch(clean):
+        return _whole_value(clean, options)
+    for prefix in ("-", MINUS, "&minus;"):
+        if clean.startswith(prefix):
+            clean = clean.removeprefix(prefix)
+            if NUMBER.fullmatch(clean):
+                return _plain_value(clean, MINUS, options, negative=True)
+            return _fraction_value(clean, options, negative=True)
+    return _fraction_value(clean, options, negative=False)
+
+
+def _whole_value(clean: str, options: Options) -> Value | None:
+    sign = clean[0] if clean[0] in "+-" else ""
+    clean = clean[1:] if sign else clean
+    return _plain_value(clean, sign.replace("-", MINUS), options, negative=sign == "-")
+
+
+def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> Value | None:
+    number = float(clean)
+    if number == float("inf"):
+        return None
+    decimals = next((int(flag[2]) for flag in options.flags if flag.startswith("ri")), None)
+    shown = clean if decimals is None else f"{number + 2e-14:.{decimals}f}"
+    shown = sign + with_separators(shown, options)
+    if "spellin" in options:
+        shown = in_words(sign + clean, american="american" in options)
+    negative = negative and number != 0
+    return Value(
+        number=-number if negative else number, clean=clean, shown=shown,
+        singular=number == 1 and not negative, in_hands=-number if negative else number,
+    )  # fmt: skip
+
+
+def _fraction_value(clean: str, options: Options, *, negative: bool) -> Value | None:
+    match = FRACTION.fullmatch(clean)
+    if match is None or (negative and match["plus"]) or not int(match["under"]):
+        return None
+    if match["whole"] and match["sign"] == ("+" if negative else "-"):
+        return None
+    whole, over, under = match["whole"] or "", int(match["over"]), int(match["under"])
+    number = float(whole or 0) + over / under
+    in_hands = float(whole or 0) + over / (under * 10)
+    shown = fraction(
+        match["plus"] + whole, match["over"], match["under"], options, stacked=len(match["slash"]) > 1
+    )
+    if "spellin" in options:
+        shown = fraction_in_words(whole, over, under, american="american" in options)
+    return Value(
+        number=-number if negative else number, clean=clean, shown=(MINUS if negative else "") + shown,
+        singular=number <= 1, denominator=under, in_hands=-in_hands if negative else in_hands,
+    )  # fmt: skip
+
+
+def fraction(whole: str, over: str, under: str, options: Options, *, stacked: bool = False) -> str:
+    """A fraction after a whole number, which may be absent.
+
+    >>> fraction("1234", "1", "2", Options())
+    '1,234 1⁄2'
+    """
+    return f"{with_separators(whole, options)} {over}{'/' if stacked else '⁄'}{under}".strip()
+
+
+def with_separators(text: str, options: Options) -> str:
+    """A number without sign, its thousands separated.
+
+    >>> with_separators("1234.5678", Options()), with_separators("12345e6", Options())
+    ('1,234.5678', '12,345e6')
+    """
+    last = next((place for place, character in enumerate(text) if character in ".eE"), len(text))
+    if "nocomma" in options or last < 4 or (last == 4 and "comma5" in options):
+        return text
+    groups = [text[max(end - 3, 0) : end] for end in range(last, 0, -3)]
+    return ("" if "gaps" in options else ",").join(reversed(groups)) + text[last:]
