@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ps_models.contract import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.evaluation.score import Score
     from ps_models.evaluation.signature import Signature
+    from ps_models.experiment.check_device import DeviceCheck, DeviceChecks, check_device
     from ps_models.experiment.evaluate import Evaluation, evaluate
     from ps_models.experiment.generate import generate
     from ps_models.experiment.load import TrainedModel, load
@@ -33,6 +34,8 @@ else:
         __name__,
         {
             "BrokenLawError": "ps_models.contract",
+            "DeviceCheck": "ps_models.experiment.check_device",
+            "DeviceChecks": "ps_models.experiment.check_device",
             "Evaluation": "ps_models.experiment.evaluate",
             "Explanation": "ps_models.explanation.checkpoints",
             "FrequencyComparison": "ps_models.explanation.checkpoints",
@@ -44,6 +47,7 @@ else:
             "TextScore": "ps_models.experiment.score",
             "TrainedModel": "ps_models.experiment.load",
             "TrainedRun": "ps_models.experiment.train",
+            "check_device": "ps_models.experiment.check_device",
             "check_generative": "ps_models.contract",
             "check_language_model": "ps_models.contract",
             "check_trainable": "ps_models.contract",
@@ -70,6 +74,8 @@ else:
 
 __all__ = [
     "BrokenLawError",
+    "DeviceCheck",
+    "DeviceChecks",
     "Evaluation",
     "Explanation",
     "FrequencyComparison",
@@ -83,6 +89,7 @@ __all__ = [
     "TextScore",
     "TrainedModel",
     "TrainedRun",
+    "check_device",
     "check_generative",
     "check_language_model",
     "check_trainable",

@@ -29,6 +29,7 @@ from wikitext_builder.volume import is_quiet
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here
     "check": "laws",
+    "check-device": "checks",
     "count": "steps",
     "evaluate": "tokens",
     "expanding": "pages",
