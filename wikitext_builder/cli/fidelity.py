@@ -12,6 +12,7 @@ from wikitext_builder.cli.options import FILE, SECTIONS_HELP, json_option, langu
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:
+    from wikitext_builder.fidelity.lost import LostWords
     from wikitext_builder.fidelity.measure import Fidelity
     from wikitext_builder.fidelity.templates import TemplateShare
 
@@ -96,6 +97,7 @@ def _print(found: Fidelity, count: int) -> None:
             click.echo(
                 f"  {one.pattern:12} {one.per_million:8.1f} {one.count:6,}{where if one.count else ''}"
             )
+        _print_lost(found.lost, count)
     for name, summary in found.summaries().items():
         click.echo(
             f"against {name} lines, {summary.articles:,} articles: precision {summary.precision:.4f},"
@@ -111,6 +113,17 @@ def _print(found: Fidelity, count: int) -> None:
             click.echo(f"    ours   {_shown(part.ours)}")
             click.echo(f"    theirs {_shown(part.theirs)}")
     _print_templates(found.calls, count)
+
+
+def _print_lost(lost: LostWords, count: int) -> None:
+    click.echo(
+        f"words between markup: {lost.words:,}; {lost.lost:,} do not come out, {100 * lost.share:.4f} %;"
+        f" {lost.long_runs:,} runs of 8 words or more"
+    )
+    for page in lost.pages[:count]:
+        click.echo(f"  {page.title}, {page.lost:,} of {page.words:,}")
+    for run in lost.runs[:count]:
+        click.echo(f"  {run.size:,} in a row, {run.title}: {_shown((run.text,))}")
 
 
 def _shown(lines: tuple[str, ...]) -> str:

@@ -34,8 +34,8 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
     []
     """
     if mode == "official":
-        return _without_own_text(found, _is_one_of(removed))
-    return _without_empty(_without_trees(found, _is_one_of(removed)))
+        return _without_own_text(found, is_removed_by(removed))
+    return _without_empty(_without_trees(found, is_removed_by(removed)))
 
 
 def cut_lists(text: str, removed: Sequence[str]) -> str:
@@ -47,7 +47,7 @@ def cut_lists(text: str, removed: Sequence[str]) -> str:
     >>> cut_lists("a\n== Notes ==\n* b\n== C ==\nd", ["Notes"])
     'a\n== Notes ==\n== C ==\nd'
     """
-    is_removed = _is_one_of(removed)
+    is_removed = is_removed_by(removed)
     kept, position = [], 0
     headings = [*HEADINGS.finditer(text)]
     for heading, following in zip(headings, [*headings[1:], None], strict=False):
@@ -67,8 +67,13 @@ def _name(block: Block) -> str:
     return UNKNOWN.sub("", block.text).replace(GONE, "").strip()
 
 
-def _is_one_of(names: Sequence[str]) -> Callable[[str], bool]:
-    """Return whether a heading is one of these names, or joins several; the first has its capital."""
+def is_removed_by(names: Sequence[str]) -> Callable[[str], bool]:
+    """Return whether a heading is one of these names, or joins several; the first has its capital.
+
+    >>> is_removed = is_removed_by(["Notes", "References"])
+    >>> is_removed("Notes and references"), is_removed("Notes on style")
+    (True, False)
+    """
     exact, lower = frozenset(names), frozenset(name.lower() for name in names)
 
     def is_one(name: str) -> bool:

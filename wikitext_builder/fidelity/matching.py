@@ -39,7 +39,7 @@ def matching_runs(ours: Sequence[str], theirs: Sequence[str], *, most: int = MAX
 
 def _matched_by_anchors(ours: Sequence[str], theirs: Sequence[str], most: int) -> Iterator[Run]:
     a = b = 0
-    for c, d in [*_anchors(ours, theirs), (len(ours), len(theirs))]:
+    for c, d in [*anchors(ours, theirs), (len(ours), len(theirs))]:
         long = (c - a) * (d - b) > most
         for run in _matched(ours[a:c], theirs[b:d], skip_frequent=long):
             yield run.moved(a, b)
@@ -69,7 +69,7 @@ def _joined(runs: Iterable[Run]) -> Iterator[Run]:
         yield last
 
 
-def _anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+def anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
     """Places of runs of tokens that occur once in each: the longest chain that is in order in both."""
     left, right = _once(ours), _once(theirs)
     pairs = sorted((place, right[key]) for key, place in left.items() if key in right)

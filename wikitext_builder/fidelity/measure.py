@@ -21,6 +21,7 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.html import Rendering, render_page
 from wikitext_builder.fidelity.compare import ArticleComparison, Summary, compare, summarize, worst
+from wikitext_builder.fidelity.lost import LostCount, LostWords
 from wikitext_builder.fidelity.page import side_by_side
 from wikitext_builder.fidelity.residue import Residue, ResidueCount
 from wikitext_builder.fidelity.templates import (
@@ -51,6 +52,7 @@ class Fidelity:
     rejected: Mapping[str, int]  # pages by reason, of the wiki or of extraction
     left_out: Mapping[str, int]  # template calls without a text, by name
     residue: tuple[Residue, ...]
+    lost: LostWords  # plain words of the wikitext that do not come out
     rendered: tuple[ArticleComparison, ...]
     official: tuple[ArticleComparison, ...]
     templates: Counter[str]  # calls in the pages, by name
@@ -73,6 +75,7 @@ class Fidelity:
             "rejected": self.rejected,
             "left_out": self.left_out,
             "residue": [asdict(one) for one in self.residue],
+            "lost": self.lost.figures(worst_count),
             "comparisons": {
                 name: {
                     "summary": asdict(summarize(found)),
@@ -175,7 +178,7 @@ def measure_pages(
         calls: Template calls with what Wikipedia rendered for them.
         progress: Called after each page.
     """
-    residue, names = ResidueCount(), Counter[str]()
+    residue, names, lost = ResidueCount(), Counter[str](), LostCount()
     rejected, left_out = Counter[str](), Counter[str]()
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     count = 0
@@ -186,6 +189,7 @@ def measure_pages(
             plain = read(one.page, expansions=one.expansions)
             tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
+            lost.add(one.page, plain.lines, language)
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
@@ -202,6 +206,7 @@ def measure_pages(
         rejected=dict(sorted(rejected.items())),
         left_out=dict(left_out.most_common()),
         residue=residue.result(),
+        lost=lost.result(),
         rendered=tuple(rendered),
         official=tuple(theirs),
         templates=names,

@@ -401,6 +401,7 @@ def test_the_command_prints_figures_and_the_worst_lines(store_path):
     assert "against rendered lines, 1 articles: precision 0.9412, recall 0.9412" in shown
     assert "line breaks between the same words: precision 1.0000, recall 1.0000" in shown
     assert "ours   It is 10 kilometres ( 6 @.@ 2 mi ) long ." in shown
+    assert "words between markup: 5; 0 do not come out, 0.0000 %; 0 runs of 8 words or more" in shown
 
 
 def test_the_command_prints_json(store_path, tmp_path):
@@ -409,6 +410,9 @@ def test_the_command_prints_json(store_path, tmp_path):
     assert record["comparisons"]["rendered"]["summary"]["articles"] == 1
     assert {one["pattern"] for one in record["residue"]} == set(RESIDUE)
     assert record["templates"][0]["name"] == "Nowrap"
+    lost = {"words": 5, "lost": 0, "share": 0.0, "long_runs": 0, "pages": [], "runs": []}
+    assert record["lost"] == lost
+    assert record["comparisons"]["rendered"]["articles"][0]["breaks"]["recall"] == 1
 
 
 def test_official_lines_are_found_by_title(tmp_path):

@@ -354,6 +354,10 @@ def citation(kind: str) -> Macro:
     return macro
 
 
+# The official files have no text of these lists: HTML gives them the class `refbegin`.
+LIST_STARTS = listed("Refbegin; Ref begin; Refstart; Begin refs")
+LIST_ENDS = listed("Refend; Ref end; End refs")
+
 CITATIONS: dict[str, Macro] = {
     **{
         f"Cite{gap}{shown}": citation(kind)
@@ -363,9 +367,8 @@ CITATIONS: dict[str, Macro] = {
         for shown in (name, name[:1].upper() + name[1:])
     },
     "Citation": citation("citation"),
-    # The official files have no text of these lists: HTML gives them the class `refbegin`.
-    **dict.fromkeys(listed("Refbegin; Ref begin; Refstart; Begin refs"), text('<div class="refbegin">')),
-    **dict.fromkeys(listed("Refend; Ref end; End refs"), text("</div>")),
+    **dict.fromkeys(LIST_STARTS, text('<div class="refbegin">')),
+    **dict.fromkeys(LIST_ENDS, text("</div>")),
 }
 
 

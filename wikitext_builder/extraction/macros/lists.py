@@ -83,7 +83,11 @@ Comma separated entries; Cslist; Comma-separated list; Comma separated list; Csv
     ),
     **dict.fromkeys(listed("Br separated entries; Brlist"), on_one_line("<br>")),
     "Enum": words,
-    **dict.fromkeys(listed("Office-table; Election table"), lambda _call: "{|"),  # rows follow in the page
+    **dict.fromkeys(
+        listed("Office-table; Election table; Award table; Awards table"), lambda _call: "{|"
+    ),  # rows follow in the page
+    # They end a table that another template or the page began.
+    **dict.fromkeys(listed("End; End box; Endbox; S-end; Starbox end; Table end"), lambda _call: "|}"),
     "Collapsible list": collapsible,
     **dict.fromkeys(listed("Columns-list; Columnslist; Columns list; Collist; Colist; Cmn"), in_columns),
     **dict.fromkeys(
