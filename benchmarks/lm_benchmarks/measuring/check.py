@@ -142,6 +142,12 @@ def check_model(
     return check_places(opened, watched, findings, tolerance=tolerance, seed=seed)
 
 
+def tolerance_of(opened: Opened, precision: str) -> float:
+    """Nats that scores of a model may differ by: more if its own numbers are not in float32."""
+    exact = opened.facts.get("dtype", "float32") in ("float32", "float64")
+    return TOLERANCES[precision] if exact else max(TOLERANCES.values())
+
+
 def check_beginning(
     opened: Opened,
     stream: Tensor,

@@ -14,10 +14,11 @@ import torch
 from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
 from lm_benchmarks.conventions.registry import REGISTRY
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.errors import HarnessError, UnreachableError
 from lm_benchmarks.measuring.models import Inputs, Opened, make_inputs, open_model
+from lm_benchmarks.measuring.remembering import remembering
 from lm_benchmarks.measuring.run import Protocol, measure_opened
-from lm_benchmarks.measuring.windows import Remembering, convention_file
+from lm_benchmarks.measuring.windows import convention_file
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result, append_result, read_results
@@ -64,6 +65,8 @@ def measure_conventions(
         split: `train`, `valid` or `test`.
         conventions: Names in CONVENTIONS; all of them if there is none.
         results: A file of JSON lines. Each result is appended; what the file has already is not measured.
+            Scores of windows are kept beside it until all is measured: a killed command resumes within a
+            convention.
         precision: `fp32`, `tf32` or `bf16`.
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
         dtype: Of the weights of a causal model; None: as they are stored.
@@ -82,20 +85,21 @@ def measure_conventions(
         raise HarnessError(f"convention {min(unknown)!r}; expected {', '.join(CONVENTIONS)}")
     inputs = make_inputs(data, split, device=device, dtype=dtype, attention=attention)
     opened = open_model(model, inputs)
-    if opened.reader is not None:
-        opened = replace(opened, reader=Remembering(opened.reader))
     path = None if results is None else Path(results)
     stored = read_results(path) if path is not None and path.exists() and path.stat().st_size else []
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
     found = []
-    for name in names:
-        protocol = replace(common, convention=name)
-        try:
-            found.append(_measured(opened, inputs, protocol, stored, path, progress))
-        except HarnessError as error:
-            found.append(ByConvention(convention=REGISTRY[name], why=str(error)))
+    with remembering(opened, path, precision) as reading:
+        for name in names:
+            protocol = replace(common, convention=name)
+            try:
+                found.append(_measured(reading, inputs, protocol, stored, path, progress))
+            except UnreachableError:
+                raise  # the scores so far stay on disk
+            except HarnessError as error:
+                found.append(ByConvention(convention=REGISTRY[name], why=str(error)))
     if all(one.number is None for one in found):
         raise HarnessError(f"{model}: no convention fits. {found[0].why}")
     return found

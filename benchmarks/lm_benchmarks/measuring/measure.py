@@ -9,9 +9,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
+from lm_benchmarks.choices import PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import broken_error
 from lm_benchmarks.measuring.models import Inputs, make_inputs, open_model
+from lm_benchmarks.measuring.remembering import remembering
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result, append_result
@@ -96,7 +98,8 @@ def measure(
             see `models`.
         data: The dataset: a folder, or a file of tokens.
         splits: `train`, `valid` or `test`.
-        results: A file of JSON lines to which each result is appended.
+        results: A file of JSON lines to which each result is appended. Scores of windows are kept beside it
+            until then, so that a killed measurement resumes.
         command: The words of a command that measures this again, for the records.
         on_result: Receives each result as soon as it is measured.
         progress: Receives the number of tokens done.
@@ -134,6 +137,7 @@ def _measure_all(
     """The results, and the errors of what failed or breaks a law, by what was measured."""
     found: list[Result] = []
     failed: list[tuple[str, ToolkitError]] = []
+    path = None if results is None else Path(results)
     for specification in specifications:
         try:
             opened = open_model(specification, inputs)
@@ -143,13 +147,15 @@ def _measure_all(
             continue
         for protocol in protocols:
             named = replace(protocol, specification=portable(specification))
+            kept = path if named.convention != PAPER else None
             try:
-                result = measure_opened(opened, inputs, named, progress=progress)
+                with remembering(opened, kept, named.precision) as reading:
+                    result = measure_opened(reading, inputs, named, progress=progress)
+                    if path is not None:
+                        append_result(path, result)
             except ToolkitError as error:
                 failed.append((f"{specification} on {protocol.split}", error))
                 continue
-            if results is not None:
-                append_result(Path(results), result)
             if on_result is not None:
                 on_result(result)
             found.append(result)

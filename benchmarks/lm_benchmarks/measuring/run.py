@@ -20,10 +20,10 @@ from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import (
-    TOLERANCES,
     check_beginning,
     check_places,
     raise_if_broken,
+    tolerance_of,
 )
 from lm_benchmarks.measuring.groups import Scored, groups_of
 from lm_benchmarks.measuring.models import Inputs, Opened
@@ -34,7 +34,9 @@ from lm_benchmarks.measuring.passages import (
     train_counts,
 )
 from lm_benchmarks.measuring.places import Watched
+from lm_benchmarks.measuring.remembering import Remembering
 from lm_benchmarks.measuring.users import users_code
+from lm_benchmarks.measuring.window_laws import WatchedReader, try_windows
 from lm_benchmarks.measuring.windows import convention_file, measure_windows
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.lines import finite
@@ -133,7 +135,7 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         inputs.dataset, protocol.split, opened.vocabulary, convention=protocol.convention, context=context
     )
     stream = torch.cat([passage.text.tokens for passage in passages])
-    tolerance = TOLERANCES[protocol.precision]
+    tolerance = tolerance_of(opened, protocol.precision)
     checks = None
     if protocol.check:
         checks = check_beginning(opened, stream, device=inputs.device, tolerance=tolerance, progress=progress)
@@ -262,20 +264,30 @@ def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progr
             f"{opened.name} predicts words; `convention={convention.name}` scores pieces of words, so it"
             f" needs a model `transformers:…`. For models of words there are {PAPER} and {LM_EVAL}"
         )
+    reader = opened.reader
+    watched = WatchedReader(reader, seed=inputs.seed)
     start = time.monotonic()
     found = measure_windows(
         convention,
-        opened.reader,
+        watched if protocol.check else reader,
         convention_file(convention, inputs.dataset, protocol.split),
         window=inputs.window,
         stride=inputs.stride,
         progress=progress,
     )
+    seconds = time.monotonic() - start
+    checks, tried = None, None
+    if protocol.check:
+        itself = reader.reader if isinstance(reader, Remembering) else reader
+        tolerance = tolerance_of(opened, protocol.precision)
+        checks, tried = try_windows(watched, itself, tolerance=tolerance, seed=inputs.seed)
     return _Measured(
         articles=found.articles,
-        seconds=time.monotonic() - start,
+        seconds=seconds,
         data=found.data,
         fields=found.fields,
+        checks=checks,
+        tried=tried,
         number=found.number,
         unused=frozenset({"window", "stride"}),
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -39,35 +38,6 @@ class Measured:
     fields: Mapping[str, str]  # of the signature
 
 
-class Remembering:
-    """A reader that remembers scores: windows that several conventions share are read once."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._known: dict[bytes, float] = {}
-        self.longest = reader.longest
-        self.shared = 0  # windows that were not read again
-
-    @property
-    def text_pieces(self) -> Tokenizer:
-        """How its tokenizer cuts plain texts."""
-        return self._reader.text_pieces
-
-    def window_nats(self, windows: Sequence[Window]) -> list[float]:
-        """-log p of the targets of each window."""
-        keys = [_key(window) for window in windows]
-        new = {key: window for key, window in zip(keys, windows, strict=True) if key not in self._known}
-        self.shared += len(windows) - len(new)
-        self._known |= zip(new, self._reader.window_nats(list(new.values())), strict=True)
-        return [self._known[key] for key in keys]
-
-
-def _key(window: Window) -> bytes:
-    """A digest of what decides the score of a window."""
-    pieces = array("q", [len(window.inputs), *window.inputs, *window.targets])
-    return hashlib.blake2b(pieces.tobytes(), digest_size=16).digest()
-
-
 def convention_file(convention: Convention, dataset: Dataset, split: str) -> Path:
     """The file that a convention reads: the raw one, or the one of tokens.
 
@@ -86,7 +56,7 @@ def measure_windows(
     stride: int | None,
     progress: Progress,
 ) -> Measured:
-    """Measure a model by a convention of windows.
+    """Measure a model by a convention of windows. Only a few of them are in memory at once.
 
     Args:
         convention: One that has windows.
@@ -110,27 +80,26 @@ def measure_windows(
     if lengths.window < 2:
         raise HarnessError(f"window {lengths.window}; {convention.name}'s convention needs at least 2")
     texts = rule.prepare(path.read_text(encoding="utf-8"))
-    windows, shares = _windows(rule, texts, reader.text_pieces, lengths)
-    if not windows:
+    total = sum(1 for _ in _windows(rule, texts, reader.text_pieces, lengths))
+    if not total:
         raise HarnessError(
             f"{path.name}: nothing to score by {convention.name}'s convention, which drops a rest that"
             f" is shorter than its window of {lengths.window} pieces. Choose a larger split, or a smaller"
             " `window`"
         )
-    nats: list[float] = []
-    for begin in range(0, len(windows), AT_ONCE):
-        nats += reader.window_nats(windows[begin : begin + AT_ONCE])
-        progress("measure windows", len(nats), len(windows), convention.name)
-    scored = [
-        Scored(nats=one, pieces=len(window.targets), weight=window.weight)
-        for one, window in zip(nats, windows, strict=True)
-    ]
+    scored: list[Scored] = []
+    articles: list[Sums] = []
+    windows = _windows(rule, texts, reader.text_pieces, lengths)
+    while group := list(islice(windows, AT_ONCE)):
+        nats = reader.window_nats([window for window, _ in group])
+        for one, (window, share) in zip(nats, group, strict=True):
+            pieces = len(window.targets)
+            scored.append(Scored(nats=one, pieces=pieces, weight=window.weight))
+            articles.append(Sums(nats=one, pieces=pieces, text_bytes=window.text_bytes, file_bytes=share))
+        progress("measure windows", len(scored), total, convention.name)
     return Measured(
         number=rule.number(scored, texts),
-        articles=tuple(
-            Sums(nats=one.nats, pieces=one.pieces, text_bytes=window.text_bytes, file_bytes=share)
-            for one, window, share in zip(scored, windows, shares, strict=True)
-        ),
+        articles=tuple(articles),
         data=path,
         fields=_fields(convention, lengths, reader.text_pieces),
     )
@@ -138,25 +107,19 @@ def measure_windows(
 
 def _windows(
     rule: Rule, texts: Sequence[Prepared], tokenizer: Tokenizer, lengths: Lengths
-) -> tuple[list[Window], list[int]]:
-    """The windows of all texts, and the bytes of the file that each window's targets stand for."""
-    windows: list[Window] = []
-    shares: list[int] = []
+) -> Iterator[tuple[Window, int]]:
+    """The windows of all texts one by one, each with the bytes of the file that its targets stand for.
+
+    A text's bytes of the file are divided among its windows as its own bytes are; the sum is exact.
+    """
     for text in texts:
-        found = [one for one in rule.windows(text.text, tokenizer, lengths) if one.targets]
-        windows += found
-        shares += _shares(found, text)
-    return windows, shares
-
-
-def _shares(windows: Sequence[Window], text: Prepared) -> Iterator[int]:
-    """A text's bytes of the file, divided among its windows as its own bytes are; the sum is exact."""
-    size, seen, given = len(text.text.encode()), 0, 0
-    for window in windows:
-        seen += window.text_bytes
-        share = round(text.file_bytes * seen / size) if size else 0
-        yield share - given
-        given = share
+        size, seen, given = len(text.text.encode()), 0, 0
+        for window in rule.windows(text.text, tokenizer, lengths):
+            if window.targets:
+                seen += window.text_bytes
+                share = round(text.file_bytes * seen / size) if size else 0
+                yield window, share - given
+                given = share
 
 
 def _fields(convention: Convention, lengths: Lengths, tokenizer: Tokenizer) -> dict[str, str]:

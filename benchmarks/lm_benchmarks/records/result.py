@@ -48,6 +48,7 @@ class Tried:
     fewest: int | None  # words of the smallest other sum; None: there is no other
     deepest: int  # tokens before the deepest place
     predictions: int  # that the trials cost
+    unit: str = added("tokens")  # of the run; pieces: windows were tried, and nothing at the beginning
 
     @property
     def hidden(self) -> float:
@@ -58,13 +59,15 @@ class Tried:
         """Where the laws were tried, and what can still hide, in a few sentences."""
         sums, excess = f"{self.whole} of the sums over the whole vocabulary", ""
         if self.fewest is not None:
-            sums += f", the others over {self.fewest} words or more"
+            words = "words" if self.unit == "tokens" else "pieces"
+            sums += f", the others over {self.fewest} {words} or more"
             excess = (
-                f" an excess that shows only in the sum over all words, at places other than {self.whole};"
+                f" an excess that shows only in the sum over all {words}, at places other than {self.whole};"
             )
+        beginning = f"on the first {BEGINNING} tokens and " if self.unit == "tokens" else ""
         return (
-            f"The laws were tried on the first {BEGINNING} tokens and at {self.places} random places (seed"
-            f" {self.seed}) of {self.tokens:,} tokens, the deepest after {self.deepest:,}; {sums};"
+            f"The laws were tried {beginning}at {self.places} random places (seed {self.seed}) of"
+            f" {self.tokens:,} {self.unit}, the deepest after {self.deepest:,}; {sums};"
             f" {self.predictions:,} predictions. What can still hide: a break at fewer than {self.hidden:.1%}"
             f" of the places (with a confidence of 95%) or after the deepest of them;{excess} a model that"
             " recognises that it is tried."

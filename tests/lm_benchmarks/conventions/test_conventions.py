@@ -16,8 +16,8 @@ from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring import conventions as by_convention
+from lm_benchmarks.measuring.remembering import Remembering
 from lm_benchmarks.measuring.run import measure_opened
-from lm_benchmarks.measuring.windows import Remembering
 from lm_benchmarks.metrics import METRICS
 
 QUICK = ("gptq", "hf-stride", "exllama", "autogptq", "lm-eval")

@@ -1,0 +1,121 @@
+"""Scores of windows that are known already: windows are read once, and a command that was killed resumes.
+
+Scores are in a database beside the results until these are complete, or in memory if nothing is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from lm_benchmarks.adapters.piece_model import page_nats
+from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.models import Opened
+
+AT_ONCE: Final = 500  # keys per question to the database
+BUSY: Final = 60.0  # seconds to wait while another process writes
+
+
+class Remembering:
+    """A reader that remembers scores: windows that several conventions share are read once."""
+
+    def __init__(self, reader: Reader, path: Path | None = None) -> None:
+        """Open the memory.
+
+        Args:
+            reader: The model.
+            path: Where scores are kept; None: in memory.
+
+        Raises:
+            HarnessError: The file cannot be written, or is not such a memory.
+        """
+        self.reader = reader
+        self.longest = reader.longest
+        self.shared = 0  # windows that were not read again
+        self._path = path
+        with self._errors():
+            self._known = sqlite3.connect(":memory:" if path is None else path, timeout=BUSY)
+            self._known.execute(
+                "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, nats REAL NOT NULL) WITHOUT ROWID"
+            )
+
+    @property
+    def text_pieces(self) -> Tokenizer:
+        """How its tokenizer cuts plain texts."""
+        return self.reader.text_pieces
+
+    def window_nats(self, windows: Sequence[Window]) -> list[float]:
+        """-log p of the targets of each window."""
+        keys = [_key(window) for window in windows]
+        known = self._find(keys)
+        new = {key: window for key, window in zip(keys, windows, strict=True) if key not in known}
+        self.shared += len(windows) - len(new)
+        found = dict(zip(new, self.reader.window_nats(list(new.values())), strict=True))
+        with self._errors(), self._known:
+            self._known.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", found.items())
+        known |= found
+        return [known[key] for key in keys]
+
+    def close(self) -> None:
+        """Close the memory."""
+        self._known.close()
+
+    def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
+        found: dict[bytes, float] = {}
+        with self._errors():
+            for begin in range(0, len(keys), AT_ONCE):
+                part = keys[begin : begin + AT_ONCE]
+                marks = ", ".join("?" * len(part))
+                question = f"SELECT key, nats FROM scores WHERE key IN ({marks})"  # noqa: S608 - only marks
+                found |= dict(self._known.execute(question, part))
+        return found
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise HarnessError(
+                f"{self._path}: {error}; expected scores of an interrupted measurement. Remove the file"
+            ) from error
+
+
+@contextmanager
+def remembering(opened: Opened, results: Path | None, precision: str) -> Iterator[Opened]:
+    """A model whose scores of windows are kept until the block ends; after an error they stay on disk.
+
+    Args:
+        opened: The model. One that does not read windows is yielded as it is.
+        results: The file of results; scores are beside it. None: they are in memory.
+        precision: Of the arithmetic.
+    """
+    if opened.reader is None:
+        yield opened
+        return
+    path = None
+    if results is not None:
+        decides = repr((opened.identity, sorted(opened.facts.items()), precision, torch.__version__))
+        digest = hashlib.sha256(f"{decides} {version('wikitext-builder')}".encode()).hexdigest()[:16]
+        path = results.with_name(f"{results.name}.{digest}.windows")
+    with closing(Remembering(opened.reader, path)) as reader:
+        pages = opened.text_nats and partial(page_nats, reader, int(str(opened.facts["window"])))
+        yield replace(opened, reader=reader, text_nats=pages)
+    if path is not None:
+        path.unlink(missing_ok=True)
+
+
+def _key(window: Window) -> bytes:
+    """A digest of what decides the score of a window."""
+    pieces = array("q", [len(window.inputs), *window.inputs, *window.targets])
+    return hashlib.blake2b(pieces.tobytes(), digest_size=16).digest()

@@ -1,0 +1,164 @@
+"""Windows are streamed, and a measurement that is killed resumes inside a convention."""
+
+import itertools
+import signal
+import sqlite3
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import lm_benchmarks as lb
+import pytest
+from lm_benchmarks.adapters.transformers import CausalModel
+from lm_benchmarks.conventions.convention import Cut
+from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.remembering import Remembering
+from lm_benchmarks.measuring.windows import AT_ONCE, measure_windows
+
+from tests.lm_benchmarks.conventions.conftest import make_text
+from wikitext_builder.progress import no_progress
+
+pytest.importorskip("transformers", reason="needs the package transformers")
+
+KILLED = """
+import os, signal, sys
+import lm_benchmarks as lb
+
+def progress(stage, done, total, note=""):
+    if note == sys.argv[4] and done >= 3 * 64:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+model, data, results, _, *how = sys.argv[1:]
+if how[0] == "conventions":
+    lb.measure_conventions(model, data, conventions=how[1:], results=results, progress=progress)
+else:
+    lb.measure(model, data, convention=how[0], window=16, stride=4, results=results, check=False,
+               progress=progress)
+"""
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How many windows the model has read."""
+    read: list[int] = []
+    whole = CausalModel.window_nats
+
+    def count(self, windows):
+        read.append(len(windows))
+        return whole(self, windows)
+
+    monkeypatch.setattr(CausalModel, "window_nats", count)
+    return read
+
+
+def kill(*words):
+    process = subprocess.run([sys.executable, "-c", KILLED, *map(str, words)], capture_output=True)
+    assert process.returncode == -signal.SIGKILL, process.stderr[-800:]
+
+
+def kept(path):
+    return list(path.parent.glob("*.windows"))
+
+
+def test_run_resumes_after_a_kill(dataset, folders, tmp_path, counted):
+    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
+    options: dict[str, Any] = {"convention": "hf-stride", "window": 16, "stride": 4, "check": False}
+    (whole,) = lb.measure(model, dataset, **options)
+    everything = sum(counted)
+    kill(model, dataset, path, "hf-stride", "hf-stride")
+    assert not path.exists()
+    (memory,) = kept(path)
+    with sqlite3.connect(memory) as database:
+        ((stored,),) = database.execute("SELECT count(*) FROM scores")
+    assert 2 * AT_ONCE < stored <= 3 * AT_ONCE  # a few windows are the same
+    counted.clear()
+    (resumed,) = lb.measure(model, dataset, results=path, **options)
+    assert sum(counted) == everything - stored
+    assert resumed.number == pytest.approx(whole.number, rel=1e-6)
+    assert resumed.signature == whole.signature
+    assert not memory.exists()
+    assert len(path.read_text().splitlines()) == 1
+
+
+def test_conventions_resume_after_a_kill(folders, tmp_path, counted):
+    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
+    (long := tmp_path / "long").mkdir()
+    (long / "wiki.test.raw").write_text(make_text(400), encoding="utf-8")
+    (long / "wiki.test.tokens").write_text(make_text(400), encoding="utf-8")
+    names = ["lm-eval", "evaluate"]
+    whole = lb.measure_conventions(model, long, conventions=names)
+    everything = sum(counted)
+    kill(model, long, path, "evaluate", "conventions", *names)
+    assert [result.signature["convention"] for result in lb.read_results(path)] == ["lm-eval.wikitext.2"]
+    counted.clear()
+    resumed = lb.measure_conventions(model, long, conventions=names, results=path)
+    assert [one.number for one in resumed] == pytest.approx([one.number for one in whole], rel=1e-6)
+    assert 0 < sum(counted) < everything / 2
+    assert not kept(path)
+
+
+def test_scores_of_another_model_or_arithmetic_are_not_taken(dataset, folders, tmp_path, counted):
+    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
+    kill(model, dataset, path, "hf-stride", "hf-stride")
+    options: dict[str, Any] = {"convention": "hf-stride", "window": 16, "stride": 4, "check": False}
+    for other, more in (
+        (f"transformers:{folders['bos-not-added']}", {}),
+        (model, {"attention": "eager"}),
+        (model, {"dtype": "bfloat16"}),
+    ):
+        counted.clear()
+        (found,) = lb.measure(other, dataset, results=path, **options, **more)
+        assert sum(counted) > len(found.articles) - 20  # a few windows are the same
+    assert len(kept(path)) == 1
+
+
+def test_a_memory_that_is_none_is_an_error(folders, tmp_path):
+    class Silent:
+        longest: int | None = None
+        text_pieces: Any = None
+
+        def window_nats(self, windows):
+            return []
+
+    (tmp_path / "r.windows").write_text("not a database, but long enough to look like a file of one" * 9)
+    with pytest.raises(HarnessError, match="Remove the file"):
+        Remembering(Silent(), tmp_path / "r.windows")
+    with sqlite3.connect(tmp_path / "other.windows") as other:
+        other.execute("CREATE TABLE scores (title TEXT)")
+    with pytest.raises(HarnessError, match="Remove the file"):
+        Remembering(Silent(), tmp_path / "other.windows").window_nats([])
+
+
+class Letters:
+    bos: int | None = None
+    begin = 0
+    begin_mark = "<s>"
+    adds_bos = False
+
+    def cut(self, text, *, marks):
+        return Cut(tuple(range(len(text))), tuple(itertools.accumulate([1] * len(text))))
+
+
+def test_memory_is_bounded_by_the_window(tmp_path: Path):
+    """Windows of 500 letters that move by one: as a list they would be 80 MB."""
+
+    class Reads:
+        longest: int | None = None
+        text_pieces = Letters()
+
+        def window_nats(self, windows):
+            assert len(windows) <= AT_ONCE
+            return [float(len(one.targets)) for one in windows]
+
+    path = tmp_path / "text.raw"
+    path.write_text("x" * 20_000)
+    tracemalloc.start()
+    found = measure_windows(REGISTRY["hf-stride"], Reads(), path, window=500, stride=1, progress=no_progress)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.articles) == 19_501
+    assert sum(one.pieces for one in found.articles) == 19_999
+    assert peak < 20e6
