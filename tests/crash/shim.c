@@ -3,6 +3,9 @@
  * Preloaded into a program. CRASH_UNDER: the folder. CRASH_AT: the number of a call, from 1. CRASH_HOW: kill (the
  * default), ENOSPC or EIO: the call fails, and so does every later write, as on a full disk. CRASH_LOG: a file that
  * gets a line per call. Nothing happens in programs without CRASH_UNDER.
+ *
+ * With CRASH_READS, reads are counted instead: the read CRASH_AT fails with EIO, and so does every later read of that
+ * file, as on a disk with a bad block. With CRASH_CLOCK, the clock of the day jumps ten years forth or back at each look.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static long count = 0;
@@ -35,7 +40,7 @@ static void note(const char *call, const char *path) {
 
 /* Returns 0 if the call may go on; else it fails, and errno is set. */
 static int point(const char *call, const char *path, int needs_room) {
-    if (!below(path)) return 0;
+    if (getenv("CRASH_READS") || !below(path)) return 0;
     count = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
     note(call, path);
     const char *at = getenv("CRASH_AT"), *how = getenv("CRASH_HOW");
@@ -63,6 +68,20 @@ static int descriptor_point(const char *call, int descriptor, int needs_room) {
     char buffer[4096];
     if (descriptor < 3) return 0;
     return point(call, path_of(descriptor, buffer, sizeof buffer), needs_room);
+}
+
+static char bad[4096];
+
+static int read_point(const char *call, int descriptor) {
+    char path[4096];
+    if (descriptor < 3 || !getenv("CRASH_READS") || !below(path_of(descriptor, path, sizeof path))) return 0;
+    count = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
+    note(call, path);
+    const char *at = getenv("CRASH_AT");
+    if (at && count == atol(at)) strcpy(bad, path);
+    if (!*bad || strcmp(path, bad)) return 0;
+    errno = EIO;
+    return -1;
 }
 
 static const char *absolute(const char *path, char *buffer, size_t size) {
@@ -94,6 +113,15 @@ WRAP(int, fsync, 0, (int descriptor), (descriptor))
 WRAP(int, fdatasync, 0, (int descriptor), (descriptor))
 WRAP(int, ftruncate, 0, (int descriptor, off_t size), (descriptor, size))
 WRAP(int, ftruncate64, 0, (int descriptor, off64_t size), (descriptor, size))
+#define WRAP_READ(type, name, parameters, arguments)                                                                   \
+    type name parameters {                                                                                             \
+        if (read_point(#name, descriptor)) return -1;                                                                  \
+        return REAL(name) arguments;                                                                                   \
+    }
+WRAP_READ(ssize_t, read, (int descriptor, void *bytes, size_t size), (descriptor, bytes, size))
+WRAP_READ(ssize_t, pread, (int descriptor, void *bytes, size_t size, off_t at), (descriptor, bytes, size, at))
+WRAP_READ(ssize_t, pread64, (int descriptor, void *bytes, size_t size, off64_t at), (descriptor, bytes, size, at))
+WRAP_READ(ssize_t, readv, (int descriptor, const struct iovec *pieces, int n), (descriptor, pieces, n))
 WRAP_PATH(rename, (const char *path, const char *to), (path, to))
 WRAP_PATH(unlink, (const char *path), (path))
 WRAP_PATH(rmdir, (const char *path), (path))
@@ -115,4 +143,28 @@ int unlinkat(int folder, const char *path, int flags) {
         if (point("unlinkat", whole, 0)) return -1;
     }
     return REAL(unlinkat)(folder, path, flags);
+}
+
+static long jump(void) {
+    static long looks = 0;
+    if (!getenv("CRASH_CLOCK")) return 0;
+    return (__atomic_add_fetch(&looks, 1, __ATOMIC_SEQ_CST) % 2 ? 1 : -1) * 10L * 365 * 24 * 3600;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int result = REAL(clock_gettime)(clock, now);
+    if (result == 0 && clock == CLOCK_REALTIME) now->tv_sec += jump();
+    return result;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    int result = REAL(gettimeofday)(now, zone);
+    if (result == 0) now->tv_sec += jump();
+    return result;
+}
+
+time_t time(time_t *place) {
+    time_t now = REAL(time)(NULL) + jump();
+    if (place) *place = now;
+    return now;
 }

@@ -1,8 +1,8 @@
-"""Kills and full disks at each call that changes a file: the same command again gives the same result.
+"""Kills, full disks and unreadable files, at each call: the same command again gives the same result.
 
-A library is preloaded that counts the calls below a folder (writes, renames, syncs, removals) and kills the
-program, or fails, at one of them. The variable CRASH_POINTS says how many of them are tried for each program:
-a number, spread over the whole run, or `all` (`make crash`).
+A library is preloaded that counts the calls below a folder (writes, renames, syncs, removals; or reads) and
+kills the program, or fails, at one of them. The variable CRASH_POINTS says how many of them are tried for
+each program: a number, spread over the whole run, or `all` (`make crash`).
 """
 
 import csv
@@ -28,6 +28,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(24 * 3600)]
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 POINTS = os.environ.get("CRASH_POINTS", "4")
 SIGKILL_STATUS = -9
+FAULTS = {  # the variables that make them, and the words of an error that names its reason
+    "kill": ({}, ""),
+    "ENOSPC": ({"CRASH_HOW": "ENOSPC"}, "No space left|disk (is|may be) full"),
+    "unreadable": ({"CRASH_READS": "1"}, "Input/output error|disk I/O error|its disk cannot be read"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,11 @@ class Program:
 
 def nothing(folder: Path) -> None:
     """The command starts from an empty folder."""
+
+
+def with_sample(folder: Path) -> None:
+    """The export lies in the folder, so that reads of it are counted."""
+    shutil.copy(SAMPLE, folder)
 
 
 def store_content(folder: Path) -> list[str]:
@@ -87,8 +97,8 @@ def with_dataset(folder: Path) -> None:
 
 PROGRAMS = {
     "import": Program(
-        words=("wikitext_builder", "import", str(SAMPLE), "--store", "{here}/a.store"),
-        prepare=nothing,
+        words=("wikitext_builder", "import", "{here}/sample.xml", "--store", "{here}/a.store"),
+        prepare=with_sample,
         result=store_content,
     ),
     "fetch": Program(
@@ -159,7 +169,7 @@ def chosen(count: int) -> list[int]:
     return sorted({round(1 + (count - 1) * number / max(1, wanted - 1)) for number in range(wanted)})
 
 
-@pytest.mark.parametrize("how", ["kill", "ENOSPC"])
+@pytest.mark.parametrize("how", FAULTS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_command_again_gives_the_same_result(
     name: str, how: str, shim: Path, api: str, tmp_path: Path
@@ -168,7 +178,7 @@ def test_the_same_command_again_gives_the_same_result(
     ready.mkdir()
     program.prepare(ready)
     words = [word.format(here=here, api=api) for word in program.words]
-    preloaded = {"LD_PRELOAD": str(shim), "CRASH_UNDER": f"{here}/"}
+    preloaded = {"LD_PRELOAD": str(shim), "CRASH_UNDER": f"{here}/", **FAULTS[how][0]}
 
     def afresh() -> None:
         shutil.rmtree(here, ignore_errors=True)
@@ -182,7 +192,7 @@ def test_the_same_command_again_gives_the_same_result(
     wrong = []
     for number in chosen(len(calls)):
         afresh()
-        first = run(words, tmp_path, **preloaded, CRASH_AT=str(number), CRASH_HOW=how)
+        first = run(words, tmp_path, **preloaded, CRASH_AT=str(number))
         again = run(words, tmp_path)
         fault = fault_of(how, first, again)
         if not fault and program.result(here) != wanted:
@@ -190,6 +200,19 @@ def test_the_same_command_again_gives_the_same_result(
         if fault:
             wrong.append(f"{calls[number - 1]}: {fault}")
     assert not wrong, "\n".join([f"{len(wrong)} of {len(chosen(len(calls)))} points", *wrong])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_clock_that_jumps_changes_nothing(name: str, shim: Path, api: str, tmp_path: Path) -> None:
+    program, results = PROGRAMS[name], []
+    for clock in ({}, {"LD_PRELOAD": str(shim), "CRASH_CLOCK": "1"}):
+        here = tmp_path / ("jumps" if clock else "runs")
+        here.mkdir()
+        program.prepare(here)
+        words = [word.format(here=here, api=api) for word in program.words]
+        assert run(words, tmp_path, **clock).returncode == 0
+        results.append(program.result(here))
+    assert results[0] == results[1]
 
 
 def fault_of(
@@ -204,7 +227,7 @@ def fault_of(
             return f"a traceback: {said[0]}"
         if first.returncode not in (0, 1):
             return f"status {first.returncode}: {said[0]}"
-        if first.returncode and not re.search("No space left|disk (is|may be) full", first.stderr):
+        if first.returncode and not re.search(FAULTS[how][1], first.stderr):
             return f"an error without its reason: {said[0]}"
     if again.returncode:
         return f"the next run fails: {again.stderr.strip()[-300:]}"

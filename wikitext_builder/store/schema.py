@@ -154,6 +154,8 @@ def as_builder_error(path: Path) -> Iterator[None]:
             "unable to open database file": "its folder does not exist or cannot be written",
             "database is locked": "another process writes to it; wait until that one ends",
             "file is not a database": "it is not a store; name another file",
-            "database disk image is malformed": "the file is damaged; fetch or import into a new one",
+            # SQLite says so too if the system cannot read a part of the file (EIO).
+            "database disk image is malformed": "the file is damaged, or its disk cannot be read;"
+            " try a copy on another disk; if that fails too, fetch or import into a new file",
         }.get(str(error), "the file may be damaged")
         raise BuilderError(f"{path}: {error}; {advice}") from error
