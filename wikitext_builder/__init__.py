@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wikitext_builder.dumps.importing import import_dump
     from wikitext_builder.extraction.page import extract
     from wikitext_builder.fetching.fetch import fetch
+    from wikitext_builder.newness.overlap import overlap
     from wikitext_builder.store.lock import lock
     from wikitext_builder.store.pages import read_page
     from wikitext_builder.store.status import status
@@ -44,6 +45,7 @@ else:
             "load": "wikitext_builder.dataset.load",
             "lock": "wikitext_builder.store.lock",
             "open_templates": "wikitext_builder.store.templates",
+            "overlap": "wikitext_builder.newness.overlap",
             "plot_window": "wikitext_builder.dataset.plots",
             "plot_zipf": "wikitext_builder.dataset.plots",
             "read_page": "wikitext_builder.store.pages",
@@ -69,6 +71,7 @@ __all__ = [
     "load",
     "lock",
     "open_templates",
+    "overlap",
     "plot_window",
     "plot_zipf",
     "read_page",

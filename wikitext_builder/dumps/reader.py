@@ -54,6 +54,7 @@ class Dump:
     Args:
         path: The file.
         as_of: A time in ISO 8601 and UTC; empty: the newest revisions.
+        every: Yield all revisions up to that time, each as a page, not only the newest.
         threads: See `decompressed`; they unpack while the caller uses pages.
 
     Attributes:
@@ -65,7 +66,7 @@ class Dump:
         BuilderError: The time has another form.
     """
 
-    def __init__(self, path: Path, *, as_of: str = "", threads: int = THREADS) -> None:
+    def __init__(self, path: Path, *, as_of: str = "", every: bool = False, threads: int = THREADS) -> None:
         if as_of and not TIMESTAMP.fullmatch(as_of):
             raise BuilderError(f"`as_of={as_of}`: expected a time like 2016-04-16T17:15:34Z, in UTC")
         self.path = path
@@ -74,6 +75,7 @@ class Dump:
         self.count = 0
         self._last_title = ""
         self._as_of = as_of
+        self._every = every
         self._threads = threads
         self._file: DumpFile | None = None
 
@@ -106,7 +108,7 @@ class Dump:
             raise BuilderError(f"{self.path}: {error}{read if self.count else ''}") from error
 
     def _parsed(self, file: DumpFile) -> Iterator[DumpedPage]:
-        parser = _Parser(self.site, self._as_of)
+        parser = _Parser(self.site, self._as_of, every=self._every)
         with closing(decompressed(file, threads=self._threads)) as pieces:
             for piece in pieces:
                 self.xml_bytes += len(piece)
@@ -142,9 +144,10 @@ class _Revision:
 class _Parser:
     """Expat without document types and without entities; all that it holds in memory has a limit."""
 
-    def __init__(self, site: DumpedSite, as_of: str) -> None:
+    def __init__(self, site: DumpedSite, as_of: str, *, every: bool = False) -> None:
         self._site = site
         self._as_of = as_of
+        self._every = every
         self._paths: list[str] = []  # of the open elements: "", "/page", "/page/revision", …
         self._pieces: list[str] = []
         self._room = 0  # characters that the open field can still take
@@ -248,7 +251,10 @@ class _Parser:
             self._has_younger |= self._is_too_young(self._revision)
             if self._is_wanted(self._revision):
                 self._newest = self._revision
-        elif path == "/page":
+                if self._every:
+                    self._finished.append(self._dumped_page())
+                    self._newest = None
+        elif path == "/page" and not self._every:
             self._finished.append(self._dumped_page())
 
     def _end_field(self, path: str) -> None:

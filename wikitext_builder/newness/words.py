@@ -1,0 +1,129 @@
+"""Words as they are compared, and their hashes of 64 bits, computed by numpy a megabyte at a time.
+
+A word is a run of letters and digits in lower case; everything else separates. So the tokens `1 @,@ 500` and
+the text `1,500` are the same two words, and `don 't` and `don’t` too. An ideograph or a kana is a word by
+itself. Text is first normalised to NFKC.
+
+A hash is a polynomial of the bytes of a word, or of the hashes of n words, modulo 2^64, and then mixed. It is
+computed from prefix sums, because a factor that is odd has an inverse modulo 2^64. Two different n-grams are
+taken for the same with a chance of about 2^-64 per pair.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+Places = NDArray[np.int64]
+
+BOUNDARY: Final = "\x01"  # between two texts: a word that no text has
+BASE: Final = 0x9E3779B97F4A7C15  # odd; 2^64 divided by the golden ratio
+INVERSE: Final = pow(BASE, -1, 2**64)
+WORD: Final = re.compile(
+    r"\x01|[\u3040-\u9fff]|(?:[0-9a-z]|[^\x00-\xbf\xd7\xf7\u2000-\u2bff\u3000-\u9fff])+"
+)  # of normalised text; see `_separated`
+_KEPT: Final = {*range(ord("0"), ord("9") + 1), *range(ord("a"), ord("z") + 1), *range(0x80, 0x100), 1}
+_TABLE: Final = bytes(byte if byte in _KEPT else 0 for byte in bytes(range(256)).lower())
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they are compared.
+
+    >>> words_of("It 's 1 @,@ 500 km² – don’t !"), words_of("東京 is")
+    (['it', 's', '1', '500', 'km2', 'don', 't'], ['東', '京', 'is'])
+    """
+    return WORD.findall(_normalised(text))
+
+
+def _normalised(text: str) -> str:
+    text = text.lower()
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).lower()
+
+
+def word_hashes(text: str) -> Hashes:
+    """The hash of each of `words_of`, in order."""
+    data = np.frombuffer(_normalised(text).encode("utf-8", "surrogatepass").translate(_TABLE), np.uint8)
+    if text.isascii():
+        single = data == 1
+    else:
+        data, single = _separated(data.copy())
+    inside = np.zeros(len(data) + 2, bool)
+    np.not_equal(data, 0, out=inside[1:-1])
+    begins = inside[1:] & ~inside[:-1]
+    begins[:-1] |= single
+    for width, places in ((1, np.flatnonzero(data == 1)), (3, np.flatnonzero(single & (data != 1)))):
+        begins[places + width] = inside[places + width + 1]
+    starts = np.flatnonzero(begins)
+    ends = np.flatnonzero(inside[1:-1] & (~inside[2:] | begins[1:])) + 1
+    sums = _prefix_sums(data)
+    return _mixed((sums[ends] - sums[starts]) * _powers(INVERSE, len(data) + 1)[starts])
+
+
+def _separated(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """UTF-8 with zeros for punctuation beyond ASCII, and where a word of one character begins.
+
+    Punctuation and signs are U+0080 to U+00BF, × and ÷, U+2000 to U+2BFF, U+3000 to U+303F.
+    """
+    after = np.append(data[1:], np.uint8(0))
+    for found, width in (
+        (data == 0xC2, 2),
+        ((data == 0xC3) & ((after == 0x97) | (after == 0xB7)), 2),
+        ((data == 0xE2) & (after <= 0xAF), 3),
+        ((data == 0xE3) & (after == 0x80), 3),
+    ):
+        places = np.flatnonzero(found)
+        for offset in range(width):
+            data[places + offset] = 0
+    return data, ((data >= 0xE3) & (data <= 0xE9)) | (data == 1)
+
+
+def ngram_sums(words: Hashes) -> Hashes:
+    """Prefix sums from which `ngrams_at` takes the hash of any n-gram of some words."""
+    return _prefix_sums(words)
+
+
+def ngrams_at(sums: Hashes, places: Places, length: int) -> Hashes:
+    """The hashes of the n-grams of `length` words that begin at some places."""
+    return _mixed((sums[places + length] - sums[places]) * _powers(INVERSE, len(sums))[places])
+
+
+def all_ngrams(sums: Hashes, length: int) -> Hashes:
+    """The hashes of all n-grams of `length` words, in order."""
+    count = max(0, len(sums) - length)
+    return _mixed((sums[length : length + count] - sums[:count]) * _powers(INVERSE, len(sums))[:count])
+
+
+def _prefix_sums(values: NDArray[np.unsignedinteger]) -> Hashes:
+    sums = np.zeros(len(values) + 1, np.uint64)
+    np.cumsum(values * _powers(BASE, len(values)), out=sums[1:])
+    return sums
+
+
+def _powers(base: int, count: int) -> Hashes:
+    return _table_of_powers(base, max(count - 1, 1).bit_length())[:count]
+
+
+@lru_cache(maxsize=8)
+def _table_of_powers(base: int, bits: int) -> Hashes:
+    powers = np.full(2**bits, base, np.uint64)
+    powers[0] = 1
+    return np.cumprod(powers, dtype=np.uint64)
+
+
+def _mixed(hashes: Hashes) -> Hashes:
+    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014): each bit depends on all bits."""
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
+
+
+BOUNDARY_HASH: Final = word_hashes(BOUNDARY)[0]
