@@ -151,12 +151,13 @@ class Comparison:
 
     def articles(self) -> Iterator[Compared]:
         """Compare all articles, part by part."""
-        for part in _parts(self._texts(), self._limit):
-            index = self._searched([list(one.paragraphs) for _, one, _ in part])
-            counts = {n: index.ngrams_of_lines(n) for n in self.lengths}
-            for number, (split, article, source) in enumerate(part):
-                listed = self._listed.of(article, source)
-                yield _compared(index, counts, number, split, article, listed)
+        with ProcessPool(self._workers) as pool:  # it starts processes when it has work
+            for part in _parts(self._texts(), self._limit):
+                index = self._searched([list(one.paragraphs) for _, one, _ in part], pool)
+                counts = {n: index.ngrams_of_lines(n) for n in self.lengths}
+                for number, (split, article, source) in enumerate(part):
+                    listed = self._listed.of(article, source)
+                    yield _compared(index, counts, number, split, article, listed)
 
     def _texts(self) -> Iterator[Text]:
         raw = self.dataset.layout == WIKITEXT
@@ -167,7 +168,7 @@ class Comparison:
             for article in self.dataset.articles(split, raw=whole):
                 yield split, article, next(rows, None) if attributed else None
 
-    def _searched(self, paragraphs: list[list[str]]) -> Index:
+    def _searched(self, paragraphs: list[list[str]], pool: ProcessPool) -> Index:
         """An index past which all sources went."""
         index = Index(paragraphs, self.lengths)
         shares = _shared_out(self._sources, self._workers)
@@ -180,11 +181,10 @@ class Comparison:
             _Task(paragraphs=paragraphs, lengths=self.lengths, sources=share, how=self.how)
             for share in shares
         ]
-        with ProcessPool(self._workers) as pool:
-            for number, result in enumerate(pool.map(_search_apart, tasks), start=1):
-                index.merge(result.findings)
-                self._add(result)
-                self._progress("compare parts", number, len(tasks))
+        for number, result in enumerate(pool.map(_search_apart, tasks), start=1):
+            index.merge(result.findings)
+            self._add(result)
+            self._progress("compare parts", number, len(tasks))
         return index
 
     def _add(self, result: _Result) -> None:

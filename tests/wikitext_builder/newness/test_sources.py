@@ -18,7 +18,12 @@ from wikitext_builder.newness.sources import How, Piece, Reject, Rejects, files_
 from wikitext_builder.sample import SAMPLE_DUMP
 
 TEXT = "Tea is a drink.\nCafé – 茶 is another.\n" * 9000
-PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstandard.compress,
+}
 
 
 def read(path: Path, **how: str) -> tuple[list[Piece], tuple[Reject, ...]]:
