@@ -46,7 +46,8 @@ izda; izq; derecha; der; dcha; centro; centrado; centrada; centrar; no; ninguna;
 cadre; encadré; encadre; gauche; droite; centré; néant; neant; min; riquadrato; originale; incorniciato;
 sinistra; destra; nessuno; サムネイル; フレーム; 左; 右; 中央; なし; 無し; miniatuur; omkaderd; geen;
 gecentreerd; mały; ramka; lewo; prawo; centruj; brak; miniaturadaimagem; commoldura; comborda; esquerda;
-direita; nenhum; мини; миниатюра; обрамить; слева; справа; центр; без; 缩略图; 縮圖; 有框; 居中; 置中; 无; 無
+direita; nenhum; мини; миниатюра; обрамить; слева; справа; центр; без; 缩略图; 縮圖; 有框; 居中; 置中; 无; 無;
+miniatyr; ram; inramad; vänster; höger; centrerad; ingen
 """
     )
 )

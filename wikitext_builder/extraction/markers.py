@@ -56,11 +56,18 @@ class LeftOut:
 
     def __init__(self) -> None:
         self.sources: list[str] = []
+        self.data: set[str] = set()  # the numbers of calls with data of another page
 
-    def mark(self, source: str) -> str:
+    def mark(self, source: str, *, is_data: bool = False) -> str:
         """The mark to leave in place of the call."""
         self.sources.append(source)
+        if is_data:
+            self.data.add(str(len(self.sources) - 1))
         return f"{UNKNOWN_START}{len(self.sources) - 1}{UNKNOWN_END}"
+
+    def holes_in(self, text: str) -> list[re.Match[str]]:
+        """Where calls with data of another page are missing."""
+        return [match for match in UNKNOWN.finditer(text) if match[1] in self.data] if self.data else []
 
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
         """The wikitext of the calls marked in a text, in order.

@@ -17,6 +17,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.expansion.expander import Expander, Templates
+from wikitext_builder.extraction.holes import cut_holes
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
@@ -147,11 +148,13 @@ def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formu
     unknown: list[str] = []
     for block in found:
         unknown += left_out.calls_in(block.text, alone=not block.level)
+        holes = left_out.holes_in(block.text)
+        text = cut_holes(block.text, holes) if holes else block.text
         if not block.level:
-            paragraph = [line] if (line := polish(block.text)) else []
+            paragraph = [line] if (line := polish(text)) else []
             whole += paragraph
             lines += own_lines(line) if line and own_line_formulas else paragraph
-        elif text := polish_heading(block.text):
+        elif text := polish_heading(text):
             marks = "=" * block.level
             heading = ["", f"{marks} {text} {marks}", ""]
             whole += heading

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.links import LinkReader
-from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros import COPIED, MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
@@ -34,6 +34,7 @@ class TemplateReader:
     ) -> None:
         self.page = page
         self.local = LOCAL.get(language, NO_TEMPLATES)
+        self.shared = COPIED if language in LOCAL else MACROS
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
@@ -50,7 +51,9 @@ class TemplateReader:
         if function is not None:
             call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
             result = function(call)
-            return self.left_out.mark(source) if result is None else result
+            if result is None or (not result and head.strip() == "#expr" and self.has_data(source)):
+                return self.unknown(source)
+            return result
         return self.template(template_name(name), parts, source)
 
     def says_nothing(self, opener: str, first: str) -> bool:
@@ -68,10 +71,10 @@ class TemplateReader:
         return local or PARSER_FUNCTIONS.get(head)
 
     def macro(self, name: str) -> Macro | None:
-        """The macro of a template: the language's own, else the English one; None if removed there."""
+        """The macro of a template: the language's own, else a copied English one; None if removed there."""
         if (macro := self.local.macros.get(name)) is not None:
             return macro
-        return None if self.local.removed.fullmatch(name) else MACROS.get(name)
+        return None if self.local.removed.fullmatch(name) else self.shared.get(name)
 
     def is_removed(self, name: str) -> bool:
         """True if a template that has no macro gives no text on purpose."""
@@ -80,7 +83,15 @@ class TemplateReader:
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
         result = self.known_text(name, lambda: _arguments(parts), one_line="\n" not in source)
-        return self.left_out.mark(source) if result is None else result
+        return self.unknown(source) if result is None else result
+
+    def unknown(self, source: str) -> str:
+        """The mark of an unknown call; data of another page leave a hole that no word can fill."""
+        return self.left_out.mark(source, is_data=self.has_data(source))
+
+    def has_data(self, source: str) -> bool:
+        """True if a call has data of another page in it."""
+        return self.local.data.search(source) is not None
 
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""

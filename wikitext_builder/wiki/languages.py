@@ -43,6 +43,20 @@ class Language:
     removed_sections: tuple[str, ...]  # exact headings of the sections that are mostly lists
 
 
+_ENGLISH_DISAMBIGUATION = (
+    "Disambiguation", "Disambig", "Dab", "Disamb", "Hndis", "Human name disambiguation", "Geodis",
+    "Place name disambiguation", "Airport disambiguation", "Biology disambiguation",
+    "Call sign disambiguation", "Caselaw disambiguation", "Chinese title disambiguation",
+    "Disambiguation cleanup", "Genus disambiguation", "Hospital disambiguation",
+    "Human name disambiguation cleanup", "Letter-number combination disambiguation",
+    "Letter-NumberCombDisambig", "Mathematical disambiguation", "Military unit disambiguation",
+    "Music disambiguation", "Number disambiguation", "Numberdis", "Opus number disambiguation",
+    "Phonetics disambiguation", "Road disambiguation", "School disambiguation",
+    "Species Latin name abbreviation disambiguation", "Species Latin name disambiguation",
+    "Station disambiguation", "Synagogue disambiguation", "Taxonomic authority disambiguation",
+    "Taxonomy disambiguation",
+)  # fmt: skip
+
 LANGUAGES: dict[str, Language] = {
     "en": Language(
         code="en",
@@ -50,42 +64,7 @@ LANGUAGES: dict[str, Language] = {
         featured_category="Featured articles",
         good_marks=("Good article", "GA article"),  # the second not verified
         featured_marks=("Featured article", "FA article"),  # the second not verified
-        disambiguation_marks=(
-            "Disambiguation",
-            "Disambig",
-            "Dab",
-            "Disamb",
-            "Hndis",
-            "Human name disambiguation",
-            "Geodis",
-            "Place name disambiguation",
-            "Airport disambiguation",
-            "Biology disambiguation",
-            "Call sign disambiguation",
-            "Caselaw disambiguation",
-            "Chinese title disambiguation",
-            "Disambiguation cleanup",
-            "Genus disambiguation",
-            "Hospital disambiguation",
-            "Human name disambiguation cleanup",
-            "Letter-number combination disambiguation",
-            "Letter-NumberCombDisambig",
-            "Mathematical disambiguation",
-            "Military unit disambiguation",
-            "Music disambiguation",
-            "Number disambiguation",
-            "Numberdis",
-            "Opus number disambiguation",
-            "Phonetics disambiguation",
-            "Road disambiguation",
-            "School disambiguation",
-            "Species Latin name abbreviation disambiguation",
-            "Species Latin name disambiguation",
-            "Station disambiguation",
-            "Synagogue disambiguation",
-            "Taxonomic authority disambiguation",
-            "Taxonomy disambiguation",
-        ),
+        disambiguation_marks=_ENGLISH_DISAMBIGUATION,
         list_title_prefixes=("List of ", "Lists of "),
         file_namespaces=("File", "Image"),
         category_namespaces=("Category",),
@@ -332,6 +311,31 @@ LANGUAGES: dict[str, Language] = {
             "関連項目",
             "外部リンク",
             "注釈・出典",  # not verified
+        ),
+    ),
+    "sv": Language(
+        code="sv",
+        good_category="Wikipedia:Bra artiklar",
+        featured_category="Wikipedia:Utmärkta artiklar",
+        good_marks=("Bra", "Bra artikel"),  # not verified
+        featured_marks=("Utmärkt",),  # in an article in the tests of wikiforia
+        disambiguation_marks=("Förgrening", "Förgreningssida", "Gren"),  # the last two not verified
+        list_title_prefixes=("Lista över ", "Lista på "),
+        file_namespaces=("Fil", "Bild", "File", "Image"),
+        category_namespaces=("Kategori", "Category"),
+        template_namespaces=("Mall", "Template"),
+        redirect_words=("OMDIRIGERING", "REDIRECT"),
+        removed_sections=(
+            "Se även",
+            "Referenser",
+            "Källor",
+            "Noter",
+            "Fotnoter",
+            "Litteratur",
+            "Externa länkar",
+            "Vidare läsning",
+            "Källförteckning",
+            "Tryckta källor",
         ),
     ),
     "zh": Language(  # traditional and simplified side by side: an article may be in either

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.names import country_names, language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
     by_code,
+    columns,
+    countries,
+    data,
     grouped,
     languages,
     named,
+    of_languages,
     paragraph,
     quoted,
     removed,
+    sound,
 )
 from wikitext_builder.extraction.markers import GONE
 
-NAMES = named(
+NAMES = {code: name.lower() for code, name in language_names("de").items()} | named(
     """
 ar=arabisch; bg=bulgarisch; ca=katalanisch; cs=tschechisch; da=dänisch; de=deutsch; el=griechisch;
 en=englisch; es=spanisch; fa=persisch; fi=finnisch; fr=französisch; ga=irisch; grc=altgriechisch;
@@ -34,7 +42,7 @@ zh=chinesisch
 
 def height(call: Call) -> str | None:
     """`1493 m ü. NHN`."""
-    value, level = call.get("1"), call.get("2").rpartition("-")[2]
+    value, level = grouped(call.get("1"), group=".", point=",", least=5), call.get("2").rpartition("-")[2]
     levels = {"NHN": "m ü. NHN", "NN": "m ü. NN", "AT": "m ü. A.", "CH": "m ü. M.", "": "m"}
     return f"{value} {levels.get(level, 'm')}" if value else None
 
@@ -50,7 +58,14 @@ def coordinate(call: Call) -> str | None:
 def _angle(value: str) -> str:
     *numbers, letter = value.split("/")
     pieces = [f"{number}{mark}" for number, mark in zip(numbers, "°′″", strict=False) if number]
-    return " ".join([*pieces, letter.replace("E", "O")]) if numbers else f"{value}°"
+    shown = " ".join([*pieces, letter.replace("E", "O")]) if numbers else f"{value}°"
+    return shown.replace(".", ",")
+
+
+def chinese(call: Call) -> str | None:
+    """`chinesisch 李安, Pinyin Lǐ Ān`."""
+    labels = {"c": "chinesisch", "t": "traditionell", "v": "vereinfacht", "s": "vereinfacht", "p": "Pinyin"}
+    return ", ".join(f"{label} {call.get(key)}" for key, label in labels.items() if call.get(key)) or None
 
 
 def formatted(call: Call) -> str | None:
@@ -77,10 +92,19 @@ MACROS: dict[str, Macro] = {
         if call.get("3")
         else f"{call.get('1')}⁄{call.get('2')}"
     ),
-    "Audio": argument("2"),
-    "IPA": around("&#91;", "&#93;"),
+    "Formnum": formatted,
+    "Audio": sound,
+    **dict.fromkeys(listed("IPA; Lautschrift"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
     "IPA-Text": first,
-    "Lautschrift": around("&#91;", "&#93;"),
+    "Zh": chinese,
+    "Coord": beside_the_title,
+    **dict.fromkeys(listed("Mehrspaltige Liste; Mehrspaltig"), columns("liste", "Liste", "1")),
+    "DNB": around("DNB ", ""),
+    "Google Buch": lambda call: call.get("Linktext") or "eingeschränkte Vorschau in der Google-Buchsuche",
+    **{name: text(name) for name in country_names("de").values()},
+    **{name: text(name) for name in listed("Sowjetunion; Jugoslawien; Tschechoslowakei; Taiwan; DDR")},
+    **countries("de"),
     **dict.fromkeys(listed("Nowrap; Nobr; Nbsp; NurText; Unicode; Polytonisch; Kapitälchen"), first),
     **dict.fromkeys(listed("FremdsprachigesS; Arabische Schrift; Hebräische Schrift; Kyrillisch"), first),
     "Anker": text(""),
@@ -93,26 +117,26 @@ MACROS: dict[str, Macro] = {
     "Internationalisierung": first,
     "Farblegende": argument("2"),
     "Ordnungszahl": around("", "."),
-    **{
-        code: text(name) for code, name in (("DEU", "Deutschland"), ("AUT", "Österreich"), ("CHE", "Schweiz"))
-    },
-    **{
-        code: text(name)
-        for code, name in (("FRA", "Frankreich"), ("ITA", "Italien"), ("USA", "Vereinigte Staaten"))
-    },
 }
 REMOVED = removed(
     """
 Infobox*; Navigationsleiste*; Navi*; Normdaten*; Commons*; Commonscat*; Wikisource*; Wiktionary*;
-Wikiquote*; Wikivoyage*; Wikinews*; Wikibooks*; Schwesterprojekte*; Literatur; Internetquelle;
-Webarchiv; Cite*; Webarchiv*; Exzellent; Lesenswert; Informativ; Hauptartikel; Siehe auch;
-Begriffsklärungshinweis; Begriffsklärung*; Dieser Artikel*; Weiterleitungshinweis; Belege*;
-Lückenhaft; Überarbeiten; Neutralität; Veraltet; Quelle; Taxobox*; Personendaten; FN; FNBox; FNZ;
-Refn; Sfn; Einzelnachweis*; Positionskarte*; Bilderwunsch; Bild*; Panorama; Mehrere Bilder;
-Wikimedia*; IMDb*; DNB-Portal; PND; LCCN; VIAF; GBV; Zeitleiste*; Folgenleiste*; EinwohnerRef;
-Gesprochene Version; Artikel*; Sortkey; SortKey; SortKeyName; Rechtshinweis; Gesundheitshinweis;
-Staatslegende; Klimatabelle; Wahldiagramm; Stub; Hinweisbaustein; Nur Liste; Redundanz*;
-Nachsichtung
+Wikiquote*; Wikivoyage*; Wikinews*; Wikibooks*; Schwesterprojekte*; Literatur; Internetquelle; Webarchiv;
+Cite*; Webarchiv*; Exzellent; Lesenswert; Informativ; Hauptartikel; Siehe auch; Begriffsklärungshinweis;
+Begriffsklärung*; Dieser Artikel*; Weiterleitungshinweis; Belege*; Lückenhaft; Überarbeiten; Neutralität;
+Veraltet; Quelle; Taxobox*; Personendaten; FN; FNBox; FNZ; Refn; Sfn; Einzelnachweis*; Positionskarte*;
+Bilderwunsch; Bild*; Panorama; Mehrere Bilder; Wikimedia*; IMDb*; DNB-Portal; PND; LCCN; VIAF; GBV;
+Zeitleiste*; Folgenleiste*; EinwohnerRef; EWZ-Ref*; Gesprochene Version; Artikel*; Sortkey; SortKey;
+SortKeyName; Rechtshinweis; Gesundheitshinweis; Staatslegende; Klimatabelle; Wahldiagramm; Stub;
+Hinweisbaustein; Nur Liste; Redundanz*; Nachsichtung; Absatz; Galerie; Imagemap*; Stammbaum*; Dienstgrad;
+Zitatbox; Wikidata-Registrierung; Medaillen*; Charttabelle*; Charts; Musikcharts*; NaviBlock; Ortsteil*;
+Diskografie*; Tracklist*; Vorlage*; Sportler*
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data(
+    """
+Metadaten; FLdez; FormatZahlMetadaten; EWZ; EWD; EWR; EWT; Bevölkerungsstand; Einwohner; Aktuelle
+Arbeitslosenquoten; BFS-Zahlen; Population; Wirtschaftsdaten
+"""
+)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

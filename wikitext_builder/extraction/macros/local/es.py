@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    columns,
+    countries,
+    data,
     dated,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
+    transcription,
 )
 
-NAMES = named(
+NAMES = language_names("es") | named(
     """
 ar=árabe; bg=búlgaro; ca=catalán; cs=checo; da=danés; de=alemán; el=griego; en=inglés; es=español;
 eu=euskera; fa=persa; fi=finés; fr=francés; ga=irlandés; gl=gallego; grc=griego antiguo;
@@ -56,10 +66,18 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(listed("Cita; Cita2; Bloquecita; Quote"), paragraph("1", "texto")),
     **dict.fromkeys(listed("Comillas; Entrecomillado"), quoted("«", "»")),
     **dict.fromkeys(
-        listed("Esd; Nowrap; Versalita; May; Unicode; Subrayado; Tachado; Color2; Cita requerida2"),
+        listed("Nowrap; Versalita; May; Unicode; Subrayado; Tachado; Color2; Cita requerida2"),
         first,
     ),
-    **dict.fromkeys(listed("AFI; IPA"), around("/", "/")),
+    "Esd": lambda call: call.get("1") or "&nbsp;",
+    **dict.fromkeys(listed("AFI; IPA"), transcription("/", "/")),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    **of_languages("AFI-{code}", NAMES, BRACKETED),
+    "Audio": sound,
+    "Bandera2": flagged("es"),
+    "Coord": beside_the_title,
+    **dict.fromkeys(listed("Columnas; Lista de columnas"), columns("1", "contenido")),
+    **countries("es"),
     "Enlace interlingüístico": argument("2", "1"),
     "Ill": argument("4", "2"),
     "Título": around("Título: ", ""),
@@ -68,23 +86,20 @@ MACROS: dict[str, Macro] = {
     "A. C.": text("a. C."),
     "D. C.": text("d. C."),
     "Esp": text("España"),
-    **{
-        code: text(name)
-        for code, name in (("ESP", "España"), ("ARG", "Argentina"), ("MEX", "México"), ("CHI", "Chile"))
-    },
 }
 REMOVED = removed(
     """
 Ficha de*; Ficha*; AP; VT; Artículo principal; Véase también; VT2; Otros usos*; Redirige aquí;
 Distinguir; Desambiguación; Cita requerida; Cita web; Cita libro; Cita publicación; Cita noticia;
 Cita*ensayo; Obra citada; Enlace roto; Referencias; Listaref; Refn; Harvnp; Harvsp; Sfn;
-Control de autoridades; Portal; Commons*; Commonscat; Wikiquote; Wikcionario; Wikisource;
-Wikinoticias; Wikiviajes; Proyectos hermanos; Artículo bueno; Artículo destacado; Esbozo*;
-Miniesbozo*; Bandera; Bandera2; Geodatos*; Referencias adicionales; Traducido*; Traducido ref;
-Sucesión*; Cronología*; Mapa de localización*; Imagen múltiple; Galería; ORDENAR*; Orden; En; De;
-Fr; It; Pt; Ru; Ja; Clade*; Imagen en marco; Título en cursiva; Ppt; No neutralidad; Fusionar*;
-Wikificar*; Aclarar; Quién; Cuándo; Dónde; Cuál; Según quién; Demostrar; Discutido; Pendiente;
-Actualizar; Mejorar redacción; Problemas artículo
+Control de autoridades; Portal; Commons*; Commonscat; Wikiquote; Wikcionario; Wikisource; Wikinoticias;
+Wikiviajes; Proyectos hermanos; Artículo bueno; Artículo destacado; Esbozo*; Miniesbozo*; Bandera;
+Geodatos*; Referencias adicionales; Traducido*; Traducido ref; Sucesión*; Cronología*;
+Mapa de localización*; Imagen múltiple; Galería; ORDENAR*; Orden; En; De; Fr; It; Pt; Ru; Ja; Clade*;
+Imagen en marco; Título en cursiva; Ppt; No neutralidad; Fusionar*; Wikificar*; Aclarar; Quién; Cuándo;
+Dónde; Cuál; Según quién; Demostrar; Discutido; Pendiente; Desactualizado; Barras; Gráfico*; Actualizar;
+Mejorar redacción; Problemas artículo
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("Población; Dato; Datos")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

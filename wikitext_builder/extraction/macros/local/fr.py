@@ -7,20 +7,35 @@ verified.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.names import country_names, language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    by_code,
+    columns,
+    countries,
+    data,
     dated,
+    flagged,
+    grouped,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    words,
 )
+from wikitext_builder.extraction.markers import GONE
 
-NAMES = named(
+NAMES = language_names("fr") | named(
     """
 ar=arabe; bg=bulgare; br=breton; ca=catalan; cs=tchèque; da=danois; de=allemand; el=grec;
 en=anglais; es=espagnol; eu=basque; fa=persan; fi=finnois; fr=français; ga=irlandais;
@@ -86,8 +101,36 @@ def dimensions(call: Call) -> str | None:
     return f"{' × '.join(values[:-1])} {values[-1]}" if values and call.get("3") else None
 
 
+def date(call: Call) -> str | None:
+    """`29 septembre 2019` of `{{date|29|9|2019}}` or `{{date|29 9 2019}}`."""
+    if match := WHOLE_DATE.fullmatch(call.get("1")):
+        day, month, year = match.groups()
+        call = replace(call, arguments={"1": day, "2": month, "3": year or ""})
+    return DATED(call)
+
+
+def euros(call: Call) -> str | None:
+    """`77,80 €`."""
+    return f"{grouped(call.get('1'), group=' ', point=',')} €".strip()
+
+
+def twin_town(call: Call) -> str | None:
+    """`Paris (France) depuis le 2 juillet 1987`."""
+    town, country, year = call.get("1"), call.get("2"), call.get("année")
+    day = f"le {call.get('jour')} ".replace("le 1 ", "le 1er ") if call.get("jour") else ""
+    since = f" depuis {day if call.get('mois') else ''}{call.get('mois')} {year}" if year else ""
+    return " ".join(f"{town}{f' ({country})' if country else ''}{since}".split()) or None
+
+
+def ordinal(name: str) -> Macro:
+    """`84e congrès` of `{{84e|congrès}}`."""
+    return lambda call: f"{name} {call.get('1')}".strip()
+
+
+WHOLE_DATE = re.compile(r"(\d{1,2})(?:er)? (\d{1,2}|[a-zéû]{3,9})(?: (\d{1,4}))?")
+DATED = dated(MONTHS, "{day} {month} {year}", first_day="1er")
 QUANTITY = quantity(group=" ", point=",")
-ORDINALS = {f"{number}e": text(f"{number}e") for number in range(2, 101)}
+ORDINALS = {f"{number}e": ordinal(f"{number}e") for number in range(2, 101)}
 REIGNS = {f"{numeral}e": text(f"{numeral}e") for numeral in ROMAN[1:]}
 # Templates whose name is their text: `{{IIe siècle}}`, `{{1er mars}}`.
 SPANS = {
@@ -108,10 +151,7 @@ MACROS: dict[str, Macro] = {
     "Lang": argument("2", "texte"),
     "Langue": argument("2", "texte"),
     "Langue avec nom": with_language,
-    "Date": dated(MONTHS, "{day} {month} {year}", first_day="1er"),
-    "Date-": dated(MONTHS, "{day} {month} {year}", first_day="1er"),
-    "Date de naissance": dated(MONTHS, "{day} {month} {year}", first_day="1er"),
-    "Date de décès": dated(MONTHS, "{day} {month} {year}", first_day="1er"),
+    **dict.fromkeys(listed("Date; Date-; Date de naissance; Date de décès"), date),
     **dict.fromkeys(listed("S; S-; Siècle"), century("")),
     **dict.fromkeys(listed("-s; -s-; Av JC siècle"), century(" av. J.-C.")),
     **dict.fromkeys(listed("Sp; Sp-; Siècles"), two_centuries("–")),
@@ -136,42 +176,59 @@ MACROS: dict[str, Macro] = {
     "P": around("p. ", ""),
     "Tiret": text("–"),
     **{
-        name: text(name)
+        name: ordinal(name)
         for name in listed(
             "1er; 1re; 2nd; 2nde; Ier; Ire; Mme; Mlle; M.; Mgr; Dr; Me; Mmes; MM.; Cie; St; Ste"
         )
     },
     **{name: text(name.lower()) for name in listed("Er; E; Re; Ème; Nd; Nde")},  # `{{1er}}` and `XII{{e}}`
     **dict.fromkeys(
-        listed("Exp; Ind; Nobr; Petit; Grossir; Souligner; Police; Pc; Petites capitales; Rom; Rom-maj"),
+        listed(
+            "Exp; Ind; Latin; Grec; Petit; Grossir; Souligner; Police; Pc; Petites capitales; Rom; Rom-maj"
+        ),
         first,
     ),
     **dict.fromkeys(
         listed("Référence nécessaire; Refnec; Référence souhaitée; Passage évasif; Précision"), first
     ),
     **dict.fromkeys(listed("Terme défini; Abréviation; Abréviation discrète; Abrd; Infobulle; Ancre"), first),
-    **dict.fromkeys(listed("API; Prononciation"), around("&#91;", "&#93;")),
+    "API": BRACKETED,
+    **of_languages("API-{code}", NAMES, BRACKETED),
+    "MSAPI": lambda call: "".join(call.positional()) or None,
+    "Prononciation": lambda call: call.get("2") or GONE,
+    "En langue": by_code(NAMES, "en {name} : {text}"),
+    **dict.fromkeys(listed("Nobr; Nobr-; Nb-; Lnobr"), words),
+    ",": text(GONE),
+    "ISBN": lambda call: f"(ISBN {' et '.join(filter(None, call.positional()))})",
+    "BNF": around("(BNF ", ")"),
+    "Colonnes": columns("texte", "1", "contenu"),
+    "Jumelage": twin_town,
+    "Coord": beside_the_title,
+    "Drapeau2": flagged("fr"),
+    **{name: text(name) for name in country_names("fr").values()},
+    **countries("fr"),
     "Japonais": japanese,
     **dict.fromkeys(listed("Tmp; Température"), quantity(group=" ", point=",")),
     **dict.fromkeys(listed("Rouge; Bleu; Vert; Jaune; Orange; Gris; Marron; Rose"), first),
     "Fraction": lambda call: "⁄".join(call.positional()[:2]) or None,
-    "Euro": text("€"),
-    "Euros": around("", " €"),
+    **dict.fromkeys(listed("Euro; Euros"), euros),
     "Dunité": dimensions,
     "Souverain2": first,
     "Souverain-": first,
 }
 REMOVED = removed(
     """
-Infobox*; Article détaillé; Articles détaillés; Article principal; Voir homonyme*; Voir aussi;
-Ébauche*; Portail*; Palette*; Sfn; Sfn0; Note; Références; Réf*; Ouvrage; Lien web; Article;
-Article encyclopédique; Chapitre; Lien brisé; Autres projets; Commons*; Wikisource*;
-Wiktionnaire*; Liens; Bases; Bon article; Article de qualité; Homonymie*; À sourcer; Sources*;
-Section vide*; Clr; Taxobox*; Légende*; Image*; Géolocalisation*; Confusion; Titre mis en forme;
-Titre en italique; Patronyme; Paronyme*; Traduction/Référence; Catégorie*; Admissibilité*; Coord;
-Colonnes; Début de colonnes; Fin de colonnes; Notes; Plume; Harvsp; Date de sortie; Pas clair;
-Quoi; Qui; Quand; Où; Lesquels; Pourquoi; Comment; Référence; Référence à*; Non neutralité;
-Arbre*; Cadre*; Multimédia; Écouter; En; De; Es; It; Fr; La; Nl; Pl; Ru; Ja; Zh
+Infobox*; Article détaillé; Articles détaillés; Article principal; Voir homonyme*; Voir aussi; Ébauche*;
+Portail*; Palette*; Sfn; Sfn0; Note; Références; Réf; Référence insuffisante; Références*; Réf?*;
+Ouvrage; Lien web; Article; Article encyclopédique; Chapitre; Lien brisé; Autres projets; Commons*;
+Wikisource*; Wiktionnaire*; Liens; Bases; Bon article; Article de qualité; Homonymie*; À sourcer;
+Sources*; Section vide*; Clr; Taxobox*; Légende*; Image*; Géolocalisation*; Confusion;
+Titre mis en forme; Titre en italique; Patronyme; Paronyme*; Traduction/Référence; Catégorie*;
+Admissibilité*; Loupe; Détails; Autre*; Article connexe; Voir*; Section*; Début de colonnes;
+Fin de colonnes; Notes; Plume; Harvsp; Date de sortie; Pas clair; Quoi; Qui; Quand; Où; Lesquels;
+Pourquoi; Comment; Référence; Référence à*; Non neutralité; Arbre*; Cadre*; Multimédia; Écouter; En; De;
+Es; It; Fr; La; Nl; Pl; Ru; Ja; Zh
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("Population; Dernière population; Données; Superficie; Wikidata")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

@@ -6,19 +6,29 @@ From memory, not verified: no source for the text of these templates was found.
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, first, text
+from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    columns,
+    countries,
+    data,
     dated,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    transcription,
 )
+from wikitext_builder.extraction.markers import GONE
 
-NAMES = named(
+NAMES = language_names("it") | named(
     """
 ar=arabo; bg=bulgaro; ca=catalano; cs=ceco; da=danese; de=tedesco; el=greco; en=inglese;
 es=spagnolo; fa=persiano; fi=finlandese; fr=francese; grc=greco antico; he=ebraico; hr=croato;
@@ -33,26 +43,29 @@ MONTHS = listed(
 
 
 def biography(call: Call) -> str | None:
-    """`Dante Alighieri (Firenze, 1265 – Ravenna, 1321) è stato un poeta italiano`: the lead of a life."""
-    name = (
-        call.get("PreData", "Nome") if not call.get("Nome") else f"{call.get('Nome')} {call.get('Cognome')}"
-    )
-    work = [
-        call.get("Attività"),
-        call.get("Attività2"),
-        call.get("Attività3"),
-        call.get("AttivitàAltre").lstrip(", "),
-    ]
-    done = [value for value in work if value]
-    if not name.strip() or not done:
+    """`Dante Alighieri (Firenze, 1265 – Ravenna, 1321) è stato un poeta italiano.`: the lead of a life."""
+    name = " ".join(filter(None, (call.get("Titolo"), call.get("Nome"), call.get("Cognome"))))
+    after = call.get("PostCognome")
+    name += f"{'' if after[:1] == ',' else ' ' if after[:1] == '(' else ', '}{after}" if after else ""
+    said = call.get("FineIncipit") or _profession(call)
+    if not call.get("Nome") or not said:
         return None
-    title = f"{call.get('Titolo')} {name}".strip()
-    works = ", ".join(done[:-1]) + (" e " if len(done) > 1 else "") + done[-1]
+    point = "" if call.get("Punto").lower() == "no" or said.endswith(".") else "."
+    return f"{name}{_life(call)} {said}{point}".replace(" ,", ",")
+
+
+def _profession(call: Call) -> str:
+    """`è stato un poeta, scrittore e politico italiano`."""
+    done = [call.get(name) for name in ("Attività", "Attività2", "Attività3") if call.get(name)]
+    if not done:
+        return ""
+    others = call.get("AttivitàAltre")
+    works = ", ".join(done) if others else " e ".join(filter(None, (", ".join(done[:-1]), done[-1])))
+    works += f"{'' if others[:1] == ',' else ' '}{others}" if others else ""
     woman = call.get("Sesso").upper() == "F"
     verb = ("è stata" if woman else "è stato") if call.get("AnnoMorte") else "è"
-    one = _article(done[0], woman=woman)
-    nation = call.get("Nazionalità") + call.get("PostNazionalità")
-    return f"{title}{_life(call)} {verb} {one}{works} {nation}".replace(" ,", ",").strip()
+    nation = f"{call.get('Nazionalità')}{call.get('PostNazionalità')}"
+    return f"{verb} {_article(done[0], woman=woman)}{works} {nation}".strip()
 
 
 def _article(word: str, *, woman: bool) -> str:
@@ -81,7 +94,20 @@ def _life(call: Call) -> str:
         )
         if piece
     )
-    return f" ({' – '.join(piece for piece in (birth, death) if piece)})" if birth or death else ""
+    dates = " – ".join(piece for piece in (birth, death) if piece)
+    inside = "; ".join(piece for piece in (call.get("PreData"), dates) if piece)
+    return f" ({inside})" if inside else ""
+
+
+def twin_town(call: Call) -> str | None:
+    """`Parigi, dal 1987`: a flag of the country, the town and the year."""
+    town, year = call.get("2"), call.get("3")
+    return f"{town}, dal {year}" if town and year else town or None
+
+
+def flag_with_name(call: Call) -> str | None:
+    """The country of `{{Bandiera|FRA|nome}}`; without the second argument a flag alone."""
+    return flagged("it")(call) if call.get("2") == "nome" else ""
 
 
 def measure(call: Call) -> str | None:
@@ -108,7 +134,16 @@ MACROS: dict[str, Macro] = {
         ),
         first,
     ),
-    **dict.fromkeys(listed("IPA; AFI"), around("/", "/")),
+    **dict.fromkeys(listed("IPA; AFI"), transcription("/", "/")),
+    **dict.fromkeys(listed("IPA2; AFI2"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    "Link audio": text(GONE),
+    "Gemellaggio": twin_town,
+    "Bandiera": flag_with_name,
+    "Coord": beside_the_title,
+    "Exp": lambda call: f"{call.get('1')} × 10{call.get('2')}" if call.get("2") else None,
+    **dict.fromkeys(listed("MultiCol content; Colonne"), columns("1")),
+    **countries("it"),
     "Simbolo": text(""),
     "Abbr": first,
     "AC": text("a.C."),
@@ -120,13 +155,14 @@ MACROS: dict[str, Macro] = {
 REMOVED = removed(
     """
 Vedi anche; Torna a; Nota disambigua; Disambigua; Cita; Cita libro; Cita web; Cita news;
-Cita pubblicazione; Cita video; Cita testo; S; Stub*; Portale*; Controllo di autorità;
-Interprogetto*; Infobox*; Carica pubblica; Sportivo; Artista musicale; Album; Film; Fumetto*;
-Libro; Divisione amministrativa; Città; Stato; Edificio*; Immagine multipla; Immagine grande; NN;
-F; P; W; C; E; A; R; T; U; Organizzare*; Vetrina*; Voce di qualità; Collegamenti esterni; Dmoz;
-En; De; Fr; Es; Ru; Ja; Nota; Note; Tassobox; Bandiera; Thumb*; Clear; Avvisounicode;
-Box successione*; Navbox*; Coord; Finestra*; Calendario; Legenda*; Cassetto*; MultiCol; ColBreak;
-EndMultiCol; Div col; Div col end; Treccani
+Cita pubblicazione; Cita video; Cita testo; S; Stub*; Portale*; Controllo di autorità; Interprogetto*;
+Infobox*; Carica pubblica; Sportivo; Artista musicale; Album; Film; Fumetto*; Libro;
+Divisione amministrativa; Città; Stato; Edificio*; Immagine multipla; Immagine grande; NN; F; P; W; C; E;
+A; R; T; U; Organizzare*; Vetrina*; Voce di qualità; Collegamenti esterni; Dmoz; En; De; Fr; Es; Ru; Ja;
+Nota; Note; Tassobox; Thumb*; Clear; Avvisounicode; Box successione*; Navbox*; Canzone; Onorificenze;
+EtichettaUE; Clima*; ComuniAmmin*; Catena montuosa; Metabolismo; Comune*; Tmp; Grafico*; Finestra*;
+Calendario; Legenda*; Cassetto*; MultiCol; ColBreak; EndMultiCol; Div col; Div col end; Treccani
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("Popolazione; Dato; Dati")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

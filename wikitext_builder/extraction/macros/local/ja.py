@@ -6,19 +6,33 @@ languages (`Lang-en-short`) from articles quoted on GitHub. The others are from 
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
+from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    columns,
+    countries,
+    data,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
 )
+from wikitext_builder.extraction.markers import GONE
 
-NAMES = named(
+NAMES = language_names("ja") | named(
     """
 ar=アラビア語; cs=チェコ語; da=デンマーク語; de=ドイツ語; el=ギリシア語; en=英語; es=スペイン語;
 fa=ペルシア語; fi=フィンランド語; fr=フランス語; grc=古代ギリシア語; he=ヘブライ語;
@@ -41,6 +55,42 @@ def with_reading(call: Call) -> str | None:
     return f"{word}（{reading}）" if word and reading else word or None
 
 
+def age_at_death(call: Call) -> str | None:
+    """`（54歳没）` of the years, months and days of birth and death."""
+    numbers = [int(value) for value in call.positional()[:6] if re.fullmatch(r"[0-9]{1,4}", value)]
+    if len(numbers) != 6:
+        return None
+    age = numbers[3] - numbers[0] - (tuple(numbers[4:]) < tuple(numbers[1:3]))
+    return f"（{age}歳没）"
+
+
+def converted(call: Call) -> str | None:
+    """A measure with symbols of units, which are those of English, but not with their names."""
+    return CONVERSIONS["Convert"](replace(call, name="Convert", arguments={**call.arguments, "abbr": "on"}))
+
+
+# Codes whose template marks a word of the language: `{{en|word}}`.
+CODES = (
+    "ar",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fr",
+    "he",
+    "hi",
+    "id",
+    "it",
+    "ko",
+    "la",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "th",
+    "zh",
+)
+
 MACROS: dict[str, Macro] = {
     **languages(NAMES, "{name}: {text}"),
     **languages(SHORT, "{name}: {text}", template="Lang-{code}-short"),
@@ -54,7 +104,29 @@ MACROS: dict[str, Macro] = {
     ),
     **dict.fromkeys(listed("Quotation; Cquote; Quote; 引用"), paragraph("1")),
     "鉤括弧": quoted("「", "」"),
-    **dict.fromkeys(listed("IPA; IPA2"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("IPA; IPA2"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    "Ipa": first,
+    **dict.fromkeys([code.capitalize() for code in CODES], first),
+    "Audio": sound,
+    **dict.fromkeys(listed("Convert; Cvt"), converted),
+    **dict.fromkeys(listed("Enlink; Ja Exp Route Sign; 座標一覧"), text(GONE)),
+    "ISBN2": around("ISBN ", ""),
+    "没年齢": age_at_death,
+    **dict.fromkeys(listed("Col; 表2列; 表3列; Multicol; 段組"), columns()),
+    **dict.fromkeys(listed("Flag; Flagcountry; Flagu; 国旗"), flagged("ja")),
+    "Coord": beside_the_title,
+    **countries("ja"),
+    **{
+        code: text(name)
+        for code, name in (
+            ("PRC", "中華人民共和国"),
+            ("CHN", "中華人民共和国"),
+            ("ROC", "中華民国"),
+            ("KOR", "大韓民国"),
+            ("PRK", "朝鮮民主主義人民共和国"),
+        )
+    },
     **dict.fromkeys(listed("Formatnum; 数値"), quantity(group=",", point=".")),
     "円": around("", "円"),
     "Visible anchor": first,
@@ -64,13 +136,15 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Infobox*; 基礎情報*; 要出典; 要検証; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ;
-Reflist; Refnest; Refn; R; Sfn; Efn; Harv*; Main; See; See also; Otheruses*; Redirect*; 混同;
-関連項目*; Cite*; Citation; ウィキプロジェクト*; ポータル*; Portal*; Commons*; Commonscat;
-Wiktionary*; Wikisource*; Wikinews*; 良質な記事; 秀逸な記事; Normdaten; Authority control;
-DEFAULTSORT*; デフォルトソート*; スタブ; Stub*; 誰; いつ; どこ; 誰2; Anchors; Anchor; 生物分類表;
-節スタブ; 特筆性; 暴力的; ウィキ座標2段度分秒; Coord; 国旗; Flagicon; Multiple image; Sister;
-政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点; 百科事典的でない
+Infobox*; 基礎情報*; 要出典; 要検証; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ; Reflist;
+Refnest; Refn; R; Sfn; Efn; Harv*; Main; See; See also; Otheruses*; Redirect*; 混同; 関連項目*; Cite*;
+Citation; ウィキプロジェクト*; ポータル*; Portal*; Commons*; Commonscat; Wiktionary*; Wikisource*;
+Wikinews*; 良質な記事; 秀逸な記事; Normdaten; Authority control; DEFAULTSORT*; デフォルトソート*; スタブ;
+Stub*; 誰; いつ; どこ; 誰2; Anchors; Anchor; 生物分類表; 節スタブ; 特筆性; 暴力的; ウィキ座標2段度分秒;
+Flagicon; Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点;
+百科事典的でない; Seealso; 衆議院*; 参議院*; 日本の都道府県内自治体位置図; Vertical images list;
+最新の出来事*; 別人; 世界の市; Aimai; 地域区分表*; ウィキポータルリンク; *の放送
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("自治体面積; 自治体人口; Population; 人口統計; 推計人口")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.names import language_names, short_country_names
 from wikitext_builder.extraction.macros.local.table import (
     LocalTemplates,
+    beside_the_title,
     by_code,
+    columns,
+    countries,
+    data,
     dated,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
+    transcription,
 )
 
-NAMES = named(
+NAMES = language_names("nl") | named(
     """
 ar=Arabisch; cs=Tsjechisch; da=Deens; de=Duits; el=Grieks; en=Engels; es=Spaans; fa=Perzisch;
 fi=Fins; fr=Frans; fy=Fries; grc=Oudgrieks; he=Hebreeuws; hu=Hongaars; id=Indonesisch;
@@ -41,8 +49,14 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(listed("Citaat; Quote; Blokcitaat; Cquote"), paragraph("1", "tekst")),
     "Aanhaling": quoted("‘", "’"),
     **dict.fromkeys(listed("Nowrap; Unicode; Kleinkapitaal; Klein; Abbr; Afkorting; Tooltip"), first),
-    **dict.fromkeys(listed("IPA; IFA"), around("/", "/")),
-    "Audio": argument("2"),
+    **dict.fromkeys(listed("IPA; IFA"), transcription("/", "/")),
+    **of_languages("IPA-{code}", NAMES, transcription("/", "/")),
+    "Audio": sound,
+    "Coord": beside_the_title,
+    "Kolommen lijst": columns("inhoud", "1"),
+    "Kolommen": columns("inhoud", "Kol1", "Kol2", "Kol3", "Kol4"),
+    **countries("nl", short=True),
+    **dict.fromkeys([f"{code}-VLAG" for code in short_country_names("nl")], text("")),
     "Link": first,
     "Euro": text("€"),
     "EUR": around("€ ", ""),
@@ -64,11 +78,12 @@ REMOVED = removed(
     """
 Infobox*; Zie hoofdartikel; Zie ook*; Zie dp; Zijbalk*; Doorverwijspagina; Dp; Dpintro; Redirect;
 Appendix; References; Referenties; Refs; Bron?; Feit; Wie?; Wanneer?; Waar?; Citeer*; Navigatie*;
-Navbox*; Beginnetje*; Commons*; Commonscat; Wikiquote; WikiWoordenboek; Wikisource;
-Zusterproject*; Etalage; Bronvermelding*; Bibliografische informatie; Authority control; Coor*;
-Coördinaten; Taxobox*; Tabel*; Portaal*; Sfn; Refn; Noot; Voetnoot*; Meebezig; Wiu*; POV;
-Neutraliteit; Twijfel*; Actueel; Opmaak*; Vlag; Vlagland; Pn; Afbeelding*; Meerdere afbeeldingen;
-Clearright
+Navbox*; Beginnetje*; Commons*; Commonscat; Wikiquote; WikiWoordenboek; Wikisource; Zusterproject*;
+Etalage; Bronvermelding*; Bibliografische informatie; Authority control; Coor*; Coördinaten; Taxobox*;
+Tabel*; Portaal*; Sfn; Refn; Noot; Voetnoot*; Meebezig; Wiu*; POV; Neutraliteit; Twijfel*; Actueel;
+Opmaak*; Vlag; Vlagland; Pn; Afbeelding*; Meerdere afbeeldingen; Clearright; Zetelverdeling*; Weergave*;
+Klimaat*; Bronnen*
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("Statistiek; Inwoners; Gemeentegegevens; Oppervlakte")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

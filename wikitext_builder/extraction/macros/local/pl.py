@@ -9,15 +9,23 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
     by_code,
+    columns,
+    countries,
+    data,
     dated,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
 )
 
 NAMES = named(
@@ -46,7 +54,14 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(
         listed("Nowrap; Małe; Mało; Unicode; Fakt2; Kapitaliki; Skrót; Tooltip; Bez linku"), first
     ),
-    **dict.fromkeys(listed("IPA; IPA3; IPA2"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("IPA; IPA3; IPA2"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    "Audio": sound,
+    "Coord": beside_the_title,
+    "Fakt": first,
+    **dict.fromkeys(listed("Układ wielokolumnowy; Kolumny"), columns("1", "zawartość")),
+    "Państwo": flagged("pl"),
+    **countries("pl"),
     "Frac": lambda call: "⁄".join(call.positional()[:2]) or None,
     "Link-interwiki": argument("tekst", "2", "1"),
     "Ill": argument("4", "2"),
@@ -56,16 +71,17 @@ MACROS: dict[str, Macro] = {
     "N.e.": text("n.e."),
     "Wiek": lambda call: f"{call.get('1')} wiek" if call.get("1") else None,
     "Zł": around("", " zł"),
-    "Flaga kraju": first,
+    "Flaga kraju": flagged("pl"),
 }
 REMOVED = removed(
     """
-Infobox*; Osobny artykuł; Zobacz też*; Inne znaczenia; Disambig*; Ujednoznacznienie*; Odn; Odn2;
-R; U; Uwaga; Uwagi; Przypisy*; Przypis; Bibliografia*; Cytuj; Cytuj*; Fakt; Kto; Kiedy; Gdzie;
+Infobox*; Osobny artykuł; Zobacz też*; Inne znaczenia; Disambig*; Ujednoznacznienie*; Odn; Odn2; R; U;
+Uwaga; Uwagi; Przypisy*; Przypis; Bibliografia*; Cytuj; Cytuj*; Kto; Kiedy; Gdzie;
 Kontrola autorytatywna; Siostrzane projekty*; Commons*; Commonscat; Wikicytaty*; Wikisłownik*;
-Wikiźródła*; Wikinews*; Portal; Dobry artykuł; Medal; Artykuł na medal; Dopracować*; Źródła*;
-Stub*; Zalążek*; Nawigacja*; Flaga; Mapa lokalizacyjna*; Spis treści; Refn; Refs;
-Grafika rozwinięta; Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; Coord
+Wikiźródła*; Wikinews*; Portal; Dobry artykuł; Medal; Artykuł na medal; Dopracować*; Źródła*; Stub*;
+Zalążek*; Nawigacja*; Flaga; Mapa lokalizacyjna*; Spis treści; Refn; Refs; Grafika rozwinięta;
+Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; *infobox
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("Ludność; Liczba ludności; Dane")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

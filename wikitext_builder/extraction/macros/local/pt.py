@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    columns,
+    countries,
+    data,
     dated,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
 )
 
-NAMES = named(
+NAMES = language_names("pt") | named(
     """
 ar=árabe; bg=búlgaro; ca=catalão; cs=tcheco; da=dinamarquês; de=alemão; el=grego; en=inglês;
 es=espanhol; fa=persa; fi=finlandês; fr=francês; gl=galego; grc=grego clássico; he=hebraico;
@@ -47,7 +56,15 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(
         listed("Nowrap; Ntsh2; Versalete; Minúsculas; Unicode; Carece de fontes2; Nome traduzido"), first
     ),
-    **dict.fromkeys(listed("AFI; IPA; API"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("AFI; IPA; API"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    "Audio": sound,
+    **dict.fromkeys(listed("Coord; Coor dms; Coor dm; Coor d"), beside_the_title),
+    **dict.fromkeys(listed("Div col content; Dividir em colunas"), columns("1", "conteúdo")),
+    **dict.fromkeys(listed("Flag; Flagcountry; Bandeira2"), flagged("pt")),
+    **countries("pt"),
+    **{f"{code}n": macro for code, macro in countries("pt").items()},
+    **dict.fromkeys([f"{code}b" for code in countries("pt")], text("")),
     **dict.fromkeys(listed("Ilc; Ligação interlíngua; Ilm"), argument("texto", "lt", "1")),
     "Ill": argument("4", "2"),
     "Aspas": quoted("“", "”"),
@@ -58,26 +75,17 @@ MACROS: dict[str, Macro] = {
     "AC": text("a.C."),
     "DC": text("d.C."),
     **{name: text(name) for name in listed("Km²; Km/h; M²; Hab./km²")},
-    **{
-        code: text(name)
-        for code, name in (
-            ("BRA", "Brasil"),
-            ("PRT", "Portugal"),
-            ("AGO", "Angola"),
-            ("USA", "Estados Unidos"),
-        )
-    },
 }
 REMOVED = removed(
     """
-Info/*; Info*; Artigo principal; Ver também; Vejatambém; Ver desambiguação; Desambiguação;
-Redirect*; Mais notas; Citar*; Cite*; Referências; Refbegin; Refend; Harvnb; Harvy; Sfn; Refn;
-Notas; Nota; Carece de fontes; Sem-fontes*; Sem fontes; Controle de autoridade; Portal*; Portal3;
-Esboço*; Esboço-*; Commons*; Wikiquote; Wikcionário; Wikisource; Correlatos; Artigo bom;
-Artigo de qualidade; Artigo destacado; Bom interwiki; Título em itálico; Título-em itálico;
-DEFAULTSORT*; Caixa de sucessão*; Navbox*; Link; Ligação inativa; Imagem múltipla;
-Mapa de localização*; En; De; Fr; Es; It; Ru; Ja; Quem; Quando; Onde; Qual; Por quem; Esclarecer;
-Ver fontes; Formatar*; Revisão*; Parcial; Contextualizar; Tradução*
+Info/*; Info*; Artigo principal; Ver também; Vejatambém; Ver desambiguação; Desambiguação; Redirect*;
+Mais notas; Citar*; Cite*; Referências; Refbegin; Refend; Harvnb; Harvy; Sfn; Refn; Notas; Nota;
+Carece de fontes; Sem-fontes*; Sem fontes; Controle de autoridade; Portal*; Portal3; Esboço*; Esboço-*;
+Commons*; Wikiquote; Wikcionário; Wikisource; Correlatos; Artigo bom; Artigo de qualidade;
+Artigo destacado; Bom interwiki; Título em itálico; Título-em itálico; DEFAULTSORT*; Caixa de sucessão*;
+Navbox*; Link; Ligação inativa; Imagem múltipla; Mapa de localização*; En; De; Fr; Es; It; Ru; Ja; Quem;
+Quando; Onde; Qual; Por quem; Esclarecer; Ver fontes; Formatar*; Revisão*; Parcial; Contextualizar;
+Tradução*; Panorama*; Gráfico*
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=data("População; Dados"))

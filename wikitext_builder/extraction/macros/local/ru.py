@@ -9,14 +9,22 @@ from __future__ import annotations
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    columns,
+    countries,
+    data,
     dated,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
 )
 
 NAMES = named(
@@ -41,7 +49,7 @@ def red_link(call: Call) -> str | None:
 MACROS: dict[str, Macro] = {
     **languages(NAMES, "{name} {text}"),
     **languages(NAMES, "{text}", template="Lang-{code}2"),
-    "Lang": argument("2"),
+    **dict.fromkeys(listed("Lang; Langi"), argument("2")),
     **dict.fromkeys(
         listed(
             "Нп; Нп1; Нп2; Нп3; Нп4; Нп5; Нп6; Не переведено; Не переведено 3; Не переведено 5; Iw; Ill; Iw2"
@@ -60,12 +68,17 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(listed("Цитата; Врезка-цитата; Quote; Эпиграф"), paragraph("1", "текст")),
     **dict.fromkeys(listed("Начало цитаты; Конец цитаты"), text("\n\n")),
     "Кавычки": quoted("«", "»"),
-    **dict.fromkeys(listed("МФА; IPA"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("МФА; IPA; МФА2"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    **dict.fromkeys(listed("Audio; Аудио"), sound),
+    **dict.fromkeys(listed("Coord; Координаты"), beside_the_title),
+    **dict.fromkeys(listed("Кол; Колонки; Столбцы; Разделить на столбцы"), columns("1", "текст")),
+    **countries("ru"),
     **dict.fromkeys(listed("До н. э.; До н.э.; До нашей эры"), text("до н. э.")),
     **dict.fromkeys(listed("Н. э.; Н.э."), text("н. э.")),
     "Год": around("", " год"),
     **dict.fromkeys(listed("OldStyleDate; СС2; СС3; Старый стиль"), lambda call: _old_style(call)),
-    **dict.fromkeys(listed("Флагификация; Флаг страны"), first),
+    **dict.fromkeys(listed("Флагификация; Флаг страны"), flagged("ru")),
     "Евро": text("€"),
     "Км": around("", " км"),
     "Тире": text("—"),
@@ -83,15 +96,17 @@ def _old_style(call: Call) -> str | None:
 REMOVED = removed(
     """
 Карточка*; Основная статья; Main; Seealso; См. также; См. также*; Другие значения*; О; О другом;
-Значения; Неоднозначность*; Перенаправление; Примечания; Книга; Статья; Публикация; Cite*; Sfn;
-Sfn0; Sfn-текст; R; Ref*; Нет источника*; Нет АИ; Уточнить; Где; Кто?; Когда?; Какой?; Чей?;
-Внешние ссылки*; ВС; Навигация; Нормативный контроль; Библиоинформация; Родственные проекты;
-Викисклад; Commons*; Wikiquote; ЭСБЕ; БСЭ*; ВТ-*; Хорошая статья; Избранная статья;
-Добротная статья; Заготовка*; Stub*; Rq; Портал*; Таксон; Персона*; Учёный;
-Государственный деятель; Писатель; Политик; Музыкант; Фильм; НП-*; Достопримечательность;
-Позиционная карта*; Кратное изображение; Фото*; Флаг; Герб; Навигационная*; Начало скрытого блока;
-Конец скрытого блока; Проверить*; Переработать; Нейтральность*; Спорно; Дописать*; Обновить;
-Перевести; Не путать; Координаты; Coord; Переход; Врезка
+Значения; Неоднозначность*; Перенаправление; Примечания; Книга; Статья; Публикация; Cite*; Sfn; Sfn0;
+Sfn-текст; R; Ref*; Нет источника*; Нет АИ; Уточнить; Где; Кто?; Когда?; Какой?; Чей?; Внешние ссылки*;
+ВС; Навигация; Нормативный контроль; Библиоинформация; Родственные проекты; Викисклад; Commons*;
+Wikiquote; ЭСБЕ; БСЭ*; ВТ-*; Хорошая статья; Избранная статья; Добротная статья; Заготовка*; Stub*; Rq;
+Портал*; Таксон; Персона*; Учёный; Государственный деятель; Писатель; Политик; Музыкант; Фильм; НП-*;
+Достопримечательность; Позиционная карта*; Кратное изображение; Фото*; Флаг; Герб; Навигационная*;
+Начало скрытого блока; Конец скрытого блока; Проверить*; Переработать; Нейтральность*; Спорно; Дописать*;
+Обновить; Перевести; Не путать; Переход; Врезка; Нет источник*; Якорь; Переписать*; TODO; НП; НП+*;
+Государство*; Соседние*; Климат*; Карта; Панорама*; Double image; Викифицировать; Внутренние ссылки;
+Флаг *; Герб *; Население по годам; Начало цитаты/*
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("Население; Площадь; Численность")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

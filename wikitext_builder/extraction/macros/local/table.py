@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro
+from wikitext_builder.extraction.macros.coordinates import coordinates
+from wikitext_builder.extraction.macros.local.names import (
+    country_names,
+    country_names_by_english,
+    short_country_names,
+)
+from wikitext_builder.extraction.markers import GONE
 
+# Templates and functions that read numbers and names from another page or from Wikidata.
+DATA = r"#property|#statements|#invoke:\s*wikidata|wikidata"
+# What a link to a sound says if it does not repeat the word.
+LISTEN = frozenset(
+    listed(
+        """
+listen; pronunciation; play; audio; anhören; hören; aussprache; écouter; écoutez; prononciation; escuchar;
+escucha; pronunciación; ascolta; pronuncia; beluister; luister; uitspraak; uitspraak beluisteren; posłuchaj;
+wymowa; ouvir; ouça; escutar; pronúncia; произношение; слушать; послушать; прослушать; lyssna; uttal;
+発音; 聞く; ヘルプ・ファイル; 音声; 聆听; 聆聽; 发音; 發音; 播放; 收听
+"""
+    )
+)
 PLAIN = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d+)(?:[.,](?P<decimals>\d+))?")
+NUMBER_FIRST = re.compile(r"([-−]?\d{1,60}(?:[.,]\d{1,60})?) +(\D.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalTemplates:
-    """The templates of one Wikipedia: macros by name, and a pattern of the names of removed templates."""
+    """The templates of one Wikipedia: macros by name, and patterns of the names of other templates.
+
+    `data` finds calls of templates with numbers from another page, such as `{{Metadaten Einwohnerzahl …}}`.
+    """
 
     macros: Mapping[str, Macro] = field(default_factory=dict)
     removed: re.Pattern[str] = re.compile("(?!)")  # matches nothing
+    data: re.Pattern[str] = re.compile("(?!)")
 
 
 NO_TEMPLATES = LocalTemplates()
@@ -32,6 +57,16 @@ def removed(names: str) -> re.Pattern[str]:
     """
     patterns = [re.escape(name).replace(r"\*", ".*") for name in listed(names)]
     return re.compile("|".join(patterns), re.DOTALL)
+
+
+def data(names: str = "") -> re.Pattern[str]:
+    """The pattern of calls of templates with data, by the beginnings of their names.
+
+    >>> bool(data("Metadaten").search("{{Rund|{{Metadaten Fläche|1}}}}")), bool(data().search("{{Datum}}"))
+    (True, False)
+    """
+    starts = [DATA, *(re.escape(name).replace(r"\ ", "[ _]") for name in listed(names) if name)]
+    return re.compile(rf"\{{\{{\s*(?:{'|'.join(starts)})", re.IGNORECASE)
 
 
 def named(names: str) -> dict[str, str]:
@@ -68,10 +103,16 @@ def by_code(names: Mapping[str, str], pattern: str) -> Macro:
 def grouped(value: str, *, group: str, point: str, least: int = 4) -> str:
     """A number with separators between thousands, from `least` digits on, and before decimals.
 
+    Words after the number stay.
+
     >>> grouped("1234567.5", group=".", point=","), grouped("1234", group=" ", point=",", least=5)
     ('1.234.567,5', '1234')
+    >>> grouped("25000 km", group=" ", point=",")
+    '25 000 km'
     """
     match = PLAIN.fullmatch(value.replace(" ", ""))
+    if match is None and (start := NUMBER_FIRST.match(value)):
+        return f"{grouped(start[1], group=group, point=point, least=least)} {start[2]}"
     if match is None or len(match["whole"]) > 60:
         return value
     whole = match["whole"]
@@ -95,6 +136,81 @@ def quantity(*, group: str, point: str, least: int = 4) -> Macro:
         if exponent := call.get("e"):
             shown += f" × 10{exponent.replace('-', '−')}"
         return " ".join([shown, "⋅".join(pieces)]).strip()
+
+    return macro
+
+
+def transcription(opening: str, closing: str, *names: str) -> Macro:
+    """A pronunciation in IPA, between brackets if it has none of its own."""
+
+    def macro(call: Call) -> str | None:
+        value = call.get(*(names or ("1",)))
+        if not value or value[0] in "[/&\\":
+            return value or None
+        return f"{opening}{value}{closing}"
+
+    return macro
+
+
+BRACKETED = transcription("&#91;", "&#93;")
+
+
+def of_languages(template: str, names: Iterable[str], macro: Macro) -> dict[str, Macro]:
+    """The same macro for a template of each language: `IPA-de`, `IPA-fr`."""
+    return dict.fromkeys([template.format(code=code) for code in names], macro)
+
+
+def sound(call: Call) -> str | None:
+    """The word that the sound is for; a mark if the label only says that one can listen."""
+    label = call.get("2")
+    return GONE if not label or label.strip("'[]() .:").lower() in LISTEN else label
+
+
+def beside_the_title(call: Call) -> str | None:
+    """A mark if the coordinates are only beside the title; in text each Wikipedia writes them its own way."""
+    return GONE if coordinates(call) == GONE else None
+
+
+def words(call: Call) -> str | None:
+    """All numbered arguments, with spaces: a number and its noun."""
+    return "&nbsp;".join(value for value in call.positional() if value) or None
+
+
+def columns(*names: str) -> Macro:
+    """The text in columns, one after the other, each in a block of its own."""
+
+    def macro(call: Call) -> str | None:
+        values = [value for name in names if (value := call.get(name))] or call.positional()
+        return "\n" + "\n".join(value for value in values if value) + "\n" if any(values) else None
+
+    return macro
+
+
+def countries(language: str, *, short: bool = False) -> dict[str, Macro]:
+    """Templates named after the code of a country, such as `{{ITA}}`: they show a flag and the name.
+
+    Args:
+        language: Code of the Wikipedia.
+        short: The codes of two letters, too.
+    """
+    names = country_names(language) | (short_country_names(language) if short else {})
+    return {code: _country(name) for code, name in names.items()}
+
+
+def _country(name: str) -> Macro:
+    def macro(call: Call) -> str | None:
+        return "" if call.get("1") == "#" else call.get("name", "Ziel", "nome") or name
+
+    return macro
+
+
+def flagged(language: str) -> Macro:
+    """The country of `{{Flag|ITA}}` or `{{Flag|Italy}}`, or the name in the call."""
+    names = country_names_by_english(language) | country_names(language)
+
+    def macro(call: Call) -> str | None:
+        value = call.get("name", "nome", "1")
+        return names.get(value, value) or None
 
     return macro
 

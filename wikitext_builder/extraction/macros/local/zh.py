@@ -8,17 +8,26 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
+    BRACKETED,
     LocalTemplates,
+    beside_the_title,
+    columns,
+    countries,
+    data,
+    flagged,
     languages,
     named,
+    of_languages,
     paragraph,
     quantity,
     quoted,
     removed,
+    sound,
 )
 
-NAMES = named(
+NAMES = language_names("zh") | named(
     """
 ar=阿拉伯语; cs=捷克语; da=丹麦语; de=德语; el=希腊语; en=英语; es=西班牙语; fa=波斯语; fi=芬兰语;
 fr=法语; grc=古希腊语; he=希伯来语; hu=匈牙利语; it=意大利语; ja=日语; ko=朝鲜语; la=拉丁语;
@@ -75,29 +84,27 @@ MACROS: dict[str, Macro] = {
     ),
     **dict.fromkeys(listed("Cquote; Quote; 引用; Quotation"), paragraph("1", "text")),
     "引号": quoted("“", "”"),
-    **dict.fromkeys(listed("IPA; IPA2"), around("&#91;", "&#93;")),
+    **dict.fromkeys(listed("IPA; IPA2; 国际音标; 國際音標"), BRACKETED),
+    **of_languages("IPA-{code}", NAMES, BRACKETED),
+    "Audio": sound,
+    "Coord": beside_the_title,
+    **dict.fromkeys(listed("Div col content; 分栏; 分欄"), columns("1", "content")),
+    **dict.fromkeys(listed("Flag; Flagcountry; Flagu"), flagged("zh")),
+    **countries("zh"),
+    "ROC": text("中華民國"),
     **dict.fromkeys(listed("Formatnum; 數值"), quantity(group=",", point=".")),
     "Jpn": lambda call: f"{call.get('2')}" or None,
     "CNY": around("￥", ""),
-    **{
-        code: text(name)
-        for code, name in (
-            ("CHN", "中国"),
-            ("ROC", "中華民國"),
-            ("HKG", "香港"),
-            ("JPN", "日本"),
-            ("USA", "美国"),
-        )
-    },
 }
 REMOVED = removed(
     """
-NoteTA*; Infobox*; 信息框*; Main; 主条目; 主條目; See also; 參見; 参见; Otheruses*; Redirect*;
-消歧义*; Disambig*; Distinguish*; Reflist; Refn; R; Sfn; Efn; NoteFoot; NoteTag; Cite*; Citation;
-Fact2; Dead link; Authority control; 规范控制; Portal*; Commons*; Commonscat; Wikisource*;
-Wiktionary*; Good article; Featured article; 特色条目; 优良条目; Stub*; 小作品*; *小作品; Who;
-When; Where; Which; Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Coord; Flagicon;
-Multiple image; 繁简转换*; DEFAULTSORT*; 地名*; TA
+NoteTA*; Infobox*; 信息框*; Main; 主条目; 主條目; See also; 參見; 参见; Otheruses*; Redirect*; 消歧义*;
+Disambig*; Distinguish*; Reflist; Refn; R; Sfn; Efn; NoteFoot; NoteTag; Cite*; Citation; Fact2;
+Dead link; Authority control; 规范控制; Portal*; Commons*; Commonscat; Wikisource*; Wiktionary*;
+Good article; Featured article; 特色条目; 优良条目; Stub*; 小作品*; *小作品; Who; When; Where; Which;
+Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Flagicon; Multiple image; 繁简转换*; DEFAULTSORT*;
+地名*; TA
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED)
+DATA = data("人口数据; 人口數據; 歷年人口")
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
