@@ -13,7 +13,7 @@ from wikitext_builder.extraction.blocks import Block
 from wikitext_builder.extraction.markers import GONE, UNKNOWN
 
 # Between two names of sections; the words of the Wikipedias that `wiki.languages` knows.
-JOINT = re.compile(r"\s*(?:[,;/&、]|\b(?:and|und|et|y|e|en|i|и)\b|及|と)\s*")
+JOINT = re.compile(r"\s*(?:[,;/&、]|\b(?:and|und|et|y|e|en|i|och|и)\b|及|と)\s*")
 HEADINGS = re.compile(r"^=.*=[ \t]*$", re.MULTILINE)
 PAIRS = (("{{", "}}"), ("[[", "]]"), ("{|", "|}"), ("efbegin", "efend"))
 ALONE = re.compile(r"<(?:br|hr|wbr)\b")
