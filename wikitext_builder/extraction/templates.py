@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.links import LinkReader
-from wikitext_builder.extraction.macros import COPIED, MACROS, PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call, Macro
+from wikitext_builder.extraction.macros.copied import COPIED
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES

@@ -7,6 +7,7 @@ import pytest
 
 from tests.wikitext_builder.extraction.pages import CASES, page
 from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.copied import COPIED
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
@@ -14,6 +15,7 @@ from wikitext_builder.wiki.languages import LANGUAGES
 
 ALL = json.loads((CASES / "local.json").read_text("utf-8"))["cases"]
 LONG = "9" * 400
+ENTITY = re.compile("&[a-z]+;|<[^>]*>")
 
 
 @pytest.mark.parametrize("case", ALL, ids=[f"{case['language']}-{index}" for index, case in enumerate(ALL)])
@@ -39,6 +41,25 @@ def test_no_macro_raises_and_each_name_is_as_the_reader_asks_for_it(language):
             arguments = {str(n): "1" for n in range(missing + 1, 7)}
             assert isinstance(macro(Call(name=name, arguments=arguments, page=page(""))), str | None)
         assert isinstance(macro(Call(name=name, arguments={}, page=page(""))), str | None)
+
+
+def test_a_copied_template_has_no_english_words_of_its_own():
+    words = set()
+    for name, macro in COPIED.items():
+        for number in range(4):
+            arguments = {str(n): "ж" for n in range(1, number + 1)}
+            shown = ENTITY.sub("", macro(Call(name=name, arguments=arguments, page=page(""))) or "")
+            words |= set(re.findall("[A-Za-z]{3,}", shown))
+    # Names of identifiers and of a currency; "sic" is Latin.
+    names = "ISBN ISSN OCLC JSTOR PMID PMC BWV Bibcode doi hdl arXiv CHF sic"
+    assert words == set(names.split())
+
+
+@pytest.mark.parametrize("language", LOCAL)
+def test_english_words_do_not_stand_in_other_languages(language):
+    calls = "{{convert|3|mi}} {{circa|1}} {{birth date|2000|1|2}} {{USS|X}} {{as of|2010}} {{age|1900|1|2}}"
+    article = extract(page(f"a {calls} {{{{GBR}}}} {{{{IPA-de|x}}}}"), language=language)
+    assert not re.search("miles|kilomet|c\\.|January|As of|United|pronounced|German", article.lines[3])
 
 
 @pytest.mark.parametrize("language", LOCAL)

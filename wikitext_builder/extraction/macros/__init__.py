@@ -6,7 +6,6 @@ To add a template, add its name and its macro to the dict at the end of a file, 
 
 from __future__ import annotations
 
-from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.abbreviations import ABBREVIATIONS
 from wikitext_builder.extraction.macros.ages import AGES
 from wikitext_builder.extraction.macros.call import Macro
@@ -31,7 +30,7 @@ from wikitext_builder.extraction.macros.sports import SPORTS
 from wikitext_builder.extraction.macros.transport import TRANSPORT
 from wikitext_builder.extraction.macros.wrappers import WRAPPERS
 
-__all__ = ["COPIED", "MACROS", "PARSER_FUNCTIONS"]
+__all__ = ["MACROS", "PARSER_FUNCTIONS"]
 
 MACROS: dict[str, Macro] = {
     **ABBREVIATIONS,
@@ -56,29 +55,3 @@ MACROS: dict[str, Macro] = {
     **TRANSPORT,
     **WRAPPERS,
 }
-
-# Templates that other Wikipedias copied under the English name, and whose text has no English words: those of
-# five families without the first list, and the second list.
-_ENGLISH = listed(
-    """
-'s; Enum; Number to word; Numtext; Spellnum; Spell number; Ordinal to word; Ordinal; Ord; Nts; Nts2;
-Format number; Number table sorting; Commas; Comma; Formatprice; Format price; INRConvert; Inflation;
-Inflation-year; Formatnum; Formatnum:; Marriage; Married; LORD; Lord; Pi; E (mathematical constant);
-Fossil range; Fossilrange; Geological range; Music; Musical note; Music symbol; °C; °F
-"""
-)
-_OTHERS = listed(
-    """
-Abbr; Abbrv; Abbreviation; Define; ISBN; Isbn; ISBNT; ISSN; OCLC; Oclc; JSTOR; Bibcode; Hdl; BWV; DOI; Doi;
-PMID; PMC; ArXiv; Arxiv; Tag; URL; Url; Sortname; Sort; Srt; Hidden sort key; Yes2; No2; Dunno; ?; CO2; Co2;
-H2O; O2; Not a typo; As written; Key press; Keypress; Button; Flagicon; Flagdeco; Flag icon; Flagicon image;
-Lang; Lang2; Langr; Transl; Transliteration; Tlit; Xlit; Translit; Nihongo; Nihongo core; Nihongo2; Nihongo3;
-Nihongo4; Ruby; Ruby-ja; IAST; IAST3; ISO 15919; ArabDIN; Script/Arabic; Script/Hebrew; Script/Greek;
-Script/Cyrillic; Runic; Linktext; IPA link; IPAlink; IPAblink; IPAslink; IPA text; IPAtext
-"""
-)
-COPIED: dict[str, Macro] = {
-    name: macro
-    for name, macro in (CHARACTERS | LISTS | NUMBERS | SCIENCE | WRAPPERS).items()
-    if name not in _ENGLISH
-} | {name: MACROS[name] for name in _OTHERS}
