@@ -9,6 +9,7 @@ Each step is one pass over the text, in time that is linear in its length.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -30,6 +31,8 @@ from wikitext_builder.extraction.trim import trim
 from wikitext_builder.extraction.variants import choose_variant
 from wikitext_builder.wiki.languages import language_of
 
+# `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
+DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
 MAX_PASSES = 3  # the text of a call can show another one that it hid
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
 
@@ -92,6 +95,8 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
     if way.language == "zh":
         text = choose_variant(text)
+    if way.language != "en":
+        text = DOUBLED_BRACKETS.sub(r"\1", text)
     found = split_blocks(remove_tables(flatten_tags(text)))
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
     return lay_out(page, kept, left_out=left_out, own_line_formulas=way.sections == "official")

@@ -11,13 +11,13 @@ from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
     BRACKETED,
     LocalTemplates,
-    beside_the_title,
     columns,
     countries,
     data,
     dated,
     flagged,
     languages,
+    located,
     named,
     of_languages,
     paragraph,
@@ -140,9 +140,9 @@ MACROS: dict[str, Macro] = {
     "Link audio": text(GONE),
     "Gemellaggio": twin_town,
     "Bandiera": flag_with_name,
-    "Coord": beside_the_title,
+    "Coord": located("N", "S", "E", "O"),
     "Exp": lambda call: f"{call.get('1')} × 10{call.get('2')}" if call.get("2") else None,
-    **dict.fromkeys(listed("MultiCol content; Colonne"), columns("1")),
+    **dict.fromkeys(listed("Colonne; Lista colonne"), columns("1")),
     **countries("it"),
     "Simbolo": text(""),
     "Abbr": first,
@@ -160,8 +160,12 @@ Infobox*; Carica pubblica; Sportivo; Artista musicale; Album; Film; Fumetto*; Li
 Divisione amministrativa; Città; Stato; Edificio*; Immagine multipla; Immagine grande; NN; F; P; W; C; E;
 A; R; T; U; Organizzare*; Vetrina*; Voce di qualità; Collegamenti esterni; Dmoz; En; De; Fr; Es; Ru; Ja;
 Nota; Note; Tassobox; Thumb*; Clear; Avvisounicode; Box successione*; Navbox*; Canzone; Onorificenze;
-EtichettaUE; Clima*; ComuniAmmin*; Catena montuosa; Metabolismo; Comune*; Tmp; Grafico*; Finestra*;
-Calendario; Legenda*; Cassetto*; MultiCol; ColBreak; EndMultiCol; Div col; Div col end; Treccani
+EtichettaUE; Clima*; ComuniAmmin*; Catena montuosa; Metabolismo; Comune*; Tmp; Grafico*; Galleria;
+Azienda; Da correggere; Attore; Calciatore; Videogioco; Fiction TV; Programma; Università; Aeroporto;
+Stadio; Squadra*; Software; Lingua; Isola; Lago; Montagna; Fiume; Nave; Linea*; Stazione*; Militare;
+Monarca; Santo; Papa; Wrestler; Sito*; Museo; Singolo; Tracce; Composizione; Corpo celeste; Minerale;
+Finestra*; Calendario; Legenda*; Cassetto*; MultiCol; ColBreak; EndMultiCol; Div col; Div col end;
+Treccani
 """
 )
 DATA = data("Popolazione; Dato; Dati")

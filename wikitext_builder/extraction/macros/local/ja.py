@@ -16,12 +16,12 @@ from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
     BRACKETED,
     LocalTemplates,
-    beside_the_title,
     columns,
     countries,
     data,
     flagged,
     languages,
+    located,
     named,
     of_languages,
     paragraph,
@@ -64,6 +64,12 @@ def age_at_death(call: Call) -> str | None:
     return f"（{age}歳没）"
 
 
+def coordinates_in_words(call: Call) -> str | None:
+    """`北緯35度23分28秒 東経136度43分20秒`."""
+    shown = located("北緯", "南緯", "東経", "西経", form="{letter}{angle}")(call)
+    return shown.translate(str.maketrans("°′″", "度分秒")) if shown else shown
+
+
 def converted(call: Call) -> str | None:
     """A measure with symbols of units, which are those of English, but not with their names."""
     return CONVERSIONS["Convert"](replace(call, name="Convert", arguments={**call.arguments, "abbr": "on"}))
@@ -97,7 +103,10 @@ MACROS: dict[str, Macro] = {
     "Lang": argument("2"),
     **dict.fromkeys(listed("ルビ; 読み仮名; 読み; Ruby; ふりがな; 読み仮名 ruby不使用"), with_reading),
     **dict.fromkeys(listed("仮リンク; Ill2"), argument("label", "1")),
-    **dict.fromkeys(listed("要出典範囲; 要検証範囲; 独自研究範囲; 信頼性要検証範囲"), first),
+    **dict.fromkeys(
+        listed("要出典範囲; 要検証範囲; 独自研究範囲; 信頼性要検証範囲; いつ範囲; 誰範囲; 要説明範囲; Ilq"),
+        first,
+    ),
     **dict.fromkeys(
         listed("JIS2004フォント; 補助漢字フォント; CP932フォント; JIS90フォント; Unicode; Nowrap; 小文字"),
         first,
@@ -110,12 +119,12 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys([code.capitalize() for code in CODES], first),
     "Audio": sound,
     **dict.fromkeys(listed("Convert; Cvt"), converted),
-    **dict.fromkeys(listed("Enlink; Ja Exp Route Sign; 座標一覧"), text(GONE)),
+    **dict.fromkeys(listed("Enlink; Interlang; Ja Exp Route Sign; 座標一覧"), text(GONE)),
     "ISBN2": around("ISBN ", ""),
     "没年齢": age_at_death,
-    **dict.fromkeys(listed("Col; 表2列; 表3列; Multicol; 段組"), columns()),
+    **dict.fromkeys(listed("Col; 表2列; 表3列; 段組"), columns()),
     **dict.fromkeys(listed("Flag; Flagcountry; Flagu; 国旗"), flagged("ja")),
-    "Coord": beside_the_title,
+    "Coord": coordinates_in_words,
     **countries("ja"),
     **{
         code: text(name)
@@ -143,8 +152,9 @@ Wikinews*; 良質な記事; 秀逸な記事; Normdaten; Authority control; DEFAU
 Stub*; 誰; いつ; どこ; 誰2; Anchors; Anchor; 生物分類表; 節スタブ; 特筆性; 暴力的; ウィキ座標2段度分秒;
 Flagicon; Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点;
 百科事典的でない; Seealso; 衆議院*; 参議院*; 日本の都道府県内自治体位置図; Vertical images list;
-最新の出来事*; 別人; 世界の市; Aimai; 地域区分表*; ウィキポータルリンク; *の放送
+最新の出来事*; 別人; 世界の市; Aimai; 地域区分表*; ウィキポータルリンク; *の放送; Law; After float;
+特殊文字; 更新; Pathnavbox; 人口統計; Demography; Communefra
 """
 )
-DATA = data("自治体面積; 自治体人口; Population; 人口統計; 推計人口")
+DATA = data("自治体面積; 自治体人口; Population; 推計人口")
 TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)

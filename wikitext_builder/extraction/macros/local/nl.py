@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
-from wikitext_builder.extraction.macros.local.names import language_names, short_country_names
+from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
     LocalTemplates,
     beside_the_title,
@@ -56,7 +56,6 @@ MACROS: dict[str, Macro] = {
     "Kolommen lijst": columns("inhoud", "1"),
     "Kolommen": columns("inhoud", "Kol1", "Kol2", "Kol3", "Kol4"),
     **countries("nl", short=True),
-    **dict.fromkeys([f"{code}-VLAG" for code in short_country_names("nl")], text("")),
     "Link": first,
     "Euro": text("€"),
     "EUR": around("€ ", ""),
@@ -82,7 +81,7 @@ Navbox*; Beginnetje*; Commons*; Commonscat; Wikiquote; WikiWoordenboek; Wikisour
 Etalage; Bronvermelding*; Bibliografische informatie; Authority control; Coor*; Coördinaten; Taxobox*;
 Tabel*; Portaal*; Sfn; Refn; Noot; Voetnoot*; Meebezig; Wiu*; POV; Neutraliteit; Twijfel*; Actueel;
 Opmaak*; Vlag; Vlagland; Pn; Afbeelding*; Meerdere afbeeldingen; Clearright; Zetelverdeling*; Weergave*;
-Klimaat*; Bronnen*
+Klimaat*; *-VLAG; Bronnen*
 """
 )
 DATA = data("Statistiek; Inwoners; Gemeentegegevens; Oppervlakte")

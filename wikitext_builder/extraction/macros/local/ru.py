@@ -11,13 +11,13 @@ from wikitext_builder.extraction.macros.call import Call, Macro, argument, aroun
 from wikitext_builder.extraction.macros.local.table import (
     BRACKETED,
     LocalTemplates,
-    beside_the_title,
     columns,
     countries,
     data,
     dated,
     flagged,
     languages,
+    located,
     named,
     of_languages,
     paragraph,
@@ -71,7 +71,9 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(listed("МФА; IPA; МФА2"), BRACKETED),
     **of_languages("IPA-{code}", NAMES, BRACKETED),
     **dict.fromkeys(listed("Audio; Аудио"), sound),
-    **dict.fromkeys(listed("Coord; Координаты"), beside_the_title),
+    **dict.fromkeys(
+        listed("Coord; Координаты"), located("с. ш.", "ю. ш.", "в. д.", "з. д.", form="{angle} {letter}")
+    ),
     **dict.fromkeys(listed("Кол; Колонки; Столбцы; Разделить на столбцы"), columns("1", "текст")),
     **countries("ru"),
     **dict.fromkeys(listed("До н. э.; До н.э.; До нашей эры"), text("до н. э.")),

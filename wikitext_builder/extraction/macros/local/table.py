@@ -171,6 +171,19 @@ def beside_the_title(call: Call) -> str | None:
     return GONE if coordinates(call) == GONE else None
 
 
+def located(north: str, south: str, east: str, west: str, *, form: str = "{angle}{letter}") -> Macro:
+    """Coordinates in running text, with the letters of the language; a mark if they are beside the title."""
+    letters = {"N": north, "S": south, "E": east, "W": west}
+
+    def macro(call: Call) -> str | None:
+        shown = coordinates(call)
+        if shown is None or shown == GONE:
+            return shown
+        return " ".join(form.format(angle=one[:-1], letter=letters[one[-1]]) for one in shown.split(" "))
+
+    return macro
+
+
 def words(call: Call) -> str | None:
     """All numbered arguments, with spaces: a number and its noun."""
     return "&nbsp;".join(value for value in call.positional() if value) or None
