@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 
-from tests.mediawiki.differential.asking import TEMPLATES, reader
-from tests.mediawiki.differential.comparing import Comparison, compare, generated_calls, grouped, shrunk
-from tests.mediawiki.differential.families import FAMILIES
+from tests.mediawiki.differential.asking import TEMPLATES, Reader, reader
+from tests.mediawiki.differential.comparing import (
+    Comparison,
+    Difference,
+    compare,
+    generated_calls,
+    grouped,
+    shrunk,
+)
+from tests.mediawiki.differential.families import FAMILIES, Family
 from tests.mediawiki.differential.material import real_calls
 
-SHOWN = 25  # groups of differences that are shrunk and printed
+SHOWN = 60  # groups of differences that are shrunk and printed
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,12 +53,23 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stderr.write("\n")
             sys.stdout.write(summary(name, found))
             unexplained += len(found.different)
-            for difference, count in grouped(found.different)[: options.shown]:
-                small = shrunk(difference, family, wiki)
+            for small, count in cases(found.different, family, wiki, options.shown):
                 case = {"label": small.call[2:-2], "wikitext": small.call, "lines": [inside(small.theirs)]}
                 sys.stdout.write(f"{count} × {json.dumps(case, ensure_ascii=False)}\n")
                 sys.stdout.write(f"    ours: {inside(small.ours) if small.ours is not None else 'unknown'}\n")
     return 1 if unexplained else 0
+
+
+def cases(
+    differences: list[Difference], family: Family, wiki: Reader, most: int
+) -> list[tuple[Difference, int]]:
+    """A small call for each group of differences, and how many calls differ like it."""
+    found: dict[str, tuple[Difference, int]] = {}
+    for difference, count in grouped(differences)[:most]:
+        small = shrunk(difference, family, wiki)
+        shape = re.sub(r"\d+", "0", small.call.lower())
+        found[shape] = (small, found.get(shape, (small, 0))[1] + count)
+    return sorted(found.values(), key=lambda one: -one[1])
 
 
 def summary(name: str, found: Comparison) -> str:

@@ -24,14 +24,19 @@ from wikitext_builder.wiki.client import Wikipedia
 PAGES = DATA / "pages"
 TEMPLATES = PAGES / "templates.xml.bz2"
 TITLE = "Tokyo"  # of the page that all calls stand on
+DATE = "2015-06-30T00:00:00Z"  # of the newest template
 PER_REQUEST = 100  # calls; Lua may work for 7 seconds per request
 MARK = "%({})%"
 UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
+# Classes of what a reader does not see, or does not read as text: marks of notes, messages of errors, the
+# second form of coordinates, buttons.
 UNREAD = frozenset(
-    ["reference", "noprint", "Inline-Template", "error"]
-)  # marks of notes, and messages of errors
+    ["reference", "Inline-Template", "error", "geo-nondefault", "geo-multi-punct", "noexcerpt"]
+)
+# A message of an error, a template that the wiki does not have, a parameter without value.
 ERROR = re.compile(
-    r'class="[^"]*\b(?:scribunto-error|error|citation-comment)\b|Help:Convert_messages|may be redlink'
+    r'class="[^"]*\b(?:scribunto-error|error|citation-comment)\b|Help:Convert_messages'
+    r'|title="Template:[^"]* \(page does not exist\)|\{\{\{|unsupported input|\(language\?\)'
 )
 
 
@@ -95,12 +100,15 @@ def visible(source: str) -> str:
 def _collect(element: html.HtmlElement, pieces: list[str]) -> None:
     if isinstance(element.tag, str):
         hidden = UNSEEN.search(element.get("style") or "") or UNREAD & {*(element.get("class") or "").split()}
-        if not hidden and element.tag not in {"style", "script"}:
-            pieces.append(element.text or "")
+        missing = "mw:File" in (element.get("typeof") or "")  # no file is here: its title is no text
+        aside = element.get("id") == "coordinates"  # beside the title
+        if not (hidden or missing or aside) and element.tag not in {"style", "script"}:
+            pieces.append(('"' if element.tag == "q" else "") + (element.text or ""))
             if element.tag == "br":
                 pieces.append(" ")
             for child in element:
                 _collect(child, pieces)
+            pieces.append('"' if element.tag == "q" else "")
             if element.tag in {"li", "p", "div", "td", "dd", "dt", "tr"}:
                 pieces.append(" ")
     pieces.append(element.tail or "")
@@ -108,13 +116,18 @@ def _collect(element: html.HtmlElement, pieces: list[str]) -> None:
 
 def plain(text: str) -> str:
     """A text with single spaces."""
-    return " ".join(text.replace("\u200b", "").split())
+    return " ".join(re.sub("[\u200b\u200e\ufeff]", "", text).split())
 
 
-def ours(call: str) -> str | None:
-    """What our macros give for a call; None if they do not know it."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    page = Page(title=TITLE, page_id=1, revision_id=1, timestamp=now, wikitext=f"a {call} b")
+def ours(call: str, *, dated: bool = False) -> str | None:
+    """What our macros give for a call; None if they do not know it.
+
+    Args:
+        call: The wikitext of the call.
+        dated: The text depends on the day: that is today, as on the wiki, and not the day of the templates.
+    """
+    when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if dated else DATE
+    page = Page(title=TITLE, page_id=1, revision_id=1, timestamp=when, wikitext=f"a {call} b")
     try:
         article = extract(page)
     except RejectedError as error:
@@ -131,18 +144,19 @@ def folder() -> Path:
 
 
 @contextmanager
-def reader(*, dated: bool = False, api: str = "") -> Iterator[Reader]:
+def reader(*, dated: bool = False, api: str = "", path: Path | None = None) -> Iterator[Reader]:
     """A reader of the wiki that runs at an address, or of one that is started here with the real templates.
 
     Args:
         dated: The texts depend on the day.
         api: Address of the API of a wiki that has the templates.
+        path: A file to remember answers in, instead of the one in the cache.
     """
     day = datetime.now(UTC).strftime("-%Y-%m-%d") if dated else ""
     wiki: Wiki | None = None if api else start(folder() / "wiki", dumps=[TEMPLATES])
     try:
         with ask(api or (wiki.api if wiki else ""), really=True) as wikipedia:
-            yield Reader(wikipedia=wikipedia, path=folder() / f"answers{day}.jsonl")
+            yield Reader(wikipedia=wikipedia, path=path or folder() / f"answers{day}.jsonl")
     finally:
         if wiki:
             wiki.stop()

@@ -33,8 +33,9 @@ class Difference:
             min(len(mine), len(self.theirs)),
         )
         cut = [re.sub(r"\d+", "0", text[start : start + 12]) for text in (mine, self.theirs)]
-        named = sorted(re.findall(r"\|\s*([a-z_ ]+=[^|}]*)", self.call))
-        return "none" if self.ours is None else f"{cut[0]!r} {cut[1]!r} {named}"
+        name = arguments_of(self.call)[0].strip().lower()
+        named = sorted(re.findall(r"\|\s*([a-z_ ]+=)", self.call))
+        return f"{name} none {named}" if self.ours is None else f"{name} {cut[0]!r} {cut[1]!r}"
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ def compare(family: Family, calls: list[str], reader: Reader) -> Iterator[Compar
     for first in range(0, len(calls), AT_ONCE):
         some = calls[first : first + AT_ONCE]
         for call, answer in zip(some, reader.answers(some), strict=True):
-            mine = ours(call)
+            mine = ours(call, dated=family.dated)
             found.calls += 1
             if mine == answer.text:
                 found.equal += 1
@@ -90,7 +91,7 @@ def shrunk(difference: Difference, family: Family, reader: Reader) -> Difference
     for _ in range(MAX_ROUNDS):
         candidates = [*dict.fromkeys(_simpler(difference.call))]
         for call, answer in zip(candidates, reader.answers(candidates), strict=True):
-            mine = ours(call)
+            mine = ours(call, dated=family.dated)
             if mine != answer.text and not answer.failed and not explanation(family, call, mine, answer.text):
                 difference = Difference(call, mine, answer.text)
                 break
@@ -106,7 +107,7 @@ def _simpler(call: str) -> Iterator[str]:
     for place, argument in enumerate(arguments):
         for number in re.findall(r"\d[\d,.]*", argument):
             for simple in ("1", "2", "10", "1.5"):
-                if len(simple) < len(number):
+                if len(simple) < len(number) and ("." in number) >= ("." in simple):
                     changed = argument.replace(number, simple, 1)
                     yield call_of([name, *arguments[:place], changed, *arguments[place + 1 :]])
 

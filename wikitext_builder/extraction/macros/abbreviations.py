@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first, text
 from wikitext_builder.extraction.macros.wrappers import second_or_first
@@ -49,9 +51,16 @@ def source_text(call: Call) -> str | None:
 
 
 def url(call: Call) -> str | None:
-    """The label of a web address, or the address without its protocol."""
-    address = call.get("2", "1")
-    return address.removeprefix("http://").removeprefix("https://").rstrip("/")
+    """The label of a web address, or the address without its protocol, as Module:URL shows it.
+
+    >>> url(Call(name="URL", arguments={"1": "https://www.Example.org/A/?"}, page=None))
+    'www.example.org/A/'
+    """
+    if call.get("2") or not call.get("1"):
+        return call.get("2")
+    address = re.sub("(?i)^https?:/{0,2}", "", call.get("1"))
+    host, slash, path = re.sub("[?#]$", "", address).partition("/")
+    return host.lower() + (slash + path if path else "")
 
 
 def post_nominals(call: Call) -> str | None:
@@ -166,8 +175,7 @@ Abbr; Abbrv; Define; Initialism; Acronym; Abbreviation; Acr; Abbrlink; Define ab
     "Co2": text("CO2"),
     "H2O": text("H2O"),
     "O2": text("O2"),
-    "Not a typo": lambda call: "".join(call.positional()),
-    "As written": lambda call: "".join(call.positional()),
+    **dict.fromkeys(["Not a typo", "As written"], lambda call: "".join(call.positional()[:2])),
     "Key press": lambda call: "+".join(call.positional()),
     "Keypress": lambda call: "+".join(call.positional()),
     "Button": first,

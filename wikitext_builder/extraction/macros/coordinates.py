@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from math import floor
 
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.markers import GONE
 
-NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")  # few enough digits for a Decimal
+NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
 MARKS = ("°", "′", "″")
 
 
@@ -27,17 +27,20 @@ def coordinates(call: Call) -> str | None:
     values = [value for value in call.positional() if value]
     letters = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}]
     if len(letters) >= 2:
-        latitude, longitude = values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]
-        return _with_marks(latitude, longitude)
-    if len(values) >= 2 and NUMBER.fullmatch(values[0]) and NUMBER.fullmatch(values[1]):
-        return _decimal(values[0], "NS", call) + " " + _decimal(values[1], "EW", call)
-    return None
-
-
-def _with_marks(latitude: list[str], longitude: list[str]) -> str | None:
-    if not all(NUMBER.fullmatch(value) for value in (*latitude[:-1], *longitude[:-1])):
+        sides = [values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]]
+        if not all(len(side) > 1 and all(NUMBER.fullmatch(one) for one in side[:-1]) for side in sides):
+            return None
+        if call.get("format") != "dms" or not all(len(side) == 2 for side in sides):
+            decimal = call.get("format") == "dec"
+            return " ".join(_as_decimal(side) if decimal else _marked(side) for side in sides)
+        values = [("-" if letter.upper() in "SW" else "") + value for value, letter in sides]
+    if len(values) < 2 or not (NUMBER.fullmatch(values[0]) and NUMBER.fullmatch(values[1])):
         return None
-    return f"{_marked(latitude)} {_marked(longitude)}"
+    pairs = zip(values[:2], ("NS", "EW"), strict=True)
+    if call.get("format") == "dms":
+        parts = 1 + max(_parts(value) for value in values[:2])
+        return " ".join(_in_parts(value, letters, parts) for value, letters in pairs)
+    return " ".join(f"{value.removeprefix('-')}°{letters[value.startswith('-')]}" for value, letters in pairs)
 
 
 def _marked(values: list[str]) -> str:
@@ -46,14 +49,29 @@ def _marked(values: list[str]) -> str:
     return "".join(value + mark for value, mark in pairs) + values[-1].upper()
 
 
-def _decimal(value: str, letters: str, call: Call) -> str:
-    """A decimal degree, or degrees, minutes and seconds with `format=dms`."""
-    letter = letters[1] if value.startswith("-") else letters[0]
-    value = value.lstrip("-")
-    if call.get("format") != "dms":
-        return f"{value}°{letter}"
-    seconds = int((Decimal(value) * 3600).quantize(Decimal(1), ROUND_HALF_UP))
-    return f"{seconds // 3600}°{seconds % 3600 // 60:02d}′{seconds % 60:02d}″{letter}"
+def _as_decimal(values: list[str]) -> str:
+    """A decimal degree, with as many decimals as seconds or minutes need."""
+    numbers = [float(value) for value in values[:-1]]
+    digits = len(values[-2].partition(".")[2]) + (0, 3, 5)[min(len(numbers), 3) - 1]
+    degrees = sum(number / 60**power for power, number in enumerate(numbers[:3]))
+    return f"{degrees:.{digits}f}°{values[-1].upper()}"
+
+
+def _parts(value: str) -> int:
+    """How many parts of a degree a decimal degree is exact to: 0, minutes or seconds too."""
+    decimals = len(value.partition(".")[2])
+    return 2 if decimals > 2 else 1 if decimals else 0
+
+
+def _in_parts(value: str, letters: str, parts: int) -> str:
+    """Whole degrees, or with minutes and seconds."""
+    letter = letters[value.startswith("-")]
+    rest = floor(abs(float(value)) * 60 ** (parts - 1) + 0.5)
+    shown = ""
+    for mark in MARKS[parts - 1 : 0 : -1]:
+        rest, part = divmod(rest, 60)
+        shown = f"{part:02d}{mark}{shown}"
+    return f"{rest}°{shown}{letter}"
 
 
 COORDINATES: dict[str, Macro] = {

@@ -100,7 +100,7 @@ def free_date(call: Call) -> str | None:
 def birth_and_age(call: Call) -> str | None:
     """`May 1, 1950 (age 65)`, the age on the day of the revision."""
     year, month, day = call.get("1", "year"), call.get("2", "month"), call.get("3", "day")
-    shown, born = written(year, month, day, day_comes_first=day_first(call)), as_date(year, month, day)
+    shown, born = written(year, month, day, day_comes_first=bool(call.get("df"))), as_date(year, month, day)
     if shown is None or born is None:
         return None
     return f"{shown} (age {years_between(born, today(call))})"
@@ -127,10 +127,12 @@ def start_and_age(call: Call) -> str | None:
 
 
 def age(call: Call) -> str | None:
-    """The years between two dates, or up to the day of the revision."""
-    values = [call.get(str(index)) for index in range(1, 7)]
-    start = as_date(*values[:3])
-    end = as_date(*values[3:]) if values[3] else today(call)
+    """The years between two dates, or up to the day of the revision, whose parts fill a second date."""
+    now = today(call)
+    start = as_date(call.get("1"), call.get("2"), call.get("3"))
+    end = as_date(
+        call.get("4") or str(now.year), call.get("5") or str(now.month), call.get("6") or str(now.day)
+    )
     return str(years_between(start, end)) if start and end else None
 
 

@@ -50,9 +50,8 @@ def langx(call: Call) -> str | None:
 
 
 def transliteration(call: Call) -> str | None:
-    """The last of `{{transl|language|standard|text}}`."""
-    values = [value for value in call.positional() if value]
-    return values[-1] if values else None
+    """The text of `{{transl|language|text}}` or `{{transl|language|standard|text}}`."""
+    return call.arguments.get("3", call.get("2")).strip() or None
 
 
 def nihongo(call: Call) -> str | None:
@@ -200,7 +199,8 @@ def in_languages(call: Call) -> str | None:
 def native_name(call: Call) -> str | None:
     """`Roma (Italian)`: a name and its language."""
     name = LANGUAGE_NAMES.get(call.get("1"))
-    return f"{call.get('2')} ({name})" if name and call.get("parensize") != "none" else call.get("2")
+    bare = call.get("paren", "icon") in {"omit", "off", "no"} or call.get("parensize") == "none"
+    return call.get("2") if bare or not name else f"{call.get('2')} ({name})"
 
 
 LANGUAGE_MACROS: dict[str, Macro] = {

@@ -9,7 +9,8 @@ from wikitext_builder.extraction.macros.call import Call, Macro, around
 from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
 from wikitext_builder.extraction.markers import GONE
 
-# What {{IPAc-en}} shows for arguments that are not sounds, from Module:IPAc-en/pronunciation of 2015.
+# What {{IPAc-en}} shows for arguments that are not sounds: as Module:IPAc-en/pronunciation of 2015, but with
+# the words of 2016 for `pron` and `local`, and with the labels that came later.
 LABELS = {
     "lang": "English", "pron": "pronounced", "local": "locally", "uk": "UK", "us": "US",
     "usalso": "US also", "usuk": "US and UK", "alsouk": "also UK", "alsous": "also US",
@@ -100,6 +101,19 @@ def ipa_of_language(call: Call) -> str | None:
     return known.get(label, f"{name} pronunciation: ") + transcription
 
 
+# Labels of {{IPA-hns}}; its other labels give "Hindustani pronunciation".
+HINDUSTANI = {
+    "": "", "IPA": "IPA: ", "lang": "Hindustani: ", "langhi": "Hindi: ", "langur": "Urdu: ",
+    "pron": "pronounced ", "hi": "Hindi pronunciation: ", "ur": "Urdu pronunciation: ",
+}  # fmt: skip
+
+
+def ipa_hindustani(call: Call) -> str | None:
+    """`Urdu: [paːkɪstaːn]`: Hindi and Urdu in one template."""
+    label = HINDUSTANI.get(call.arguments.get("2", "?").strip(), "Hindustani pronunciation: ")
+    return f"{label}&#91;{call.get('1')}&#93;" if call.get("1") else None
+
+
 def ipa_english(call: Call) -> str | None:
     """`/bɜːrˈlɪn/`, with the words for where it is pronounced so."""
     labels: list[str] = []
@@ -146,7 +160,7 @@ PHONETICS: dict[str, Macro] = {
     "IPA-tu": ipa_of_language,
     "IPA-lzz": lambda call: f"IPA: &#91;{call.get('1')}&#93;",
     "IPA-esdia": around("locally &#91;", "&#93;"),
-    "IPA-hns": ipa_of_language,
+    **dict.fromkeys(["IPA-hns", "IPA-ur"], ipa_hindustani),  # one is a redirect to the other since 2009
     "IPAc-cmn": lambda _call: None,
     **dict.fromkeys(listed("Respell; Pronunciation respelling; Pron respell"), respelled),
     "USdict": respelled,

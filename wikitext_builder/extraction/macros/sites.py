@@ -19,7 +19,7 @@ def at_site(site: str, *names: str, before: str = "") -> Macro:
 def imdb(call: Call) -> str | None:
     """`Title at the Internet Movie Database`; `on IMDb` since 2017."""
     site = "on IMDb" if call.page.timestamp >= "2017" else "at the Internet Movie Database"
-    return at_site(site, "title", "name", "2")(call)
+    return at_site(site, "2", "title", "name")(call)
 
 
 def google_books(call: Call) -> str | None:
@@ -29,6 +29,21 @@ def google_books(call: Call) -> str | None:
     title = call.get("2", "title") or call.page.title
     page = f", p. {call.get('page')}," if call.get("page") else ""
     return call.get("text") or f"{title}{page} at Google Books"
+
+
+def youtube(call: Call) -> str | None:
+    """`Title on YouTube`; `Title's channel on YouTube`."""
+    kinds = ((("user", "u", "channel"), "'s channel"), (("s", "show", "sid", "showid"), " show"))
+    for names, kind in kinds:
+        if call.get(*names):
+            return f"{call.get('title', '1') or call.page.title}{kind} on YouTube"
+    return f"{call.get('title', '2') or 'Video'} on YouTube"
+
+
+def official(call: Call) -> str | None:
+    """`Official website`, or the name that the call gives; perhaps also one for telephones."""
+    mobile = " (Mobile)" if call.get("mobile") else ""
+    return (call.get("2", "name") or "Official website") + mobile
 
 
 SITES: dict[str, Macro] = {
@@ -44,8 +59,8 @@ SITES: dict[str, Macro] = {
     "Gutenberg author": at_site("at Project Gutenberg", "name", "2", before="Works by "),
     "Librivox author": at_site("at LibriVox (public domain audiobooks)", "name", "2", before="Works by "),
     "Internet Archive author": at_site("at Internet Archive", "name", "sname", before="Works by or about "),
-    **dict.fromkeys(listed("YouTube; Youtube"), at_site("on YouTube", "title", "2")),
-    "Official website": lambda call: call.get("2", "name") or "Official website",
+    **dict.fromkeys(listed("YouTube; Youtube"), youtube),
+    "Official website": official,
     **dict.fromkeys(listed("OEIS link"), argument("1")),
     "OMIM": lambda call: f"Online Mendelian Inheritance in Man (OMIM): {call.get('1')}",
 }

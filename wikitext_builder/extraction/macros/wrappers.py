@@ -79,6 +79,7 @@ def marriage(call: Call) -> str | None:
     """`Jane Doe (m. 1990; div. 2000)`: only the years of the dates."""
     spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
     reason = call.get("end", "reason").lower()
+    reason = "wid" if reason in {"w", "w."} else reason
     if not start or not end:
         return f"{spouse} (m. {start})" if start else spouse
     ended = next((short for word, short in ENDS_OF_MARRIAGES.items() if reason.startswith(word)), "")
@@ -91,10 +92,11 @@ def _year(value: str) -> str:
 
 
 def sic(call: Call) -> str | None:
-    """The error as written, and `[sic]` unless the call hides it."""
-    words = "".join(call.arguments.get(number, "") for number in ("1", "2", "3")).strip()
-    hidden = call.get("hide") in {"y", "yes", "1", "on"}
-    return words if hidden else f"{words} &#91;sic&#93;".strip()
+    """The error as written, and `[sic]` unless the call hides it; a question mark comes before the error."""
+    doubted = call.arguments.get("1", "?") == "?"
+    words = "".join(call.arguments.get(number, "") for number in (("2", "3") if doubted else ("1", "2")))
+    mark = "?" if doubted and "1" in call.arguments else ""
+    return words if call.get("hide") else f"{words} &#91;sic{mark}&#93;".strip()
 
 
 def harvard_reference(form: str, *, colon: bool = False) -> Macro:
@@ -125,7 +127,7 @@ def harvard(call: Call) -> str | None:
     return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
 
 
-_QUOTE = block("1", "text", "quote", "Text")
+_QUOTE = block("text", "quote", "1", "Text")
 
 WRAPPERS: dict[str, Macro] = {
     **dict.fromkeys(
@@ -153,8 +155,8 @@ Dim; Yellow text; Strikethrough; Nodeco
     **dict.fromkeys(
         listed(
             """
-Fontcolor; Font color; Color; Fgcolor; Font; Background color; Bg; Bgcolor; Text color; Colored
-link; Colour; Font size; Colored text
+Fontcolor; Font color; Fgcolor; Font; Background color; Bg; Bgcolor; Text color; Colored
+link; Font size; Colored text
 """
         ),
         last,
@@ -162,7 +164,7 @@ link; Colour; Font size; Colored text
     **dict.fromkeys(
         listed(
             """
-Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lang-t
+Color; Colour; Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lang-t
 """
         ),
         second,

@@ -16,7 +16,12 @@ from wikitext_builder.extraction.macros.convert.names import (
     identity,
     with_spaces,
 )
-from wikitext_builder.extraction.macros.convert.options import NO_OPTIONS, Options, parse_options
+from wikitext_builder.extraction.macros.convert.options import (
+    NO_OPTIONS,
+    WHOLE,
+    Options,
+    parse_options,
+)
 from wikitext_builder.extraction.macros.convert.outputs import Task, all_outputs, measured
 from wikitext_builder.extraction.macros.convert.rounding import Source
 from wikitext_builder.extraction.macros.convert.units import (
@@ -29,7 +34,6 @@ from wikitext_builder.extraction.macros.convert.units import (
 from wikitext_builder.extraction.macros.convert.values import Between, Value, parse_values, value_of
 
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
-PRECISION = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
@@ -171,7 +175,7 @@ def _rest(arguments: list[str], options: Options) -> Rest:
     if joins and not joins[0].strip():
         joins = (f" &#91; {joins[0]}", f" &#93;{joins[1]}")
     number = number or take_number()
-    precision = int(float(number)) if PRECISION.fullmatch(number) else None
+    precision = int(float(number)) if WHOLE.fullmatch(number) else None
     middle = middle if middle.startswith("-") or not middle.strip() else f" {middle}"
     return Rest(outputs=outputs, precision=precision, middle=middle, before=before, joins=joins)
 

@@ -45,7 +45,7 @@ JOINS = {
     "comma": (", ", "", "; "), "slash": (" / ", "", "; "), "slash-nosp": ("/", "", "; "),
     "(or)": (" (", ")", " or "), "br": ("<br/>", "", "; "),
 }  # fmt: skip
-WHOLE = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?")
+WHOLE = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?(?:[eE]\+?[0-9])?")
 SWAPPED = {"in": "out", "out": "in"}
 
 

@@ -1,0 +1,78 @@
+"""Random calls of the real templates: our macros give what a reader of a real MediaWiki sees."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mediawiki.differential.asking import PAGES, TEMPLATES, Reader, reader, visible
+from tests.mediawiki.differential.comparing import compare, generated_calls, grouped, shrunk
+from tests.mediawiki.differential.families import FAMILIES
+from tests.mediawiki.wiki import Wiki, copy, start
+from wikitext_builder.extraction import macros
+from wikitext_builder.extraction.macros.call import Call
+
+CALLS = 300  # per family
+SEED = 7
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not PAGES.exists(), reason="the shared pages are not here"),
+]
+
+
+@pytest.fixture(scope="module")
+def real_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    folder = tmp_path_factory.mktemp("differential")
+    wiki = start(copy(prepared, folder / "wiki"), dumps=[TEMPLATES])
+    yield wiki
+    wiki.stop()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def asked(real_templates: Wiki, tmp_path: Path) -> Iterator[Reader]:
+    with reader(api=real_templates.api, path=tmp_path / "answers.jsonl") as wiki:
+        yield wiki
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_difference_is_explained(name: str, asked: Reader) -> None:
+    family = FAMILIES[name]
+    calls = generated_calls(family, CALLS, SEED)
+    assert len(calls) > CALLS / 3
+    *_, found = compare(family, calls, asked)
+    assert [(one.call, one.ours, one.theirs) for one in found.different] == []
+    assert found.equal > found.calls * 0.6
+
+
+def test_an_error_of_a_macro_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch, asked: Reader) -> None:
+    right = macros.MACROS["Convert"]
+
+    def wrong(call: Call) -> str | None:
+        text = right(call)
+        return text.replace("km", "mk") if text and call.get("abbr") == "on" else text
+
+    monkeypatch.setitem(macros.MACROS, "Convert", wrong)
+    family = FAMILIES["convert"]
+    calls = [
+        "{{convert|1,234.5|km|mi|2|abbr=on|sp=us|disp=or}}",
+        "{{convert|3|km}}",
+        "{{convert|7|km|abbr=on}}",
+    ]
+    *_, found = compare(family, calls, asked)
+    (difference, count), *_ = grouped(found.different)
+    assert (found.equal, count) == (1, 2)
+    assert shrunk(difference, family, asked).call == "{{convert|7|km|abbr=on}}"
+
+
+def test_what_a_reader_sees_of_html() -> None:
+    shown = {
+        '<p>5<span style="display:none">x</span> km<sup class="reference">[1]</sup></p>': "5 km",
+        "a<br>b<ul><li>c</li><li>d</li></ul><q>e</q>": 'a bc d "e"',
+        '<span class="geo-default">1°N</span><span class="geo-nondefault">1.0</span>': "1°N",
+        "1\u200b\u200e2&#160;&#8260; 3": "12 ⁄ 3",
+        '<span typeof="mw:Error mw:File/Frameless">File:A.svg</span>x': "x",
+    }
+    assert {source: visible(source) for source in shown} == shown
