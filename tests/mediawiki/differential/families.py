@@ -73,7 +73,9 @@ FAMILIES = {
                 "later versions do not shorten the year that ends a marriage", r"(?i)marriage", r"–\d\d\)"
             ),
             Explained("without a date, the year of today", r"(?i)marriage", rf"m\. {YEAR}\)"),
-            Explained("later versions shorten more reasons", r"(?i)marriage.*(?:end|reason)=", r"\bd\. "),
+            Explained(
+                "later versions shorten more reasons", r"(?i)marriage.*(?:end|reason)=", r"\b(?:d|ann|sep)\. "
+            ),
         ),
         dated=True,
     ),
