@@ -51,7 +51,8 @@ def langx(call: Call) -> str | None:
 
 def transliteration(call: Call) -> str | None:
     """The text of `{{transl|language|text}}` or `{{transl|language|standard|text}}`."""
-    return call.arguments.get("3", call.get("2")).strip() or None
+    words = call.arguments.get("3", call.arguments.get("2"))
+    return words.strip() if words is not None else None
 
 
 def nihongo(call: Call) -> str | None:
