@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wikitext_builder.dumps.importing import import_dump
     from wikitext_builder.extraction.page import extract
     from wikitext_builder.fetching.fetch import fetch
+    from wikitext_builder.newness.new_lines import new_lines
     from wikitext_builder.newness.overlap import overlap
     from wikitext_builder.store.lock import lock
     from wikitext_builder.store.pages import read_page
@@ -45,6 +46,7 @@ else:
             "load": "wikitext_builder.dataset.load",
             "lock": "wikitext_builder.store.lock",
             "open_templates": "wikitext_builder.store.templates",
+            "new_lines": "wikitext_builder.newness.new_lines",
             "overlap": "wikitext_builder.newness.overlap",
             "plot_window": "wikitext_builder.dataset.plots",
             "plot_zipf": "wikitext_builder.dataset.plots",
@@ -70,6 +72,7 @@ __all__ = [
     "import_dump",
     "load",
     "lock",
+    "new_lines",
     "open_templates",
     "overlap",
     "plot_window",

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.cli.options import csv_option, json_option
+from wikitext_builder.cli.options import FOLDER, csv_option, json_option
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import shown_progress
@@ -44,11 +44,32 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.option("--column", default="text", help="Of JSON lines and Parquet: where the text is.")
 @click.option("--memory", type=click.IntRange(min=1), default=2000, help="Megabytes for the index.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, help="Processes, which share the files.")
+@click.option(
+    "--new-lines-only",
+    "out",
+    type=FOLDER,
+    help="Folder to make: a dataset of only those paragraphs that are new, in the layout of WikiText.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    default=0.2,
+    help="With --new-lines-only: a paragraph with this fraction of its n-grams in the other text is not new.",
+)
 @click.option("--most", type=click.IntRange(min=0), default=10, help="How many articles to print.")
 @click.option("--card", is_flag=True, help="Write the result into the dataset's card too.")
 @json_option
 @csv_option
-def overlap(dataset: Path, most: int, card: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
+def overlap(
+    dataset: Path,
+    out: Path | None,
+    share: float,
+    most: int,
+    card: bool,
+    as_json: bool,
+    as_csv: bool,
+    **options: Any,
+) -> None:
     """Find how much of each article of DATASET stands in other text: paragraphs, n-grams, longest stretch.
 
     Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
@@ -58,13 +79,20 @@ def overlap(dataset: Path, most: int, card: bool, as_json: bool, as_csv: bool, *
     from wikitext_builder.newness.report import as_rows, as_text
 
     with shown_progress(as_json=as_json) as progress:
-        found = wb.overlap(dataset, progress=progress, **options)
+        new = wb.new_lines(dataset, out, share=share, progress=progress, **options) if out else None
+        found = new.overlap if new else wb.overlap(dataset, progress=progress, **options)
     if card:
         write_into_card(dataset, found)
     if as_json:
-        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        kept = {"kept": [asdict(one) for one in new.kept]} if new else {}
+        click.echo(json.dumps({**asdict(found), **kept}, ensure_ascii=False))
     else:
         click.echo(csv_text(as_rows(found)) if as_csv else as_text(found, most=most), nl=False)
+        for one in new.kept if new and not as_csv else ():
+            click.echo(
+                f"new in {one.split}: {one.articles:,} articles, {one.paragraphs:,} paragraphs,"
+                f" {one.words:,} words"
+            )
 
 
 COMMANDS = (overlap,)
