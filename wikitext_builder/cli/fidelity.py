@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from wikitext_builder.fidelity.templates import TemplateShare
 
 LONGEST = 400  # characters of a line that is shown
+KINDS = {
+    "text": "with a macro",
+    "citation": "of citations",
+    "removed": "that are removed",
+    "unknown": "without a macro",
+}
 
 
 @click.command()
@@ -98,6 +104,7 @@ def _print(found: Fidelity, count: int) -> None:
                 f"  {one.pattern:12} {one.per_million:8.1f} {one.count:6,}{where if one.count else ''}"
             )
         _print_lost(found.lost, count)
+        _print_places(found, count)
     for name, summary in found.summaries().items():
         click.echo(
             f"against {name} lines, {summary.articles:,} articles: precision {summary.precision:.4f},"
@@ -126,6 +133,20 @@ def _print_lost(lost: LostWords, count: int) -> None:
         click.echo(f"  {run.size:,} in a row, {run.title}: {_shown((run.text,))}")
 
 
+def _print_places(found: Fidelity, count: int) -> None:
+    places = found.places
+    text, references = places.text.total(), places.references.total()
+    rest = places.all.total() - text - references
+    click.echo(f"template calls: {text:,} in running text, {references:,} in references, {rest:,} elsewhere")
+    checked, seen = sum(one.checked for one in found.removed), sum(one.seen for one in found.removed)
+    click.echo(
+        f"  removed from sentences: {places.removed.total():,} calls of {len(found.removed):,} templates;"
+        f" {checked:,} checked, {seen:,} have text that a reader sees"
+    )
+    for one in [one for one in found.removed if one.seen][:count]:
+        click.echo(f"    {_shown((' '.join(one.wikitext.split()),))}: {_shown((one.text,))}")
+
+
 def _shown(lines: tuple[str, ...]) -> str:
     text = " / ".join(lines)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
@@ -134,14 +155,14 @@ def _shown(lines: tuple[str, ...]) -> str:
 def _print_templates(templates: tuple[TemplateShare, ...], count: int) -> None:
     from wikitext_builder.fidelity.templates import weighted_share
 
-    for kind, what in (("text", "in running text"), ("removed", "removed"), ("unknown", "without a macro")):
+    for kind, what in KINDS.items():
         some = [one for one in templates if one.kind == kind]
         if not some:
             continue
         calls, equal = sum(one.calls for one in some), sum(one.equal for one in some)
         click.echo(
             f"template calls {what}: {equal:,} of {calls:,} as expected, {100 * equal / calls:.2f} %;"
-            f" by frequency {100 * weighted_share(some):.2f} %"
+            f" by frequency in running text {100 * weighted_share(some):.2f} %"
         )
         for one in [one for one in some if one.differences][:count]:
             wikitext, ours, theirs = one.differences[0]

@@ -37,7 +37,9 @@ EMPTY_PARENTHESES = re.compile(
     f"\\s?[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}(?:[\\s,;:/{GONE}]|or\\b|and\\b)*[)\\]]"
 )
 # A sum adjusted for inflation, which is unknown here: `(equivalent to $… in 2016)`.
-MONEY_WITHOUT_AMOUNT = re.compile(f"\\s?\\([^()]{{0,200}}[$£€¥]{GONE}[^()]{{0,200}}\\)")
+MONEY_WITHOUT_AMOUNT = re.compile(f"(\\s?\\([^()]{{0,200}})[$£€¥]{GONE}([^()]{{0,200}}\\))")
+LONG_ASIDE = 40  # characters: after so many in parentheses, only the clause without its amount goes
+CLAUSE_END = re.compile(r"[,;)]")
 HOLE_AFTER_OPENING = re.compile(f"([(\\[]){HOLE}[,;:]?\\s?")
 HOLE_BEFORE_CLOSING = re.compile(f"\\s?[,;:]?{HOLE}([)\\]])")
 HOLE_BETWEEN = re.compile(f"([,;:]){HOLE}[,;:]")
@@ -109,7 +111,7 @@ def _close_holes(text: str) -> str:
     text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep the next steps linear
     if HOLE_AFTER_MARKS.search(text):
         text = EMPTY_PARENTHESES.sub("", text)
-        text = MONEY_WITHOUT_AMOUNT.sub("", text)
+        text = MONEY_WITHOUT_AMOUNT.sub(_without_amount, text)
     text = HOLE_AT_START.sub("", text)
     text = HOLE_AFTER_OPENING.sub(r"\1", text)
     if HOLE_BEFORE_MARK.search(text):
@@ -117,6 +119,13 @@ def _close_holes(text: str) -> str:
         text = HOLE_BETWEEN.sub(r"\1", text)
         text = HOLE_BEFORE_POINT.sub(r"\1", text)
     return text.replace(GONE, "")
+
+
+def _without_amount(aside: re.Match[str]) -> str:
+    """What stays of parentheses in which a sum has no amount: nothing, or what is before its clause."""
+    head = aside[1].rpartition(", ")[0]
+    end = CLAUSE_END.search(aside[2])
+    return head + aside[2][end.start() :] if len(head) >= LONG_ASIDE and end else ""
 
 
 def _not_a_heading(line: str) -> str:

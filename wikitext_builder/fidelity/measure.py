@@ -23,12 +23,13 @@ from wikitext_builder.fetching.html import Rendering, render_page
 from wikitext_builder.fidelity.compare import ArticleComparison, Summary, compare, summarize, worst
 from wikitext_builder.fidelity.lost import LostCount, LostWords
 from wikitext_builder.fidelity.page import side_by_side
+from wikitext_builder.fidelity.places import CallPlaces
+from wikitext_builder.fidelity.removed import Expand, RemovedCheck, RemovedTemplate, expand_with
 from wikitext_builder.fidelity.residue import Residue, ResidueCount
 from wikitext_builder.fidelity.templates import (
     RenderedCall,
     TemplateShare,
     compare_calls,
-    count_templates,
     read_calls,
 )
 from wikitext_builder.progress import Progress, no_progress
@@ -55,7 +56,8 @@ class Fidelity:
     lost: LostWords  # plain words of the wikitext that do not come out
     rendered: tuple[ArticleComparison, ...]
     official: tuple[ArticleComparison, ...]
-    templates: Counter[str]  # calls in the pages, by name
+    places: CallPlaces  # where the template calls of the pages stand
+    removed: tuple[RemovedTemplate, ...]  # in sentences; checked if a store or a wiki has the templates
     calls: tuple[TemplateShare, ...] = ()  # of the file of calls, if there is one
 
     def comparisons(self) -> dict[str, tuple[ArticleComparison, ...]]:
@@ -84,6 +86,8 @@ class Fidelity:
                 }
                 for name, found in self.comparisons().items()
             },
+            "calls": self.places.totals(),
+            "removed": [asdict(one) for one in self.removed],
             "templates": [asdict(one) for one in self.calls],
         }
 
@@ -129,13 +133,15 @@ def measure(
         asked = Wikipedia(api, language=language_of(language), contact=contact) if api else None
         render = _renderer(stack.enter_context(asked) if asked else None)
         opened = stack.enter_context(Store.open(Path(store))) if store else None
+        templates = templates_in(opened, language) if opened else None
         given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
         chosen = islice((one for one in given if not title or one.page.title == title), limit)
         found = measure_pages(
             _noted(chosen, shown) if page is not None else chosen,
             language=language,
             sections=sections,
-            templates=templates_in(opened, language) if opened else None,
+            templates=templates,
+            expand=expand_with(templates, asked, language),
             render=render,
             official=_read_official_articles(Path(official)) if official else None,
             calls=read_calls(Path(calls)) if calls else (),
@@ -161,6 +167,7 @@ def measure_pages(
     language: str = "en",
     sections: str = "official",
     templates: Templates | None = None,
+    expand: Expand = lambda _page, _calls: {},
     render: Callable[[Page], Rendering] | None = None,
     official: Mapping[str, tuple[str, ...]] | None = None,
     calls: Iterable[RenderedCall] = (),
@@ -173,23 +180,25 @@ def measure_pages(
         language: Code of the Wikipedia.
         sections: Which sections to remove, see `extract`.
         templates: Templates for calls that have no macro, see `extract`.
+        expand: Expands calls that give no text on purpose, to check that a reader sees none.
         render: Renders a page that has no HTML; None leaves it without.
         official: Lines of official articles by tokenized title, see `read_official_articles`.
         calls: Template calls with what Wikipedia rendered for them.
         progress: Called after each page.
     """
-    residue, names, lost = ResidueCount(), Counter[str](), LostCount()
+    residue, lost, places = ResidueCount(), LostCount(), CallPlaces()
+    removed = RemovedCheck(expand, language)
     rejected, left_out = Counter[str](), Counter[str]()
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     count = 0
     read = partial(extract, language=language, sections=sections, templates=templates)
     for count, one in enumerate(pages, start=1):
-        names += count_templates([one.page])
         try:
             plain = read(one.page, expansions=one.expansions)
             tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
             lost.add(one.page, plain.lines, language)
+            removed.add(one.page, places.add(one.page, language))
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
@@ -209,8 +218,9 @@ def measure_pages(
         lost=lost.result(),
         rendered=tuple(rendered),
         official=tuple(theirs),
-        templates=names,
-        calls=tuple(compare_calls(calls, language=language, weights=names if count else None)),
+        places=places,
+        removed=removed.result(),
+        calls=tuple(compare_calls(calls, language=language, places=places if count else None)),
     )
 
 

@@ -6,7 +6,6 @@ import bz2
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +13,13 @@ from pathlib import Path
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros import MACROS
+from wikitext_builder.extraction.macros.citations import CITATIONS
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.fidelity.places import CallPlaces
+from wikitext_builder.fidelity.removed import MARK
 
-CALL = re.compile(r"\{\{\s*([^{}|\n#]{1,100}?)\s*(?=[|}\n])")
 INVOKED = re.compile(r"\{\{\s*#invoke:\s*([^{}|]*?)\s*[|}]")
 PIECE = "(a piece of a page)"  # in place of a name, if the wikitext is not one call
 BRACES = re.compile(r"\{\{|\}\}")
@@ -42,10 +43,10 @@ class TemplateShare:
     """How many calls of one template give the expected text."""
 
     name: str
-    kind: str  # text (a macro), removed (no text is expected) or unknown
+    kind: str  # text or citation (a macro), removed (no text is expected, except in sentences) or unknown
     calls: int = 0
     equal: int = 0
-    weight: int = 0  # calls of the template in the pages; without pages, the number of calls in the file
+    weight: int = 0  # calls in running text of the pages; without pages, the number of calls in the file
     differences: list[tuple[str, str, str]] = field(default_factory=list)  # wikitext, ours, theirs
 
 
@@ -68,38 +69,43 @@ def read_calls(path: Path) -> Iterator[RenderedCall]:
         ) from error
 
 
-def count_templates(pages: Iterable[Page]) -> Counter[str]:
-    """The number of calls of each template in pages.
-
-    >>> text = "{{convert|1|m}} {{Convert |2|m}}"
-    >>> page = Page(title="A", page_id=1, revision_id=1, timestamp="", wikitext=text)
-    >>> count_templates([page])
-    Counter({'Convert': 2})
-    """
-    return Counter(template_name(name) for page in pages for name in CALL.findall(page.wikitext))
-
-
 def compare_calls(
-    calls: Iterable[RenderedCall], *, language: str = "en", weights: Counter[str] | None = None
+    calls: Iterable[RenderedCall], *, language: str = "en", places: CallPlaces | None = None
 ) -> list[TemplateShare]:
     """How many calls give what Wikipedia rendered, by template, the most frequent first.
 
-    White space is collapsed. Boxes, navigation and citations are expected to give no text.
+    White space is collapsed. Boxes, navigation and marks are expected to give no text; but if most calls of
+    such a template stand in sentences of the pages, the text that a reader sees is expected.
+
+    Args:
+        calls: What Wikipedia rendered.
+        language: Code of the Wikipedia.
+        places: Where the calls of the pages stand; None counts each call of the file once.
     """
     found: dict[str, TemplateShare] = {}
     for call in calls:
         name = _name(call.wikitext.strip())
         share = found.setdefault(name, TemplateShare(name=name, kind=_kind(name)))
-        ours = _text_of(call, language)
-        gone = share.kind == "removed" or call.text.startswith(OF_THE_TITLE)
-        expected = "" if gone else _collapse(call.text)
+        ours, expected = _text_of(call, language), _collapse(call.text)
+        gone = share.kind == "removed" and not _is_seen(expected, name, places)
+        expected = "" if gone or call.text.startswith(OF_THE_TITLE) else expected
         share.calls += 1
         share.equal += ours == expected
         if ours != expected:
             share.differences.append((call.wikitext, ours, expected))
     for share in found.values():
-        share.weight = share.calls if weights is None else weights[share.name]
+        share.weight = _weight(share, places)
     return sorted(found.values(), key=lambda one: (-one.weight, one.name))
+
+
+def _is_seen(text: str, name: str, places: CallPlaces | None) -> bool:
+    return places is not None and places.stands_in_sentences(name) and not MARK.fullmatch(text)
+
+
+def _weight(share: TemplateShare, places: CallPlaces | None) -> int:
+    if places is None:
+        return share.calls
+    return (places.removed if share.kind == "removed" else places.text)[share.name]
 
 
 def _text_of(call: RenderedCall, language: str) -> str:
@@ -147,7 +153,7 @@ def _is_one_call(wikitext: str) -> bool:
 def _kind(name: str) -> str:
     name = template_name(name.removeprefix("#invoke:"))
     if name in MACROS:
-        return "text"
+        return "citation" if name in CITATIONS else "text"
     return "removed" if is_removed(name) else "unknown"
 
 

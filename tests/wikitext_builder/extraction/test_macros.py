@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import macros
-from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS, removed
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
@@ -153,6 +153,10 @@ def test_no_template_is_in_two_families():
     ]
     assert len(families) > 15
     assert [name for name, count in Counter(chain.from_iterable(families)).items() if count > 1] == []
+
+
+def test_no_name_in_the_list_of_removed_templates_has_a_macro():
+    assert sorted(removed.NAMES & set(MACROS)) == []
 
 
 def test_names_are_as_the_reader_asks_for_them():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.bounded import at_most
-from wikitext_builder.extraction.macros.call import Call, Macro, text
+from wikitext_builder.extraction.macros.call import Call, Macro, joined, text
 
 
 def _spaces(call: Call) -> str:
@@ -139,7 +139,7 @@ CHARACTERS: dict[str, Macro] = {
     "-": text("\n"),
     "Break": text("<br>"),
     "Br": text("<br>"),
-    "Shy": text(""),
+    "Shy": joined(""),  # soft hyphens between syllables
     "Wbr": text(""),
     "Increase": text(""),
     "Decrease": text(""),

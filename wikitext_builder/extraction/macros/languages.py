@@ -185,6 +185,12 @@ def cjkv(call: Call) -> str | None:
     )
 
 
+def burmese_name(call: Call) -> str:
+    """A name in Burmese letters and in Latin ones: `Burmese: …; MLCTS: …`."""
+    pairs = (("Burmese", call.get("MY", "1")), ("MLCTS", call.get("MLCTS", "2")))
+    return "; ".join(f"{name}: {value}" for name, value in pairs if value)
+
+
 def language_icon(call: Call) -> str | None:
     """`(German)`: the language of a linked page, by the name of the template or the argument."""
     code = call.get("1") or call.name.partition(" ")[0].lower()
@@ -211,7 +217,8 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Langx": langx,
     "Lang2": lang,
     "Lang2iso": lang,
-    "Wikt-lang": lambda call: call.get("3", "2"),
+    **dict.fromkeys(listed("Wikt-lang; Wiktlang"), lambda call: call.get("3", "2")),
+    "MYname": burmese_name,
     "M": argument("3", "2"),
     "Langr": lang,
     "Lang-grc-gre": lambda call: named_language("Greek", call.get("1"), call),

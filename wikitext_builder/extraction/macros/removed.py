@@ -23,7 +23,8 @@ FAMILIES = re.compile(
     r".*\.svg$|User:|Infobox|Info\s?box|Navbox|Campaignbox|Chembox|Drugbox|Taxobox|Speciesbox|Subspeciesbox|"
     r"Automatic taxobox|Footer (?=[A-Z])|"
     r"Geobox|Starbox|Medal(?=[A-Z])|Succession|Election box|Goalscorers|Football (?:squad|kit|box)|"
-    r"Cite |Cite[A-Z]|Citation|Vcite|Sfn|Efn|Harv(?!txt|col|nb|n$)|Refn?(?:$|begin|end|list|"
+    r"Cite ?(?:check|quote|sources?|missing|section|me$|plot)|Citekill|Citation(?!$)|"
+    r"Sfn|Efn|Harv(?!txt|col|nb|n$)|Refn?(?:$|begin|end|list|"
     r"\s?improve|-)|R(?:$|p$)|Note ?list|"
     r"Pp(?:$|-)|Pov|Use (?:dmy|mdy|ymd|British|American|Indian|Australian|Canadian|Oxford|Hiberno|New|"
     r"South|[A-Z]\w+ English)|"
@@ -57,7 +58,7 @@ FAMILIES = re.compile(
     r"Year (?:nav|dab|in)|Events by|This date|Day$|Months$|Dog nav|S-|End-?box|Start-?box|"
     r"Nat fs|Fs |Fb |"
     r"Coord-|GeoGroup|Kml|Attached|Mapframe|Maplink|OSM|Osm|BS-|S-line|Routemap|Jct|"
-    r"Composition bar|Color ?box|Quote ?box|Rquote|Side ?box|Party shading|Bulleted|"
+    r"Composition bar|Quote ?box|Rquote|Side ?box|Party shading|Bulleted|"
     r"Non-free|Editnotice|WikiProject|Category"
     r").*|"
     r".*(?:[ -]stubs?|[ -]stub\d| topics?| sidebar| navbox| series| nav| icon|/meta/color|"
@@ -72,80 +73,79 @@ FAMILIES = re.compile(
 NAMES = frozenset(
     listed(
         """
-24hLM; APLcode; ATC; ATP; Abbreviations; Academic peer reviewed; According to whom; Acids and
-bases; Active editnotice; Adjacent communities; Air forces; Airport codes; Album reviews;
-Algebraic Notation; Algebraic notation; Algebraic structures; Algorithm-end; All plot; Also;
+APLcode; ATC; ATP; Abbreviations; Academic peer reviewed; According to whom; Acids and bases;
+Active editnotice; Adjacent communities; Air forces; Album reviews; Algebraic Notation;
+Algebraic notation; Algebraic structures; Algorithm-end; All plot; Also;
 Alternative medical systems; Alumni; Ambiguous; Ambox; Amg movie; Amg name; Anglo-Saxon society;
 Anthropology of religion; Antimatter; Antisemitism; Armenians; As of?; As written?; Ashes summary;
 Ashes timeline; Asof?; Atlanta weatherbox; Augustine; BBC Programmes; BBC football info; Bartable;
 Baseball hall of fame list; Better; Better source; Bibliography; Bibliowiki; BillClintonseries;
 Biographical Directory of Congress; Bit and byte prefixes; Books; Books of Nevi'im; Books-inline;
-Botanist; Boxquote; Br; Break; Britannica; Broader; Brood parasite; Burmese characters; By whom;
-By whom?; CDD; CIA World Factbook; CIA World Factbook link; CMain; CNone; Calendar; Capitalism;
-Cascite; Cassini-Ehess; Category handler; Charmap; Chemspidercite; Chinese name; ChoralWiki;
-Christian mysticism; Christianity; Chronology citation needed; Circular reference; Cit; Citation
-needed; Cite; Citekill; Civil procedure (United States); Cl; Clarify; Clarify timeframe;
+Botanist; Boxquote; Britannica; Broader; Brood parasite; Burmese characters; By whom; By whom?;
+CDD; CIA World Factbook; CIA World Factbook link; CMain; CNone; Calendar; Capitalism; Cascite;
+Cassini-Ehess; Category handler; Charmap; Chemspidercite; Chinese name; ChoralWiki;
+Christian mysticism; Christianity; Chronology citation needed; Circular reference; Cit;
+Citation needed; Cite; Citekill; Civil procedure (United States); Clarify; Clarify timeframe;
 Clarifyme; Classical mechanics; Cleanup; Clear left; Clear right; Closed access; Clr; Cmbox; Cn;
-Cn-span; Cnote; Cnote2; Cnotebegin; Cnoteend; Compact periodic table; Compared to?; Confuse;
-Confused; Confusing; Contradict; Contradict-inline; Contradiction inline; Copyedit; Copypaste;
-Cosmology; Country geography; Cref; Cref2; Criminal law; Curlie; Current; Cws; DavisCup player;
-Definition; Dfm; Dictionary; Disputed; Disputed inline; Disputed section; Disputed-inline; Dmbox;
-Dn; Do not archive; Documentation; Drugbankcite; Dts-sort; Dubious; Dubious-inline; Duplication;
-Dutch name; Dynamic list; EC number; EMedicine; Eastern Slavic name; Ebicite; Election; Election
-table; Ell; Emmy Awards/color; Emotion; End div col; EngvarA; EngvarB; EngvarC; Ent; Enzyme;
-Esoteric; Essay-like; Examples; Excerpt; Excessive citations; Explain; External links; FACR; Fact;
-Facts; FadedPage; Failed; Failed verification; Family name hatnote; Fdacite; Fix; Fn; Fnb;
-Football kit; Footnote; Ford C. Frick award list; Fotbs; Framebox; Free access; Freemasonry; From
-whom; Full; Full citation needed; Fv; GR; Gallery; General geometry; GeoQuelle; Geographic
-location; Geolinks; Globalise; Gnosticism; GovPubs; Greek Alphabet; Greek myth (Hades); Group-like
-structures; HDS; Harv; Harvid; Harvs; Harvsp; Hid; Hiero; Histphil; Homicide; Hounshell1984; How;
-How often; How?; Hs; Huh; Human timeline; Hungarian name; ICD10; ICD9; IEP; IMSLP; IPA notice;
-ISE; ISSN link; ITF junior profile; ITF male profile; Icelandic name; Ill-WD; Image frame; Image
-label begin; Image label end; Imbox; Importance section; Improve categories; In Our Time; In lang;
-In popular culture; In use; InPho; Inappropriate tone; Incomplete; Incomplete short citation;
-Incomprehensible inline; Inconsistent; Inconsistent citations; IndiaCensusPop; Indonesian name;
-Inflation-fn; Inflation/year; Intitle; Irrelevant citation; Ismailism; Japanese name;
-Jargon-inline; Julio-Claudian dynasty; Keggcite; Kept; Korean name; LORD; Lacking overview;
-Largest cities; Lead rewrite; Left; Libertarian socialism; Life timeline; Like whom; Like whom?;
-LincolnSeries; Link language; Link note; Linkfarm; List data structure comparison; Literature; Ln;
-Lookfrom; Lopsided; Lse; MEDRS; MYname; MacTutor; MacTutor Biography; Main other; Malay name;
-Manual; Map caption; MathGenealogy; MathWorld; Maurya; Mcn; MedalCompetition; Medals; Medical
-condition classification and resources; Medical resources; Medref; Medrs; MeshName; Message box;
-Metacritic film; Missing information; Modern physics; Mojo; Mojo name; Mojo title; Moon
-spacecraft; Mref; Multicol-end; NPOV; NPOV language; Nature timeline; Nav; Navboxes; Nearest
-systems; Needs IPA; Needs update; Neologism; Neologism inline; Neutrality; New Democrats; Nobel
-winners; Non sequitur; Non-primary source needed; Nonspecific; Nospam; Not in citation given; Not
-in source; Not verified; Notability; Note; Note label; Note tag; Notelist; Notes; Npg name; Nq;
-Ntsh; Nuclear physics; Nutritional value; ODNBsub; OED; OEIS link; OEtymD; OMIM; OMIM4;
-Objectivist movement; Off topic; Ombox; One source; Open access; OpenCorp; Opinion;
-Or; Orbitbox; OrbitboxPlanet; Ordination; Original research inline; Otherpeople5; Outlying
-territories of European countries; Overcite; PASE; POV; POV section; POV-check; POV-section;
-POV-statement; Paleontology; Pashtuns; Patronymic name; Paywall; Peacock term; Periodic table
-(alkali metals); Periodic table (micro); Phanerozoic; PhilPapers; PlanetMath; Plot; Poll;
-Portuguese name; Post-nominals/IRL; Promotional; Promotional source; Prone to spam; Prose;
+Cnote; Cnote2; Cnotebegin; Cnoteend; Compact periodic table; Compared to?; Confuse; Confused;
+Confusing; Contradict; Contradict-inline; Contradiction inline; Copyedit; Copypaste; Cosmology;
+Country geography; Cref; Cref2; Criminal law; Curlie; Current; DavisCup player; Definition; Dfm;
+Dictionary; Disputed; Disputed inline; Disputed section; Disputed-inline; Dmbox; Dn;
+Do not archive; Documentation; Drugbankcite; Dts-sort; Dubious; Dubious-inline; Duplication;
+Dutch name; Dynamic list; EMedicine; Eastern Slavic name; Ebicite; Election; Ell;
+Emmy Awards/color; Emotion; End div col; EngvarA; EngvarB; EngvarC; Ent; Enzyme; Esoteric;
+Essay-like; Examples; Excessive citations; Explain; External links; FACR; Fact; Facts; FadedPage;
+Failed; Failed verification; Family name hatnote; Fdacite; Fix; Fn; Fnb; Football kit; Footnote;
+Ford C. Frick award list; Fotbs; Framebox; Free access; Freemasonry; From whom; Full;
+Full citation needed; Fv; GR; Gallery; General geometry; GeoQuelle; Geographic location; Geolinks;
+Globalise; Gnosticism; GovPubs; Greek Alphabet; Greek myth (Hades); Group-like structures; HDS;
+Harvid; Hid; Hiero; Histphil; Homicide; Hounshell1984; How; How often; How?; Hs; Huh;
+Human timeline; Hungarian name; IEP; IMSLP; IPA notice; ISSN link; ITF junior profile;
+ITF male profile; Icelandic name; Image frame; Image label begin; Image label end; Imbox;
+Importance section; Improve categories; In Our Time; In popular culture; In use; InPho;
+Inappropriate tone; Incomplete; Incomplete short citation; Incomprehensible inline; Inconsistent;
+Inconsistent citations; IndiaCensusPop; Indonesian name; Inflation-fn; Intitle;
+Irrelevant citation; Ismailism; Japanese name; Jargon-inline; Julio-Claudian dynasty; Keggcite;
+Kept; Korean name; Lacking overview; Largest cities; Lead rewrite; Libertarian socialism;
+Life timeline; Like whom; Like whom?; LincolnSeries; Link note; Linkfarm;
+List data structure comparison; Literature; Ln; Lookfrom; Lopsided; MEDRS; MacTutor;
+MacTutor Biography; Main other; Malay name; Manual; Map caption; MathGenealogy; MathWorld; Maurya;
+Mcn; MedalCompetition; Medals; Medical condition classification and resources; Medical resources;
+Medref; Medrs; MeshName; Message box; Metacritic film; Missing information; Modern physics; Mojo;
+Mojo name; Mojo title; Moon spacecraft; Mref; Multicol-end; NPOV; NPOV language; Nature timeline;
+Nav; Navboxes; Nearest systems; Needs IPA; Needs update; Neologism; Neologism inline; Neutrality;
+New Democrats; Nobel winners; Non sequitur; Non-primary source needed; Nonspecific;
+Not in citation given; Not in source; Not verified; Notability; Note; Note label; Note tag;
+Notelist; Notes; Npg name; Ntsh; Nuclear physics; Nutritional value; ODNBsub; OED; OEtymD; OMIM4;
+Objectivist movement; Off topic; Ombox; One source; Open access; OpenCorp; Opinion; Or; Orbitbox;
+OrbitboxPlanet; Ordination; Original research inline; Otherpeople5;
+Outlying territories of European countries; Overcite; PASE; POV; POV section; POV-check;
+POV-section; POV-statement; Paleontology; Pashtuns; Patronymic name; Paywall; Peacock term;
+Periodic table (alkali metals); Periodic table (micro); Phanerozoic; PhilPapers; PlanetMath; Plot;
+Poll; Portuguese name; Post-nominals/IRL; Promotional; Promotional source; Prone to spam; Prose;
 Protected; Px2; Qn; Qualify evidence; Quantify; Quantities of bits; RP; Ratings; Recent;
 Recentism; Reduced pull quote; Ref; Ref label; References; Reflist; Refnest; Registration;
 Registration required; Related articles; Relevance; Relevance inline; Relevance note; Reliability;
 Religious text primary; Request quotation; Research help; Retired number list; Retrieved; Review;
-Rfc; Rotten Tomatoes; Rotten-tomatoes; Royal house; Rs; SEP; Sandbox; ScienceWorld;
-Self-published; Self-published source; Selfref; Semiprotected; Severan dynasty; Sex and the Law;
-Sexual orientation; Sf; Sfb; SfnRef; Sfnb; Sfnref; Shaker music; Sic-inline; Sidebar; Sidebar
-periodic table; Sisterlinks; Slavic name; Small Egyptian Dynasty List; Social teachings of the
-popes; Sort-key; Source; Source?; Sources; Sp?; Spaceflight crew; Spanish name; Speciesbox;
-Specify; Speculation; Speculation inline; Splitsection; Springer; Sprotected; StateDept; Status of
-religious freedom; Stdinchicite; Stereo image; Story; Subscription; Subscription required;
-Summarize; Summary too long; Swiss populations ref; Syn; Sync; Synthesis; Synthesis inline; TED
-speaker; Tanakh; Taxonbar; Tcmdb name; Tcmdb title; Technical; Technical statement; Tertiary;
-Textbook; Tfm; Thermodynamics; Time fact; Time needed; Time-context; Timeline of Apple II Family;
-Tl; To whom?; Tocleft; Tocright; Too long; Too many sections; Triangulation; Trivia; Tweet; UK
-National Archives ID; UKFormation; ULBDD; US culture; US patent; Unbalanced; Unclear; Under
-construction; Undue; Undue inline; Undue weight; Unencyclopedic; Unreferenced section; Unreliable;
-Unreliable medical source; Unreliable source; Unreliable source?; Unreliable sources; Unsourced;
-Unverifiable; Unverified; Update after; Update inline; Use list-defined references; Vague;
-Vague-inline; Vandalism; Verification failed; Verify; Verify credibility; Verify source;
-Vietnamese name; Vn; WashingtonSeries; Weasel inline; Weasel word; Weasel-inline; Weather; What;
-When; When?; Where; Where?; Which; Which?; Who; Who?; Whom; Whose; Whose?; Why; Why?; Wikibooks;
-Wikicite; Wikidata property; Winner-table; Z148
+Rfc; Rotten Tomatoes; Rotten-tomatoes; Royal house; SEP; Sandbox; ScienceWorld; Self-published;
+Self-published source; Selfref; Semiprotected; Severan dynasty; Sex and the Law;
+Sexual orientation; Sf; Sfb; SfnRef; Sfnb; Sfnref; Shaker music; Sic-inline; Sidebar;
+Sidebar periodic table; Sisterlinks; Slavic name; Small Egyptian Dynasty List;
+Social teachings of the popes; Sort-key; Source; Source?; Sources; Sp?; Spaceflight crew;
+Spanish name; Speciesbox; Specify; Speculation; Speculation inline; Splitsection; Springer;
+Sprotected; StateDept; Status of religious freedom; Stdinchicite; Stereo image; Story;
+Subscription; Subscription required; Summarize; Summary too long; Swiss populations ref; Syn;
+Sync; Synthesis; Synthesis inline; TED speaker; Tanakh; Taxonbar; Tcmdb name; Tcmdb title;
+Technical; Technical statement; Tertiary; Textbook; Tfm; Thermodynamics; Time fact; Time needed;
+Time-context; Timeline of Apple II Family; Tl; To whom?; Tocleft; Tocright; Too long;
+Too many sections; Triangulation; Trivia; Tweet; UK National Archives ID; UKFormation; US culture;
+Unbalanced; Unclear; Under construction; Undue; Undue inline; Undue weight; Unencyclopedic;
+Unreferenced section; Unreliable; Unreliable medical source; Unreliable source;
+Unreliable source?; Unreliable sources; Unsourced; Unverifiable; Unverified; Update after;
+Update inline; Use list-defined references; Vague; Vague-inline; Vandalism; Verification failed;
+Verify; Verify credibility; Verify source; Vietnamese name; Vn; WashingtonSeries; Weasel inline;
+Weasel word; Weasel-inline; Weather; What; When; When?; Where; Where?; Which; Which?; Who; Who?;
+Whom; Whose; Whose?; Why; Why?; Wikibooks; Wikicite; Wikidata property; Winner-table; Z148
 """
     )
 )

@@ -57,10 +57,12 @@ SITES: dict[str, Macro] = {
         listed("Gutenberg; Gutenberg book"), at_site("at Project Gutenberg", "name", "title", "2")
     ),
     "Gutenberg author": at_site("at Project Gutenberg", "name", "2", before="Works by "),
+    "Librivox book": at_site("public domain audiobook at LibriVox", "dtitle", "title", "stitle"),
     "Librivox author": at_site("at LibriVox (public domain audiobooks)", "name", "2", before="Works by "),
     "Internet Archive author": at_site("at Internet Archive", "name", "sname", before="Works by or about "),
     **dict.fromkeys(listed("YouTube; Youtube"), youtube),
     "Official website": official,
-    **dict.fromkeys(listed("OEIS link"), argument("1")),
+    **dict.fromkeys(listed("OEIS link; ICD9"), argument("1")),
+    "ICD10": lambda call: call.get("1") + call.get("2") + (f".{call.get('3')}" if call.get("3") else ""),
     "OMIM": lambda call: f"Online Mendelian Inheritance in Man (OMIM): {call.get('1')}",
 }

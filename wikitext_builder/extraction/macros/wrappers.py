@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, joined
 from wikitext_builder.extraction.markers import GONE
 
 YEAR = re.compile(r"\b\d{4}\b")
@@ -184,7 +184,8 @@ link; Lpsref; Cue sports gloss; Chess glossary; Music term
             """
 Citation needed span; Cn span; Fact span; Cnspan; Reference necessary; Clarify span; Disputed span;
 Dubious span; Weasel span; Or span; Update span; Page numbers needed span; Cns; Peacock span; When span;
-Vague span; Who span; Original research span; Better source span; Failed verification span
+Vague span; Who span; Original research span; Better source span; Failed verification span;
+Citation needed-span; Cn-span; Fact-span; Clarify-span
 """
         ),
         argument("text", "1"),
@@ -237,6 +238,10 @@ Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Ill-WD; Ill-WD2; 
     "Ket": around("|", "⟩"),
     "Langnf": lambda call: call.get("2"),
     "Interlinear": interlinear,
+    **dict.fromkeys(listed("Selfref inline; Self-reference inline"), first),
+    **dict.fromkeys(listed("Color box; Colorbox; Colour box; Legend inline; Legend-inline"), argument("2")),
+    **dict.fromkeys(listed("Cl; Category link; Cat link"), lambda call: f"Category:{call.get('1')}"),
+    "Nospam": joined("@"),
     "Gcl": second_or_first,
     "Bracket": around("&#91;", "&#93;"),
     "Brackets": around("&#91;", "&#93;"),
