@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
+from wikitext_builder.fetching.lookup import Selection
 from wikitext_builder.fetching.pages import PagesReport, fetch_pages
-from wikitext_builder.fetching.selection import Category, Selection, TitlesFile
+from wikitext_builder.fetching.selection import Category, TitlesFile
 from wikitext_builder.store.lock import write_lock
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia

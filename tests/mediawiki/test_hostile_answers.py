@@ -17,8 +17,9 @@ from tests.mediawiki.test_impostors import GENERAL, send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.expansions import fetch_expansions
 from wikitext_builder.fetching.html import fetch_html
+from wikitext_builder.fetching.lookup import Selection
 from wikitext_builder.fetching.pages import fetch_pages
-from wikitext_builder.fetching.selection import Category, Selection
+from wikitext_builder.fetching.selection import Category
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.http import Patience
 

@@ -22,6 +22,10 @@ class BuildOptions(TypedDict, total=False):
     """Take the newest revisions of the store that are not after this date, such as 2016-08-31."""
     lock: str | Path | None
     """Take exactly the revisions of this lock file."""
+    within: str | Sequence[str]
+    """Take only pages of a file or a time: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
+    without: str | Sequence[str]
+    """Leave such pages out."""
     valid_titles: str | Path | None
     """A file with the titles of valid, one per line."""
     test_titles: str | Path | None

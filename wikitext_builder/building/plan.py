@@ -14,6 +14,7 @@ from typing import Any
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
+from wikitext_builder.conditions import chosen
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
@@ -63,6 +64,8 @@ def make_plan(
     *,
     as_of: str | None = None,
     lock: str | Path | None = None,
+    within: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
     valid_titles: str | Path | None = None,
     test_titles: str | Path | None = None,
     work_url: str = "",
@@ -76,6 +79,8 @@ def make_plan(
         out: The folder to make.
         as_of: Take the newest revisions that are not after this date.
         lock: Take exactly the revisions of this lock file.
+        within: Take only pages of a file or of a time; see `chosen`.
+        without: Leave such pages out.
         valid_titles: A file with the titles of valid, one per line.
         test_titles: A file with the titles of test, one per line.
         work_url: See `Plan`.
@@ -87,6 +92,7 @@ def make_plan(
     recipe = _changed(recipe, changes)
     tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
     revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
+    revisions = chosen(revisions, within, without, recipe.language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid & given_test:
         raise BuilderError(

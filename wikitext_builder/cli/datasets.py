@@ -23,6 +23,8 @@ from wikitext_builder.cli.options import (
     language_option,
     listed,
     store_option,
+    within_option,
+    without_option,
 )
 from wikitext_builder.cli.run import Program
 from wikitext_builder.csv_text import csv_text
@@ -65,6 +67,8 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @language_option
 @click.option("--as-of", help="Take the newest revisions of the store that are not after this date.")
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
+@within_option
+@without_option
 @click.option("--valid-titles", type=FILE, help="File with the titles of valid, one per line.")
 @click.option("--test-titles", type=FILE, help="File with the titles of test, one per line.")
 @click.option(

@@ -19,6 +19,16 @@ language_option = click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
+within_option = click.option(
+    "--within",
+    multiple=True,
+    help="What each page must be, such as words:300-, bytes:MIN-MAX or lock:FILE; may be repeated.",
+)
+without_option = click.option(
+    "--without",
+    multiple=True,
+    help="What no page may be, such as stubs, lock:FILE or titles:FILE; may be repeated.",
+)
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for spreadsheets.")
 
 

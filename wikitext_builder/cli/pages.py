@@ -20,6 +20,8 @@ from wikitext_builder.cli.options import (
     language_option,
     listed,
     store_option,
+    within_option,
+    without_option,
 )
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -41,6 +43,8 @@ from wikitext_builder.wiki.languages import LANGUAGES
     multiple=True,
     help="{kinds}; may be repeated.  [default: good and featured]",
 )
+@within_option
+@without_option
 @click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
 @click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
 @click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags by so many seconds.")
@@ -54,6 +58,8 @@ def fetch(
     api: str | None,
     language: str,
     select: tuple[str, ...],
+    within: tuple[str, ...],
+    without: tuple[str, ...],
     as_of: str | None,
     limit: int | None,
     maxlag: float | None,
@@ -67,6 +73,8 @@ def fetch(
         report = wb.fetch(
             store_path,
             select=select,
+            within=within,
+            without=without,
             contact=contact,
             language=language,
             api=api,
@@ -106,6 +114,8 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
     "--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured ones."
 )
 @click.option("--as-of", help="Of a dump with history: the newest revisions up to this date.")
+@within_option
+@without_option
 @json_option
 def import_(
     dumps: tuple[Path, ...],
@@ -113,6 +123,8 @@ def import_(
     language: str,
     everything: bool,
     as_of: str | None,
+    within: tuple[str, ...],
+    without: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Import articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
@@ -127,6 +139,8 @@ def import_(
                 language=language,
                 keep="all" if everything else "marked",
                 as_of=as_of,
+                within=within,
+                without=without,
                 progress=progress,
             )
         if as_json:

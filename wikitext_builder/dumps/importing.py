@@ -7,18 +7,20 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from wikitext_builder.article import Page
+from wikitext_builder.conditions import First, Rule, first_fault, parse_rules
 from wikitext_builder.dumps.decompress import THREADS
 from wikitext_builder.dumps.reader import Dump, DumpedPage
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.store import Rejected, Store
 from wikitext_builder.store.templates import StoredTemplates
 from wikitext_builder.wiki.classify import Classifier, classifier
@@ -61,6 +63,8 @@ def import_dump(
     language: str = "en",
     keep: Keep = "marked",
     as_of: str | None = None,
+    within: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> ImportReport:
     """Import the articles and templates of an XML export or dump into a store; call it again to resume it.
@@ -71,6 +75,8 @@ def import_dump(
         language: Code of the Wikipedia that the dump comes from.
         keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
         as_of: A date or time; of a dump with history take the newest revisions up to then.
+        within: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
+        without: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
         progress: Called with the number of bytes of the file that were read.
 
     Raises:
@@ -84,8 +90,11 @@ def import_dump(
     wiki, date = language_of(language), parse_date(as_of)
     if keep not in get_args(Keep):
         raise BuilderError(f"`keep={keep}` is unknown; use one of {', '.join(get_args(Keep))}")
+    rules = parse_rules(within, without, wiki)
     with Store.create(Path(store)) as opened:
-        return import_into(opened, Path(dump), language=wiki, keep=keep, as_of=date, progress=progress)
+        return import_into(
+            opened, Path(dump), language=wiki, keep=keep, as_of=date, rules=rules, progress=progress
+        )
 
 
 def import_into(
@@ -95,6 +104,7 @@ def import_into(
     language: Language,
     keep: Keep = "marked",
     as_of: str = "",
+    rules: Sequence[Rule] = (),
     progress: Progress = no_progress,
     threads: int = THREADS,
 ) -> ImportReport:
@@ -106,6 +116,7 @@ def import_into(
         language: Which Wikipedia it comes from; a dump of another one is refused.
         keep: See `import_dump`.
         as_of: ISO 8601 in UTC; empty: the newest revisions.
+        rules: What each article must be; pages that are not so are skipped.
         progress: See `import_dump`.
         threads: See `decompressed`.
 
@@ -113,16 +124,17 @@ def import_into(
         BuilderError: See `Dump.pages`.
     """
     started = time.monotonic()
-    key = _progress_key(path, language, keep, as_of)
+    key = _progress_key(path, language, keep, as_of, rules)
     if (before := _finished_before(store, key, path)) is not None:
         return ImportReport(**before, seconds=time.monotonic() - started, finished_before=True)
     dump = Dump(path, as_of=as_of, threads=threads)
     counts, templates = _Counts(), StoredTemplates(store, language.code)
     total = path.stat().st_size if path.is_file() else None
-    for batch in _batches(dump, classifier(language), keep, counts):
+    for batch in _batches(dump, classifier(language), keep, rules, counts):
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.kept += added
         counts.already_there += len(batch.pages) - added
+        add_dates(store, language.code, batch.dates)
         added = templates.add(batch.templates)
         counts.templates += added
         counts.templates_there += len(batch.templates) - added
@@ -139,6 +151,7 @@ class _Batch:
 
     pages: list[Page] = field(default_factory=list)
     templates: list[tuple[str, Page]] = field(default_factory=list)  # each with its name
+    dates: dict[int, Dates] = field(default_factory=dict)  # by page id, if a rule asked for them
     rejected: list[Rejected] = field(default_factory=list)
     seen: int = 0
     characters: int = 0
@@ -178,7 +191,9 @@ class _Counts:
         return {name: later[name] for name in later if name not in ("seconds", "finished_before")}
 
 
-def _batches(dump: Dump, classify: Classifier, keep: Keep, counts: _Counts) -> Iterator[_Batch]:
+def _batches(
+    dump: Dump, classify: Classifier, keep: Keep, rules: Sequence[Rule], counts: _Counts
+) -> Iterator[_Batch]:
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
     batch = _Batch()
     broken: BuilderError | None = None
@@ -186,7 +201,11 @@ def _batches(dump: Dump, classify: Classifier, keep: Keep, counts: _Counts) -> I
         for dumped in dump.pages():
             if dump.count == 1:
                 _check_language(dump, classify.language)
-            _sort_into(batch, dumped, why_skipped(dumped, classify, keep=keep), counts)
+            past = _DumpPast(created=dumped.created)
+            kind = why_skipped(dumped, classify, keep=keep) or _unruly(dumped, rules, past)
+            _sort_into(batch, dumped, kind, counts)
+            if past.asked and not kind:
+                batch.dates[past.asked] = Dates(created=dumped.created)
             if batch.is_full:
                 yield batch
                 batch = _Batch()
@@ -214,6 +233,32 @@ def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
     if classify.is_disambiguation(content.wikitext):
         return "disambiguation"
     return "" if keep == "all" or classify.is_marked(content.wikitext) else "unmarked"
+
+
+@dataclass(slots=True, kw_only=True)
+class _DumpPast:
+    """What a dump knows of a page's past: its first revision, if the dump has it."""
+
+    created: str
+    asked: int = 0  # the page that somebody asked for
+
+    def first(self, page: Page) -> First:
+        self.asked = page.page_id
+        return First(timestamp=self.created)
+
+    def why_older(self, _page: Page, _since: str) -> str:
+        return ""
+
+
+def _unruly(dumped: DumpedPage, rules: Sequence[Rule], past: _DumpPast) -> str:
+    """Why an article is not what the rules ask for, as a word to count by; empty if it is."""
+    if dumped.namespace != 0 or isinstance(dumped.content, Rejected):
+        return ""
+    try:
+        found = first_fault(rules, dumped.content, past)
+    except RejectedError as error:  # its text cannot be read
+        return error.reason
+    return found[0] if found else ""
 
 
 def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) -> None:
@@ -251,10 +296,12 @@ def _check_language(dump: Dump, language: Language) -> None:
         )
 
 
-def _progress_key(path: Path, language: Language, keep: Keep, as_of: str) -> str:
+def _progress_key(path: Path, language: Language, keep: Keep, as_of: str, rules: Sequence[Rule]) -> str:
     """Name an import by all that decides its result except the content; of the language a digest."""
     table = hashlib.sha256(repr(language).encode()).hexdigest()[:12]
-    return f"import with templates {language.code} {keep} {as_of} {table} {path.name}"
+    return f"import with templates {language.code} {keep} {as_of} {table} {path.name}" + (
+        f" {rules!r}" if rules else ""
+    )
 
 
 def _finished_before(store: Store, key: str, path: Path) -> dict[str, Any] | None:

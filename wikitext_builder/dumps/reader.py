@@ -30,7 +30,7 @@ NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
 TEXT = "/page/revision/text"
 PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
 REVISION_FIELDS = frozenset(
-    {f"/page/revision/{name}" for name in ("id", "timestamp", "model", "text", "sha1")}
+    {f"/page/revision/{name}" for name in ("id", "parentid", "timestamp", "model", "text", "sha1")}
 )
 SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namespaces/namespace"})
 FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
@@ -46,6 +46,7 @@ class DumpedPage:
     namespace: int
     redirect: bool  # the dump says so about the page's newest revision, and this is that revision
     content: Page | Rejected
+    created: str = ""  # its first revision, ISO 8601 in UTC; empty: the dump does not have it
 
 
 class Dump:
@@ -157,6 +158,7 @@ class _Parser:
         self._has_younger = False
         self._revision = _Revision()
         self._newest: _Revision | None = None
+        self._oldest: tuple[str, str, bool] | None = None  # its order, and whether it has a parent
         self._finished: list[DumpedPage] = []
         self._stub = False
         self._fed = 0
@@ -210,7 +212,7 @@ class _Parser:
             raise BuilderError(f"found {DEPTH_LIMIT} nested elements; a MediaWiki export has 6")
         self._paths.append(path)
         if path == "/page":
-            self._page, self._newest = {}, None
+            self._page, self._newest, self._oldest = {}, None, None
             self._redirect, self._has_younger = False, False
         elif path == "/page/redirect":
             self._redirect = True
@@ -254,6 +256,9 @@ class _Parser:
                 if self._every:
                     self._finished.append(self._dumped_page())
                     self._newest = None
+            parent = self._revision.fields.get("/page/revision/parentid", "0") != "0"
+            this = (*self._revision.order, parent)
+            self._oldest = min(this, self._oldest or this)
         elif path == "/page" and not self._every:
             self._finished.append(self._dumped_page())
 
@@ -315,7 +320,13 @@ class _Parser:
             namespace=int(namespace) if NUMBER.fullmatch(namespace) else by_prefix,
             redirect=self._redirect and not self._has_younger,
             content=content,
+            created=self._created(),
         )
+
+    def _created(self) -> str:
+        """The date of the page's oldest revision here, if it is the first of all: if it has no parent."""
+        timestamp, _, has_parent = self._oldest or ("", "", True)
+        return timestamp if TIMESTAMP.fullmatch(timestamp) and not has_parent else ""
 
 
 def _refuse_doctype(name: str, *_rest: object) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.choice import parse_wishes
 from wikitext_builder.fetching.expansions import ExpansionsReport, fetch_expansions
 from wikitext_builder.fetching.html import HtmlReport, fetch_html
 from wikitext_builder.fetching.pages import PagesReport, fetch_pages
@@ -33,6 +34,8 @@ def fetch(
     store: str | Path,
     *,
     select: str | Sequence[str] = (),
+    within: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
     contact: str = "",
     language: str = "en",
     api: str | None = None,
@@ -49,7 +52,11 @@ def fetch(
     Args:
         store: Path of the store; it is made if it is absent.
         select: What to fetch: `good`, `featured`, `category:NAME`, `list:PAGE`, `list:PAGE@REVISION`,
-            `titles:FILE` or `lock:FILE`, or several of them. Empty: good and featured.
+            `titles:FILE`, `lock:FILE`, `created-since:DATE`, `promoted-since:DATE` or `recent:DATE`, or
+            several of them. Empty: good and featured.
+        within: What each page must be: in another selection, `words:MIN-MAX`, `bytes:MIN-MAX` or
+            `quality:CLASS`.
+        without: What no page may be: in another selection, `stubs` or `series`.
         contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
         language: Code of the Wikipedia.
         api: Address of a wiki's `api.php`, instead of the Wikipedia of the language.
@@ -71,6 +78,7 @@ def fetch(
     wiki = language_of(language)
     texts = [select] if isinstance(select, str) else select
     selections = [parse_selection(text, wiki) for text in texts] or default_selections(wiki)
+    wishes = parse_wishes(within, without, wiki)
     if limit is not None and limit < 1:
         raise BuilderError(f"`limit={limit}`: give 1 or more")
     date, shown = parse_date(as_of), WaitingProgress(progress)
@@ -83,7 +91,9 @@ def fetch(
         on_wait=shown.wait,
     )
     with asked as wikipedia, Store.create(Path(store)) as opened:
-        found = fetch_pages(opened, wikipedia, selections, as_of=date, limit=limit, progress=shown)
+        found = fetch_pages(
+            opened, wikipedia, selections, wishes=wishes, as_of=date, limit=limit, progress=shown
+        )
         ids = found.revision_ids
         expansions = fetch_expansions(opened, wikipedia, ids, progress=shown) if expand else None
         html = fetch_html(opened, wikipedia, ids, progress=shown) if rendered else None

@@ -11,8 +11,11 @@ from itertools import islice
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.fetching.check import exact_page, titled_page
-from wikitext_builder.fetching.selection import Lookup, Selection, select_pages
+from wikitext_builder.fetching.choice import Choice, Wish, select_pages
+from wikitext_builder.fetching.lookup import Lookup, Selection
+from wikitext_builder.fetching.past import WikiPast
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.items import add_items
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.client import Wikipedia
@@ -47,6 +50,7 @@ def fetch_pages(
     wikipedia: Wikipedia,
     selections: Sequence[Selection],
     *,
+    wishes: Sequence[Wish] = (),
     as_of: str = "",
     limit: int | None = None,
     progress: Progress = no_progress,
@@ -60,6 +64,7 @@ def fetch_pages(
         store: Open for writing.
         wikipedia: The wiki.
         selections: What to fetch.
+        wishes: What each page must be, or none may be.
         as_of: Take each page's newest revision up to then, ISO 8601 in UTC; empty: the newest.
         limit: Take only the first pages of the order of `select_pages`.
         progress: Called after each batch.
@@ -70,12 +75,14 @@ def fetch_pages(
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
     lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
-    selected = select_pages(lookup, selections, limit=limit)
+    choice = select_pages(lookup, selections, wishes=wishes, limit=limit)
+    selected = choice.selected
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
+    store.ask_again(code, selected.wanted, choice.shown)
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
-    counts = _fetch_missing(store, wikipedia, todo, selected.locked, progress)
+    counts = _fetch_missing(store, wikipedia, todo, choice, progress)
     counts.rejected.update(one.reason for one in selected.rejected)
     report = PagesReport(
         selected=len(selected.wanted) + len(selected.rejected),
@@ -130,15 +137,16 @@ def _fetch_missing(
     store: Store,
     wikipedia: Wikipedia,
     todo: Sequence[Wanted],
-    locked: Mapping[int, Revision],
+    choice: Choice,
     progress: Progress,
 ) -> _Counts:
     """Ask for what the store does not have, and keep each batch in one transaction."""
-    counts = _Counts()
+    counts, past = _Counts(), WikiPast(wikipedia, wikipedia.language.categories)
     if todo:
         progress("fetching", 0, len(todo))
-    for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, locked), _batches(todo)):
+    for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), _batches(todo)):
         add_items(store, wikipedia.language.code, batch.items)
+        add_dates(store, wikipedia.language.code, batch.dates)
         counts.fetched += store.add(
             wikipedia.language.code,
             batch.pages,
@@ -169,6 +177,7 @@ class _Batch:
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
     items: dict[int, str] = field(default_factory=dict)  # of Wikidata, by page id
+    dates: dict[int, Dates] = field(default_factory=dict)  # by page id
 
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
@@ -183,9 +192,9 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
             yield (one,)
 
 
-def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], locked: Mapping[int, Revision]) -> _Batch:
+def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> _Batch:
     """Ask for one batch, and check what comes."""
-    first = wanted[0]
+    first, locked = wanted[0], choice.selected.locked
     if first.revision_id:
         found = wikipedia.find({"revids": "|".join(str(one.revision_id) for one in wanted)})
     else:
@@ -200,6 +209,7 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], locked: Mapping[int, 
                 page = exact_page(found, locked[one.revision_id])
             else:
                 page = titled_page(found, one, wikipedia.language)
+            choice.check(one, page, past)
         except RejectedError as error:
             detail = error.detail.encode("utf-8", "replace").decode()
             batch.rejected.append(
@@ -207,6 +217,14 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], locked: Mapping[int, 
             )
         else:
             batch.pages.append(page)
+            batch.dates[page.page_id] = _dates(locked.get(one.revision_id), past.dates(page.page_id))
             if not one.revision_id and found.renamed.get(one.title, one.title) != page.title:
                 batch.redirects[one.title] = page.title
     return batch
+
+
+def _dates(locked: Revision | None, found: Dates) -> Dates:
+    """The dates of a page; those of a lock file win."""
+    if locked is None:
+        return found
+    return Dates(created=locked.created or found.created, promoted=locked.promoted or found.promoted)

@@ -1,4 +1,4 @@
-"""Which pages to fetch: members of a category, links of a list page, a file of titles, a lock file.
+"""Which pages to fetch: members of a category, links of a list page, files of titles, lock files, new pages.
 
 A new kind of selection is a class with a method `find`, and an entry of `KINDS`.
 """
@@ -6,87 +6,27 @@ A new kind of selection is a class with a method `find`, and an entry of `KINDS`
 from __future__ import annotations
 
 import html
-import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
+from wikitext_builder.conditions import Kind, parse_kind
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.fetching.lookup import DONE, Lookup, Selected, Selection
+from wikitext_builder.fetching.since import CreatedSince, PromotedSince, RecentPages
 from wikitext_builder.store.lock import read_lock
-from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.store.store import Wanted
 from wikitext_builder.store.titles import read_titles
 from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.dates import parse_span
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import ApiError, FoundPage, Site, continuation, expected_fields
+from wikitext_builder.wiki.responses import FoundPage, Json, Site
 from wikitext_builder.wiki.titles import tidy_title, title_fault
 
-DONE = "done"  # the position of a listing that has ended
 LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
 TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
 NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
 PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
-    """What a selection can use to find its pages."""
-
-    store: Store  # notes how far a listing is, so that a killed one can be resumed
-    wikipedia: Wikipedia
-    as_of: str = ""  # ISO 8601 in UTC; empty: now
-    progress: Progress = no_progress
-
-    def wanted(self, titles: Sequence[str]) -> tuple[Wanted, ...]:
-        """Want the pages of some titles, at the date."""
-        return tuple(Wanted(title=title, as_of=self.as_of) for title in titles)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
-    """The pages that a selection found."""
-
-    wanted: tuple[Wanted, ...] = ()
-    locked: dict[int, Revision] = field(default_factory=dict)  # by id, as a lock file describes them
-    rejected: tuple[Rejected, ...] = ()
-
-
-class Selection(Protocol):
-    """A choice of pages."""
-
-    def find(self, lookup: Lookup) -> Selected:
-        """Find the pages.
-
-        Raises:
-            BuilderError: The selection cannot be read, or has no pages.
-        """
-        ...
-
-
-def select_pages(lookup: Lookup, selections: Sequence[Selection], *, limit: int | None = None) -> Selected:
-    """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
-
-    Args:
-        lookup: What selections find their pages with.
-        selections: One or more.
-        limit: Take only the first ones of this order, so that a larger limit only adds pages.
-
-    Raises:
-        BuilderError: Nothing is selected, or a selection cannot be read.
-    """
-    wanted: set[Wanted] = set()
-    locked: dict[int, Revision] = {}
-    rejected: list[Rejected] = []
-    for selection in selections:
-        found = selection.find(lookup)
-        wanted.update(found.wanted)
-        locked |= found.locked
-        rejected += found.rejected
-    if not wanted and not rejected:
-        raise BuilderError("nothing is selected; check the names in `select`")
-    return Selected(wanted=tuple(sorted(wanted)[:limit]), locked=locked, rejected=tuple(rejected))
 
 
 # --- files
@@ -130,43 +70,29 @@ class Category:
 
     def find(self, lookup: Lookup) -> Selected:
         """List the members; the store notes each piece, so that a killed listing can be resumed."""
-        store, wikipedia = lookup.store, lookup.wikipedia
-        listing = f"{wikipedia.language.code} category {self.name}"
-        position = store.note(listing)
-        try:
-            self._list(lookup, listing, position)
-        except ApiError as error:
-            if error.code != "badcontinue" or position is None:
-                raise
-            self._list(lookup, listing, None)  # the wiki has forgotten our position
-        titles = store.listed(listing)
+        titles = lookup.list_all(f"category {self.name}", self.name, members(self.name), _articles)
         if not titles:
+            api = lookup.wikipedia.api
             raise BuilderError(
-                f"Category:{self.name} of {wikipedia.api} has no articles or does not exist; check its name"
+                f"Category:{self.name} of {api} has no articles or does not exist; check its name"
             )
         return Selected(wanted=lookup.wanted(titles))
 
-    def _list(self, lookup: Lookup, listing: str, position: str | None) -> None:
-        if position == DONE:
-            return
-        wikipedia, stage = lookup.wikipedia, f"listing {self.name}"
-        parameters = {
-            "list": "categorymembers",
-            "cmtitle": f"Category:{self.name}",
-            "cmnamespace": "0",
-            "cmtype": "page",
-            "cmprop": "title",
-            "cmlimit": "max",
-        }
-        count = len(lookup.store.listed(listing))
-        lookup.progress(stage, count, None)
-        for answer in wikipedia.query(parameters, json.loads(position) if position else None):
-            token = continuation(wikipedia.api, answer)
-            with expected_fields(wikipedia.api):
-                members = [str(one["title"]) for one in answer["query"]["categorymembers"] if one["ns"] == 0]
-            lookup.store.note_listing(listing, members, json.dumps(token) if token else DONE)
-            count += len(members)
-            lookup.progress(stage, count, None if token else count)
+
+def members(category: str) -> dict[str, str]:
+    """The parameters that list the members of a category."""
+    return {
+        "list": "categorymembers",
+        "cmtitle": f"Category:{category}",
+        "cmnamespace": "0",
+        "cmtype": "page",
+        "cmprop": "title",
+        "cmlimit": "max",
+    }
+
+
+def _articles(query: Json) -> list[str]:
+    return [str(one["title"]) for one in query["categorymembers"] if one["ns"] == 0]
 
 
 # --- list pages
@@ -241,14 +167,6 @@ def _link_title(target: str, site: Site) -> str:
 # --- selections as users write them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """One kind of selection, as users write it."""
-
-    form: str  # category:NAME; the text after the colon is its value
-    make: Callable[[str, Language], Selection]  # from the value, which is empty if the form has none
-
-
 def _good(_value: str, language: Language) -> Selection:
     return _named(language.good_category, language)
 
@@ -283,13 +201,24 @@ def _checked_title(name: str) -> str:
     return title
 
 
-KINDS = {
+KINDS: dict[str, Kind[Selection]] = {
     "good": Kind(form="good", make=_good),
     "featured": Kind(form="featured", make=_featured),
     "category": Kind(form="category:NAME", make=_category),
     "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
     "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
     "lock": Kind(form="lock:FILE", make=lambda value, _: LockFile(path=Path(value))),
+    "created-since": Kind(
+        form="created-since:DATE[..DATE]",
+        make=lambda value, language: CreatedSince(span=parse_span(value), language=language),
+    ),
+    "promoted-since": Kind(
+        form="promoted-since:DATE[..DATE]",
+        make=lambda value, language: PromotedSince(span=parse_span(value), language=language),
+    ),
+    "recent": Kind(
+        form="recent:DATE[..DATE]", make=lambda value, _language: RecentPages(span=parse_span(value))
+    ),
 }
 
 
@@ -305,15 +234,7 @@ def parse_selection(text: str, language: Language) -> Selection:
     >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
     ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
     """
-    name, colon, value = text.partition(":")
-    kind, value = KINDS.get(name), value.strip()
-    if kind is None or {bool(colon), bool(value)} != {":" in kind.form}:
-        *forms, last = (one.form for one in KINDS.values())
-        raise BuilderError(f"`select={text}`: expected {', '.join(forms)} or {last}")
-    try:
-        return kind.make(value, language)
-    except BuilderError as error:
-        raise BuilderError(f"`select={text}`: {error}") from error
+    return parse_kind("select", text, language, KINDS)
 
 
 def default_selections(language: Language) -> tuple[Selection, ...]:
@@ -322,8 +243,7 @@ def default_selections(language: Language) -> tuple[Selection, ...]:
     Raises:
         BuilderError: It has neither.
     """
-    names = (language.good_category, language.featured_category)
-    found = tuple(Category(name=name) for name in names if name is not None)
+    found = tuple(Category(name=name) for name in language.categories)
     if not found:
         raise BuilderError(
             f"no category of Good articles is known for {language.code}; name one: `select=category:NAME`"

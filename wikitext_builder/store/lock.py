@@ -15,6 +15,7 @@ from wikitext_builder.wiki.titles import title_fault
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
+DATED = (*COLUMNS, "created", "promoted")  # if at least one of these dates is known
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (\S+)")
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 SHA1 = re.compile(r"[0-9a-f]{40}")
@@ -58,15 +59,16 @@ def write_lock(revisions: Iterable[Revision], file: TextIO, *, language: str, wi
     Raises:
         BuilderError: A title would break a line.
     """
-    file.write(f"# {FORMAT}; language {language}; wiki {wiki}\n")
-    file.write("\t".join(COLUMNS) + "\n")
     ordered = sorted(revisions, key=lambda r: (r.title, r.revision_id))
+    columns = DATED if any(one.created or one.promoted for one in ordered) else COLUMNS
+    file.write(f"# {FORMAT}; language {language}; wiki {wiki}\n")
+    file.write("\t".join(columns) + "\n")
     for one in ordered:
         if fault := title_fault(one.title):
             raise BuilderError(
                 f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
             )
-        file.write(f"{one.title}\t{one.page_id}\t{one.revision_id}\t{one.timestamp}\t{one.sha1}\n")
+        file.write("\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n")
     return len(ordered)
 
 
@@ -88,31 +90,41 @@ def read_lock(path: Path, *, language: str) -> list[Revision]:
             f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
             f" take `language={head[1]}`"
         )
-    if lines[1:2] != ["\t".join(COLUMNS)]:
+    columns = next((one for one in (COLUMNS, DATED) if lines[1:2] == ["\t".join(one)]), None)
+    if columns is None:
         raise BuilderError(f"{path}, line 2: expected the columns {', '.join(COLUMNS)}, separated by tabs")
     if lines[-1] != "":
         raise BuilderError(f"{path}, line {len(lines)}: the file breaks off, its last line has no end")
-    revisions = [_revision(path, number, line) for number, line in enumerate(lines[2:-1], 3)]
+    revisions = [_revision(path, number, line, columns) for number, line in enumerate(lines[2:-1], 3)]
     if len({one.revision_id for one in revisions}) != len(revisions):
         raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
     return revisions
 
 
-def _revision(path: Path, number: int, line: str) -> Revision:
+def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> Revision:
     fields = line.split("\t")
-    if len(fields) != len(COLUMNS):
-        raise BuilderError(f"{path}, line {number}: expected {len(COLUMNS)} columns, found {len(fields)}")
-    title, page_id, revision_id, timestamp, sha1 = fields
+    if len(fields) != len(columns):
+        raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
+    title, page_id, revision_id, timestamp, sha1, *dates = fields
+    created, promoted = ("" if one == "-" else one for one in dates or "--")
     faults = {
         "title": not title_fault(title),
         "page_id": NUMBER.fullmatch(page_id),
         "revision_id": NUMBER.fullmatch(revision_id),
         "timestamp": TIMESTAMP.fullmatch(timestamp),
         "sha1": SHA1.fullmatch(sha1),
+        "created": not created or TIMESTAMP.fullmatch(created),
+        "promoted": not promoted or TIMESTAMP.fullmatch(promoted),
     }
-    for (column, good), found in zip(faults.items(), fields, strict=True):
+    for (column, good), found in zip(faults.items(), fields, strict=False):
         if not good:
             raise BuilderError(f"{path}, line {number}: {found[:80]!r} is not a {column}")
     return Revision(
-        title=title, page_id=int(page_id), revision_id=int(revision_id), timestamp=timestamp, sha1=sha1
+        title=title,
+        page_id=int(page_id),
+        revision_id=int(revision_id),
+        timestamp=timestamp,
+        sha1=sha1,
+        created=created,
+        promoted=promoted,
     )

@@ -55,6 +55,10 @@ CREATE TABLE IF NOT EXISTS templates (
 CREATE TABLE IF NOT EXISTS items (
     language TEXT NOT NULL, page_id INTEGER NOT NULL, item TEXT NOT NULL, PRIMARY KEY (language, page_id)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dates (
+    language TEXT NOT NULL, page_id INTEGER NOT NULL, created TEXT NOT NULL, promoted TEXT NOT NULL,
+    PRIMARY KEY (language, page_id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
@@ -81,8 +85,8 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 def _add_new_tables(connection: sqlite3.Connection) -> None:
     """Add the tables that a store of an earlier version does not have; the rest stays as it is."""
-    new = "SELECT count(*) FROM sqlite_master WHERE name IN ('rendered', 'templates', 'items')"
-    if connection.execute(new).fetchone()[0] < 3:
+    new = "SELECT count(*) FROM sqlite_master WHERE name IN ('rendered', 'templates', 'items', 'dates')"
+    if connection.execute(new).fetchone()[0] < 4:
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
 

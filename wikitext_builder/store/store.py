@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from wikitext_builder.article import Page
@@ -22,6 +22,8 @@ class Revision:
     revision_id: int
     timestamp: str  # ISO 8601 in UTC
     sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
+    created: str = field(default="", compare=False)  # the page's first revision; empty: nobody asked
+    promoted: str = field(default="", compare=False)  # since when it is Good or Featured; empty: nobody asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -77,6 +79,21 @@ class Store(Database):
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
         rows = self.read(query, (language,))
         return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
+
+    def ask_again(self, language: str, wanted: Iterable[Wanted], conditions: str) -> None:
+        """Mark as missing what was rejected before, if that was under other conditions than these."""
+        key = f"{language} conditions"
+        if (self.note(key) or "") == conditions:
+            return
+        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
+        with self.transaction():
+            self.connection.executemany(
+                "UPDATE wanted SET settled = 0"
+                " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ? AND (language, title,"
+                " revision_id) IN (SELECT language, title, revision_id FROM rejected)",
+                rows,
+            )
+            self.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, conditions))
 
     # --- pages
 
@@ -176,7 +193,11 @@ class Store(Database):
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
             " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
         )
-        return [_revision(row) for row in self.read(query, (language, as_of or "9"))]
+        known = "SELECT page_id, created, promoted FROM dates WHERE language = ?"
+        dates = self.read(known, (language,)) if self.has_table("dates") else []
+        by_page = {page_id: (created, promoted) for page_id, created, promoted in dates}
+        rows = self.read(query, (language, as_of or "9"))
+        return [_revision(row, *by_page.get(row[1], ("", ""))) for row in rows]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
         """Read pages one by one, in the order of `revision_ids`.
@@ -304,6 +325,14 @@ class Store(Database):
         )
 
 
-def _revision(row: Row) -> Revision:
+def _revision(row: Row, created: str, promoted: str) -> Revision:
     title, page_id, revision_id, timestamp, sha1 = row
-    return Revision(title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, sha1=sha1)
+    return Revision(
+        title=title,
+        page_id=page_id,
+        revision_id=revision_id,
+        timestamp=timestamp,
+        sha1=sha1,
+        created=created,
+        promoted=promoted,
+    )

@@ -12,6 +12,17 @@ COMMENT_OR_VERBATIM = re.compile(
     r"<!--|<(nowiki|pre|syntaxhighlight|source|math)(?:\s[^<>]*)?>", re.IGNORECASE
 )
 COMMENT_IN_NAME = re.compile(r"\{\{[^{}|]{0,200}<!--")
+TALK_MARKS = {  # by language: what a talk page says if its article is Good or Featured
+    "en": re.compile(r"\{\{\s*[GF]A\s*[|}]|\bcurrentstatus\s*=\s*[GF]A\b"),  # {{GA}}, {{Article history}}
+}
+COPIED = {  # summaries of edits as Wikipedia:Splitting and Wikipedia:Copying within Wikipedia ask for
+    "en": re.compile(
+        r"^(?!created page with)[^\n]*?"
+        r"\b(?:split|cop(?:y|ied|ying)|contents?|text|moved|merged|forked|spun)\b"
+        r"[^\n]*?\bfrom \[\[[^\]\n]*\]\]",
+        re.IGNORECASE,
+    ),
+}
 DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same word in all our languages
 
 
@@ -35,6 +46,7 @@ class Classifier:
         self._mark = template_call(
             (*language.good_marks, *language.featured_marks), language.template_namespaces
         )
+        self._stub = template_call(language.stub_marks, language.template_namespaces)
         self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
 
     def is_redirect(self, wikitext: str) -> bool:
@@ -56,6 +68,38 @@ class Classifier:
     def is_marked(self, wikitext: str) -> bool:
         """Whether the text itself calls the template of Good or Featured, outside comments and nowiki."""
         return _occurs(self._mark, wikitext)
+
+    def is_stub(self, wikitext: str) -> bool:
+        """Whether the text calls a template that says that it is too short; see `Language.stub_marks`.
+
+        >>> from wikitext_builder.wiki.languages import LANGUAGES
+        >>> [classifier(LANGUAGES["en"]).is_stub(text) for text in ("{{Peru-river-stub}}", "{{Stubble}}")]
+        [True, False]
+        """
+        return _occurs(self._stub, wikitext)
+
+    def is_marked_talk(self, wikitext: str) -> bool:
+        """Whether the text of a talk page says that its article is Good or Featured.
+
+        >>> from wikitext_builder.wiki.languages import LANGUAGES
+        >>> classifier(LANGUAGES["en"]).is_marked_talk("{{Article history|currentstatus=GA}}")
+        True
+        """
+        pattern = TALK_MARKS.get(self.language.code)
+        return bool(pattern and pattern.search(without_comments_and_verbatim(wikitext)))
+
+    def copied_from(self, summary: str) -> str:
+        """The words of an edit's summary that name the page whose text was copied; empty if there are none.
+
+        >>> from wikitext_builder.wiki.languages import LANGUAGES
+        >>> classifier(LANGUAGES["en"]).copied_from("Contents [[WP:SPLIT|split]] from [[Tea]]; see there")
+        'Contents [[WP:SPLIT|split]] from [[Tea]]'
+        >>> classifier(LANGUAGES["en"]).copied_from("Created page with 'Text from [[Tea]]'")
+        ''
+        """
+        pattern = COPIED.get(self.language.code)
+        found = pattern.search(summary) if pattern else None
+        return found[0] if found else ""
 
 
 @cache
@@ -115,6 +159,8 @@ def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",
 
 
 def _name_pattern(name: str) -> str:
+    if name.startswith("-"):
+        return rf"[^{{}}|\[\]\n]*{re.escape(name)}"
     first, rest = name[0], name[1:]
     letters = "".join(sorted({first.lower(), first.upper()})) if len(first.upper()) == 1 else first
     return f"[{re.escape(letters)}]" + r"[ _]+".join(re.escape(word) for word in rest.split(" "))

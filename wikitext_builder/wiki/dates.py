@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 
 from wikitext_builder.errors import BuilderError
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
@@ -22,7 +24,7 @@ def parse_date(text: str | None) -> str:
     if text is None:
         return ""
     try:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        if DATE.fullmatch(text):
             moment = datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
         else:
             moment = datetime.fromisoformat(text)
@@ -32,3 +34,45 @@ def parse_date(text: str | None) -> str:
             f"{text!r} is not a date ({error}); write 2016-08-31 or 2016-08-31T12:00:00Z"
         ) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From one moment to another, both included; ISO 8601 in UTC."""
+
+    since: str
+    until: str
+
+    def has(self, timestamp: str) -> bool:
+        """Whether a moment is in it; one that is not known (empty) is not."""
+        return self.since <= timestamp <= self.until
+
+
+def parse_span(text: str) -> Span:
+    """Return a span: `FROM..TO`, both days included, or `FROM` alone, which has no end.
+
+    Raises:
+        BuilderError: A date is not an ISO date, or the end is before the beginning.
+
+    >>> parse_span("2026-10-01..2026-10-31")
+    Span(since='2026-10-01T00:00:00Z', until='2026-10-31T23:59:59Z')
+    >>> parse_span("2026-10-01").until
+    '9999-12-31T23:59:59Z'
+    """
+    first, dots, last = text.partition("..")
+    since = parse_date(f"{first}T00:00:00Z" if DATE.fullmatch(first) else first)
+    until = parse_date(last) if dots else "9999-12-31T23:59:59Z"
+    if until < since:
+        raise BuilderError(f"{text!r}: {until} is before {since}; write FROM..TO")
+    return Span(since=since, until=until)
+
+
+def days_before(timestamp: str, days: int) -> str:
+    """Return the moment so many days before another; the year 1 has none before it.
+
+    >>> days_before("2026-03-01T12:00:00Z", 30)
+    '2026-01-30T12:00:00Z'
+    """
+    moment = datetime.fromisoformat(timestamp)
+    earlier = moment - min(timedelta(days=days), moment - datetime.min.replace(tzinfo=UTC))
+    return parse_date(earlier.isoformat())

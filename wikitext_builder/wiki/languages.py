@@ -41,6 +41,12 @@ class Language:
     template_namespaces: tuple[str, ...]
     redirect_words: tuple[str, ...]  # after the #: REDIRECT and the local ones
     removed_sections: tuple[str, ...]  # exact headings of the sections that are mostly lists
+    stub_marks: tuple[str, ...] = ()  # templates of articles that are too short; -stub: names that end so
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Of Good and of Featured articles, as far as there are such."""
+        return tuple(name for name in (self.good_category, self.featured_category) if name is not None)
 
 
 _ENGLISH_DISAMBIGUATION = (
@@ -84,6 +90,7 @@ LANGUAGES: dict[str, Language] = {
             "Secondary sources",
             "Works cited",
         ),
+        stub_marks=("Stub", "-stub"),
     ),
     "de": Language(
         code="de",

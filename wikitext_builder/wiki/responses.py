@@ -67,6 +67,7 @@ class FoundPage:
     invalid: str  # why no page can have the title; empty for other titles
     disambiguation: bool
     wikidata_id: str  # such as Q1490; empty if the wiki does not say it
+    categories: Mapping[str, str]  # without their namespace → since when; empty if they were not asked for
     revisions: tuple[FoundRevision, ...]
 
 
@@ -221,6 +222,10 @@ def page_of_answer(raw: Json) -> FoundPage:
         wikidata_id=item
         if ITEM.fullmatch(item := str(raw.get("pageprops", {}).get("wikibase_item", "")))
         else "",
+        categories={
+            str(one["title"]).partition(":")[2]: str(one.get("timestamp", ""))
+            for one in raw.get("categories", ())
+        },
         revisions=tuple(_found_revision(revision) for revision in raw["revisions"]),
     )
 

@@ -72,6 +72,39 @@ class Titled(Struct):
     exists: bool = False
 
 
+class Logged(Titled):
+    """An entry of a log; of a hidden one only the kind is there."""
+
+    title: Text = ""
+    logpage: Id = 0
+    timestamp: Time = ""
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Listed(Titled):
+    """A category of a page, since when it is there."""
+
+    timestamp: Time = ""
+
+
+class Named(Struct):
+    """A user, with the groups if there is one of this name."""
+
+    groups: list[Text] = msgspec.field(default_factory=list)
+
+
+class Contributed(Struct):
+    """An edit of a user."""
+
+    size: Id = 0
+
+
+class Assessed(Struct, rename={"grade": "class"}):
+    """How a project of a wiki's editors rates a page."""
+
+    grade: Text = ""
+
+
 class Slot(Struct):
     """The main text of a revision."""
 
@@ -93,6 +126,9 @@ class Revised(Struct):
     revid: Id
     timestamp: Time = ""
     sha1: Text = ""
+    user: Text = ""
+    comment: Text = ""
+    size: Id = 0
     texthidden: bool = False
     slots: Slots = msgspec.field(default_factory=Slots)
 
@@ -104,9 +140,9 @@ class Reason(Struct):
 
 
 class Paged(Struct):
-    """A page, with some of its revisions."""
+    """A page, with some of its revisions; one that was asked for by its id and is gone has no title."""
 
-    title: Text
+    title: Text = ""
     pageid: Id = 0
     ns: Number = 0
     missing: bool = False
@@ -114,6 +150,9 @@ class Paged(Struct):
     invalid: bool = False
     invalidreason: Text | Reason = ""
     pageprops: dict[str, Any] = msgspec.field(default_factory=dict)
+    redirect: bool = False
+    categories: list[Listed] = msgspec.field(default_factory=list)
+    pageassessments: dict[Text, Assessed] = msgspec.field(default_factory=dict)
     revisions: list[Revised] = msgspec.field(default_factory=list)
 
 
@@ -130,6 +169,9 @@ class Query(Struct):
     badrevids: dict[Digits, Any] = msgspec.field(default_factory=dict)
     pages: list[Paged] = msgspec.field(default_factory=list)
     categorymembers: list[Titled] = msgspec.field(default_factory=list)
+    logevents: list[Logged] = msgspec.field(default_factory=list)
+    users: list[Named] = msgspec.field(default_factory=list)
+    usercontribs: list[Contributed] = msgspec.field(default_factory=list)
 
 
 class Expanded(Struct):

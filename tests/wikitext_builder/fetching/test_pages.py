@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from wikitext_builder.article import Page
+from wikitext_builder.fetching.lookup import Lookup
 from wikitext_builder.fetching.pages import revisions_to_build
-from wikitext_builder.fetching.selection import LockFile, Lookup
+from wikitext_builder.fetching.selection import LockFile
 from wikitext_builder.store.database import sha1_of
 from wikitext_builder.store.lock import write_lock
 from wikitext_builder.store.store import Revision, Store

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.lookup import Selection
 from wikitext_builder.fetching.selection import (
     Category,
     ListPage,
     LockFile,
-    Selection,
     TitlesFile,
     default_selections,
     linked_titles,

@@ -1,0 +1,202 @@
+"""Pages with histories made for the selections by time: what happened to each of them, and when.
+
+Texts and old histories are imported; moves, merges, deletions and imports are done by the wiki itself, so
+that its logs have them. Then all that happened today gets the moment that it should have, in the database.
+"""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.mediawiki.exports import Revisions, export, page
+from tests.mediawiki.wiki import Administrator, Wiki, start
+
+SINCE = "2020-06-01"  # the date that pages come before or after
+GOOD, FEATURED = "{{Good article}}\n", "{{Featured article}}\n"
+TEXT = "This is an article of some words that were written for it.\n"
+LISTED = TEXT + "[[Category:Good articles]]\n"
+TALK = "{{Article history|action1=GAN|currentstatus=GA}}\n"
+LONG = TEXT * 40
+
+PROMOTIONS: dict[str, tuple[Revisions, str]] = {  # title → revisions, and since when the category lists it
+    "Promoted": ([("2015-01-01", TEXT), ("2020-07-01", GOOD + TEXT)], "2020-07-01"),
+    "Put back": (
+        [("2016-01-01", GOOD + TEXT), ("2020-07-02", "Ha ha."), ("2020-07-03", GOOD + TEXT)],
+        "2020-07-03",
+    ),
+    "Vandalised at the date": (
+        [("2016-01-01", GOOD + TEXT), ("2020-05-31", "Ha ha."), ("2020-06-02", GOOD + TEXT)],
+        "2020-06-02",
+    ),
+    "Demoted": ([("2016-01-01", GOOD + TEXT), ("2020-07-03", TEXT)], ""),
+    "Promoted again": (
+        [("2016-01-01", GOOD + TEXT), ("2019-01-01", TEXT), ("2020-07-04", GOOD + TEXT)],
+        "2020-07-04",
+    ),
+    "Good, then Featured": ([("2018-01-01", GOOD + TEXT), ("2020-07-05", FEATURED + TEXT)], "2020-07-05"),
+    "By its talk page": ([("2015-01-01", LISTED)], "2020-07-06"),
+    "By its talk page before": ([("2015-01-01", LISTED)], "2020-07-07"),
+    "Only in the category": ([("2015-01-01", LISTED)], "2020-07-08"),
+    "Promoted long ago": ([("2015-01-01", GOOD + TEXT)], "2015-01-01"),
+    "Promoted in September": ([("2015-01-01", TEXT), ("2020-09-01", GOOD + TEXT)], "2020-09-01"),
+    "Never promoted": ([("2015-01-01", TEXT)], ""),
+}
+TALKS: dict[str, Revisions] = {
+    "Talk:By its talk page": [("2015-01-01", "Hello."), ("2020-07-06", TALK)],
+    "Talk:By its talk page before": [("2017-01-01", "{{GA|date=2017}}")],
+    "Talk:Only in the category": [("2015-01-01", "Hello.")],
+}
+SPLIT = "Contents [[WP:SPLIT|split]] from [[AT&T]]; please see its history for attribution"
+CREATED = {  # title → when, in which order pages are made: text and summary
+    "Before the date": ("2020-05-01", TEXT, ""),
+    "New article": ("2020-07-01", LONG, ""),
+    "Working title": ("2020-07-02", TEXT, ""),
+    "Draft:Fresh draft": ("2020-06-10", TEXT, ""),
+    "Draft:Old draft": ("2020-03-01", TEXT, ""),
+    "Merged into": ("2020-07-06", TEXT, ""),
+    "Split off": ("2020-07-07", TEXT, SPLIT),
+    "Got a past": ("2020-07-08", TEXT, ""),
+    "Copied silently": ("2020-07-09", TEXT, ""),
+    "Deleted soon": ("2020-07-10", TEXT, ""),
+    "New redirect": ("2020-07-11", "#REDIRECT [[AT&T]]", ""),
+    "List of new things": ("2020-07-11", "* [[AT&T]]", ""),
+    "New word": ("2020-07-11", "* [[AT&T]]\n{{disambiguation}}", ""),
+    "New stub": ("2020-07-11", TEXT + "{{Peru-river-stub}}", ""),
+    "Sent back": ("2020-07-13", TEXT, ""),
+    "In August": ("2020-08-15", TEXT, ""),
+}
+RIVERS = [f"River {n:02}" for n in range(11)]  # a user makes them in a day, of nearly the same size
+SERIES_DAY = "2020-07-12"
+BOT_PAGE = "Made by a bot"
+PASSWORD = "a password of the tests"
+
+
+def days(revisions: Revisions) -> Revisions:
+    return [(f"{day}T12:00:00Z", text) for day, text in revisions]
+
+
+def write_export(folder: Path) -> Path:
+    """Pages whose past can be imported."""
+    pages = [page(title, days(revisions)) for title, (revisions, _) in PROMOTIONS.items()]
+    pages += [page(title, days(revisions), namespace=1) for title, revisions in TALKS.items()]
+    pages.append(page("Merged from", days([("2015-01-01", TEXT), ("2015-02-01", TEXT + TEXT)])))
+    path = folder / "histories.xml"
+    path.write_text(export(*pages), encoding="utf-8")
+    return path
+
+
+class Clock:
+    """Notes when each action on the wiki shall have been, and writes these moments into its database."""
+
+    def __init__(self, wiki: Wiki) -> None:
+        self.database = wiki.folder / "data" / "wiki.sqlite"
+        self.started = f"{datetime.now(UTC) - timedelta(minutes=1):%Y%m%d%H%M%S}"
+        self.actions: list[tuple[int, int, str]] = []  # the last ids before it, and the moment
+
+    def tick(self, day: str) -> None:
+        """What is done next shall have been at noon of a day."""
+        with closing(sqlite3.connect(self.database)) as database:
+            last = "SELECT (SELECT max(rev_id) FROM revision), (SELECT max(log_id) FROM logging)"
+            revision, entry = database.execute(last).fetchone()
+        self.actions.append((revision or 0, entry or 0, moment(day)))
+
+    def set(self) -> None:
+        """Give all that was done its moment, while the wiki does not run; imported revisions keep theirs."""
+        ends = [*self.actions[1:], (2**62, 2**62, "")]
+        with closing(sqlite3.connect(self.database)) as database:
+            for (revision, entry, when), (last_revision, last_entry, _) in zip(
+                self.actions, ends, strict=True
+            ):
+                database.execute(
+                    "UPDATE revision SET rev_timestamp = ?"
+                    " WHERE rev_id > ? AND rev_id <= ? AND rev_timestamp > ?",
+                    (when, revision, last_revision, self.started),
+                )
+                database.execute(
+                    "UPDATE logging SET log_timestamp = ? WHERE log_id > ? AND log_id <= ?",
+                    (when, entry, last_entry),
+                )
+            database.execute("UPDATE categorylinks SET cl_timestamp = ?", (moment("2014-05-01"),))
+            for title, (_, listed) in PROMOTIONS.items():
+                which = "SELECT page_id FROM page WHERE page_namespace = 0 AND page_title = ?"
+                database.execute(
+                    f"UPDATE categorylinks SET cl_timestamp = ? WHERE cl_from = ({which})",
+                    (moment(listed or "2014-05-01"), title.replace(" ", "_")),
+                )
+            database.commit()
+
+
+def moment(day: str) -> str:
+    """Noon of a day, as MediaWiki's tables have it."""
+    return f"{day.replace('-', '')}120000"
+
+
+class Writer(Administrator):
+    """A user whose actions get moments."""
+
+    def __init__(self, wiki: Wiki, clock: Clock, name: str = "Admin", password: str = "") -> None:
+        super().__init__(wiki, name, password)
+        self.wiki, self.clock = wiki, clock
+
+    def act(self, day: str, **parameters: str) -> None:
+        """One action."""
+        self.clock.tick(day)
+        self.post(token=self.token("csrf"), **parameters)
+
+    def write(self, day: str, title: str, text: str, summary: str = "") -> None:
+        """Make a page."""
+        self.act(day, action="edit", title=title, text=text, summary=summary, createonly="1")
+
+    def move(self, day: str, old: str, new: str) -> None:
+        """Move a page, without a redirect."""
+        self.act(day, **{"action": "move", "from": old, "to": new, "noredirect": "1"})
+
+    def import_page(self, day: str, title: str, revisions: Revisions) -> None:
+        """Import the history of a page of another wiki."""
+        self.clock.tick(day)
+        fields = {"action": "import", "interwikiprefix": "de", "token": self.token("csrf"), "format": "json"}
+        file = {"xml": ("a.xml", export(page(title, days(revisions))))}
+        done = self.session.post(self.api, data=fields, files=file).json()
+        assert "error" not in done, done
+
+    def user(self, name: str, group: str = "") -> "Writer":
+        """Make another user."""
+        secrets = {"password": PASSWORD, "retype": PASSWORD, "createreturnurl": self.api}
+        self.clock.tick("2014-05-01")
+        made = self.post(
+            action="createaccount", username=name, createtoken=self.token("createaccount"), **secrets
+        )
+        assert made["createaccount"]["status"] == "PASS", made
+        if group:
+            self.post(action="userrights", user=name, add=group, token=self.token("userrights"))
+        return Writer(self.wiki, self.clock, name, PASSWORD)
+
+
+def make(folder: Path, work: Path) -> Wiki:
+    """Make all these pages in a wiki's folder, and start it."""
+    wiki = start(folder, dumps=[write_export(work)])
+    try:
+        wiki.set("$wgDBservers[0]['trxMode'] = 'IMMEDIATE';")  # writers wait for each other
+        clock = Clock(wiki)
+        writer = Writer(wiki, clock)
+        for title, (day, text, summary) in CREATED.items():
+            writer.write(day, title, text, summary)
+        writer.move("2020-07-05", "Working title", "Moved article")
+        writer.move("2020-07-04", "Draft:Fresh draft", "Fresh draft")
+        writer.move("2020-07-03", "Draft:Old draft", "Old draft")
+        writer.move("2020-07-14", "Sent back", "Draft:Sent back")
+        writer.act("2020-07-06", **{"action": "mergehistory", "from": "Merged from", "to": "Merged into"})
+        writer.import_page("2020-07-08", "Imported", [("2016-01-01", TEXT), ("2017-01-01", LONG)])
+        writer.import_page("2020-07-09", "Got a past", [("2016-01-01", TEXT)])
+        writer.act("2020-07-10", action="delete", title="Deleted soon")
+        serial = writer.user("Serial")
+        for number, title in enumerate(RIVERS):
+            serial.write(SERIES_DAY, title, TEXT + "x" * (number % 3))
+        serial.write("2020-07-20", "By the same user on another day", TEXT)
+        writer.user("Helper", "bot").write("2020-07-15", BOT_PAGE, TEXT)
+    finally:
+        wiki.heal()
+        wiki.stop()
+    clock.set()
+    return start(folder)
