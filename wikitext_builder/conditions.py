@@ -143,7 +143,9 @@ class Length:
             length = len(page.wikitext.encode())
         else:
             with time_limit(SECONDS_PER_PAGE):
-                length = sum(len(line.split()) for line in extract(page, language=self.language).lines)
+                length = sum(
+                    len(line.strip("= ").split()) for line in extract(page, language=self.language).lines
+                )
         found = f"{length:,} {self.unit}"
         if length < self.least:
             return "too-short", f"{found}, fewer than {self.least:,}"

@@ -15,13 +15,15 @@ import pytest
 from tests.mediawiki.asking import ask, titles
 from tests.mediawiki.test_impostors import GENERAL, send, server
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.choice import parse_wishes
 from wikitext_builder.fetching.expansions import fetch_expansions
 from wikitext_builder.fetching.html import fetch_html
 from wikitext_builder.fetching.lookup import Selection
 from wikitext_builder.fetching.pages import fetch_pages
-from wikitext_builder.fetching.selection import Category
+from wikitext_builder.fetching.selection import Category, parse_selection
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.http import Patience
+from wikitext_builder.wiki.languages import LANGUAGES
 
 Path_ = tuple[str | int, ...]
 TEXT = "An article of {{unknown template|1}} words."
@@ -59,6 +61,50 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "rest": {"batchcomplete": True, "query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good"}]}},
     "expand": {"expandtemplates": {"wikitext": "%((0))%42%((1))%"}},
     "parse": {"parse": {"title": "Good", "pageid": 1, "revid": 11, "text": "<p>An article.</p>"}},
+    "log": {
+        "query": {
+            "logevents": [
+                {"ns": 0, "title": "Good", "logpage": 1, "timestamp": "2019-01-01T00:00:00Z"},
+                {"ns": 2, "title": "User:A", "params": {"target_ns": 0, "target_title": "Good"}},
+            ]
+        }
+    },
+    "today": {"query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good"}]}},
+    "first": {
+        "query": {
+            "pages": [
+                {
+                    "pageid": 1,
+                    "title": "Good",
+                    "revisions": [
+                        {
+                            "revid": 9,
+                            "timestamp": "2019-06-01T00:00:00Z",
+                            "user": "A",
+                            "comment": "New",
+                            "size": 9,
+                        }
+                    ],
+                }
+            ]
+        }
+    },
+    "user": {"query": {"users": [{"name": "A", "groups": ["bot"]}], "usercontribs": [{"size": 9}]}},
+    "standing": {
+        "query": {
+            "pages": [
+                {
+                    "pageid": 1,
+                    "ns": 0,
+                    "title": "Good",
+                    "categories": [{"title": "Category:Good articles", "timestamp": "2019-07-01T00:00:00Z"}],
+                    "revisions": [REVISION],
+                }
+            ]
+        }
+    },
+    "assesses": {"paraminfo": {"modules": [{"name": "pageassessments"}]}},
+    "assessed": {"query": {"pages": [{"pageid": 1, "pageassessments": {"Rivers": {"class": "B"}}}]}},
     "error": {"errors": [{"code": "badvalue", "text": "No.", "module": "main"}]},
 }
 HOSTILE: dict[str, Any] = {
@@ -106,13 +152,20 @@ class HostileWiki:
         self.answers = dict[str, Any](ANSWERS)
 
     def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
-        kind = {"expandtemplates": "expand", "parse": "parse"}.get(query["action"], "pages")
+        actions = {"expandtemplates": "expand", "parse": "parse", "paraminfo": "assesses"}
+        kind = actions.get(query["action"], "pages")
         if "meta" in query:
             kind = "site"
         elif "list" in query:
-            kind = "category"
+            kind = {"logevents": "log", "categorymembers": "category"}.get(query["list"], "user")
         elif "rvcontinue" in query:
             kind = "rest"
+        elif "clprop" in query:
+            kind = "standing"
+        elif query.get("rvdir") == "newer":
+            kind = "first"
+        elif query.get("prop") in ("info", "pageassessments"):
+            kind = {"info": "today"}.get(query["prop"], "assessed")
         if "error" in self.answers and self.answers["error"] is not ANSWERS["error"] and kind == "pages":
             kind = "error"
         send(handler, json.dumps(self.answers[kind]).replace('"NINES"', "9" * 6_000))
@@ -125,13 +178,14 @@ CASES = [
 ]
 
 
-def run(api: str, folder: Path, selections: list[Selection]) -> str:
+def run(api: str, folder: Path, selections: list[Selection], without: tuple[str, ...] = ()) -> str:
     """Fetch all that there is to fetch; returns the error, or nothing."""
+    wishes = parse_wishes((), without, LANGUAGES["en"])
     folder.mkdir()
     patience = Patience(attempts=2, first_wait=0.01)
     with Store.create(folder / "a.store") as store, ask(api, patience=patience) as wikipedia:
         try:
-            ids = fetch_pages(store, wikipedia, selections).revision_ids
+            ids = fetch_pages(store, wikipedia, selections, wishes=wishes).revision_ids
             fetch_expansions(store, wikipedia, ids)
             fetch_html(store, wikipedia, ids)
         except BuilderError as error:
@@ -158,6 +212,26 @@ def test_the_wiki_without_a_change_is_fetched(hostile: tuple[HostileWiki, str], 
         assert [one.title for one in store.all_revisions("en")] == ["Good"]
 
 
+PAST = ("log", "today", "first", "user", "standing", "assesses", "assessed")
+
+
+def by_time() -> list[Selection]:
+    """Selections that ask for the past of pages."""
+    return [parse_selection(f"{name}-since:2019-01-01", LANGUAGES["en"]) for name in ("created", "promoted")]
+
+
+def test_the_wiki_without_a_change_is_asked_for_the_past(
+    hostile: tuple[HostileWiki, str], tmp_path: Path
+) -> None:
+    wiki, api = hostile
+    wiki.answers = dict(ANSWERS)
+    assert run(api, tmp_path / "x", by_time()) == ""
+    assert run(api, tmp_path / "y", by_time(), ("series", "quality:B")) == ""
+    for name, dates in (("x", [("Good", "2019-06-01T00:00:00Z")]), ("y", [])):
+        with Store.open(tmp_path / name / "a.store") as store:
+            assert [(one.title, one.created) for one in store.all_revisions("en")] == dates
+
+
 @pytest.mark.parametrize(("kind", "path"), CASES)
 def test_any_value_can_be_wrong(
     hostile: tuple[HostileWiki, str], tmp_path: Path, kind: str, path: Path_
@@ -167,11 +241,11 @@ def test_any_value_can_be_wrong(
         if value is REMOVED and not path:
             continue
         wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], path, value)}
-        selections: list[Selection] = [
-            Category(name="Good articles"),
-            titles(tmp_path, "Gone", "[", "fr:Bon"),
-        ]
-        error = run(api, tmp_path / str(number), selections)
+        if kind in PAST:
+            error = run(api, tmp_path / str(number), by_time(), ("quality:B", "series"))
+        else:
+            others = titles(tmp_path, "Gone", "[", "fr:Bon")
+            error = run(api, tmp_path / str(number), [Category(name="Good articles"), others])
         assert "\n" not in error, name
         assert "Traceback" not in error
 

@@ -250,15 +250,15 @@ class _Parser:
         if path in FIELDS:
             self._end_field(path)
         elif path == "/page/revision":
+            parent = self._revision.fields.get("/page/revision/parentid", "0") != "0"
+            this = (*self._revision.order, parent)
+            self._oldest = min(this, self._oldest or this)
             self._has_younger |= self._is_too_young(self._revision)
             if self._is_wanted(self._revision):
                 self._newest = self._revision
                 if self._every:
                     self._finished.append(self._dumped_page())
                     self._newest = None
-            parent = self._revision.fields.get("/page/revision/parentid", "0") != "0"
-            this = (*self._revision.order, parent)
-            self._oldest = min(this, self._oldest or this)
         elif path == "/page" and not self._every:
             self._finished.append(self._dumped_page())
 

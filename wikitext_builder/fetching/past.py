@@ -76,7 +76,7 @@ class WikiPast:
             for answer in self._wikipedia.query({**parameters, "ledir": "newer", "lestart": since}):
                 with expected_fields(self._wikipedia.api):
                     for one in answer["query"]["logevents"]:
-                        title = one.get("params", {}).get("dest_title") or one.get("title", "")
+                        title = (one.get("params") or {}).get("dest_title") or one.get("title", "")
                         reasons[str(title)] = reason
         return reasons
 
@@ -139,7 +139,8 @@ class WikiPast:
     @cached_property
     def _assesses(self) -> bool:
         helped = self._wikipedia.request({"action": "paraminfo", "modules": "query+pageassessments"})
-        return bool(helped.get("paraminfo", {}).get("modules"))
+        with expected_fields(self._wikipedia.api):
+            return bool(helped["paraminfo"].get("modules"))
 
     def classes(self, page: Page) -> frozenset[str]:
         """The classes that the wiki's projects of editors give a page, such as B or GA.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from wikitext_builder.conditions import Created
+from wikitext_builder.conditions import Created, WhyNot
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.conditions import Promoted
 from wikitext_builder.fetching.lookup import Lookup, Selected
@@ -116,7 +116,7 @@ def _check_log(lookup: Lookup, since: str) -> None:
     }
     answer = lookup.wikipedia.request({"action": "query", **oldest})
     with expected_fields(lookup.wikipedia.api):
-        begins = min((str(one.get("timestamp", "")) for one in answer["query"]["logevents"]), default="")
+        begins = max((str(one.get("timestamp", "")) for one in answer["query"]["logevents"]), default="")
     if not begins or since < begins:
         what = f"begins at {begins}" if begins else "is empty"
         raise BuilderError(
@@ -148,7 +148,7 @@ def _titles(query: Json) -> Iterator[str]:
 def _moved_in(query: Json) -> Iterator[str]:
     """Titles that pages of other namespaces got among the articles."""
     for one in query["logevents"]:
-        move = one.get("params", {})
+        move = one.get("params") or {}
         if one.get("ns") and move.get("target_ns") == 0 and move.get("target_title"):
             yield str(move["target_title"])
 
@@ -160,17 +160,19 @@ def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[R
     answer = lookup.wikipedia.request({"action": "query", "prop": "info", "pageids": "|".join(titles)})
     with expected_fields(lookup.wikipedia.api):
         pages = {str(page["pageid"]): page for page in answer["query"]["pages"]}
-    for number, title in titles.items():
-        page = pages.get(number, {"missing": True})
-        reasons = {
-            "missing": (page.get("missing"), "it was deleted"),
-            "other-namespace": (page.get("ns", 0) != 0, f"it is now {page.get('title')!r}"),
-            "redirect": (page.get("redirect"), "it is a redirect"),
-        }
-        why = next(((reason, detail) for reason, (holds, detail) in reasons.items() if holds), None)
-        if why is None:
-            found.append(str(page["title"]))
-        else:
-            reason, detail = why
-            rejected.append(Rejected(title=title, page_id=int(number), reason=reason, detail=detail))
+        for number, title in titles.items():
+            page = pages.get(number, {"missing": True})
+            if why := _no_article(page):
+                rejected.append(Rejected(title=title, page_id=int(number), reason=why[0], detail=why[1]))
+            else:
+                found.append(str(page["title"]))
     return found, rejected
+
+
+def _no_article(page: Json) -> WhyNot:
+    """Why a page is no article any more; None if it is one."""
+    if page.get("missing"):
+        return "missing", "it was deleted"
+    if page.get("ns", 0) != 0:
+        return "other-namespace", f"it is now {page['title']!r}"
+    return ("redirect", "it is a redirect") if page.get("redirect") else None

@@ -72,13 +72,21 @@ class Titled(Struct):
     exists: bool = False
 
 
+class Moved(Struct):
+    """Where an entry of the logs of moves and merges leads."""
+
+    target_ns: Number = 0
+    target_title: Text = ""
+    dest_title: Text = ""
+
+
 class Logged(Titled):
     """An entry of a log; of a hidden one only the kind is there."""
 
     title: Text = ""
     logpage: Id = 0
     timestamp: Time = ""
-    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    params: Moved | list[Any] = msgspec.field(default_factory=Moved)  # PHP writes nothing as a list
 
 
 class Listed(Titled):

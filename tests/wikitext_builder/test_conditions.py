@@ -1,0 +1,249 @@
+"""Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wikitext_builder as wb
+from tests.conftest import ROOT
+from tests.dumps import numbered_page
+from wikitext_builder.article import Page
+from wikitext_builder.conditions import (
+    CONDITIONS,
+    STORED,
+    First,
+    arguments,
+    chosen,
+    first_fault,
+    parse_kind,
+    parse_rules,
+)
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.lock import read_lock, write_lock
+from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.dates import days_before, parse_date, parse_span
+from wikitext_builder.wiki.languages import LANGUAGES
+
+EN = LANGUAGES["en"]
+SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
+PAGE = numbered_page(7, "'''Tea''' is a drink of leaves.<ref>A long note about leaves</ref>", "Tea")
+
+
+@dataclass
+class Known:
+    """A past that is known."""
+
+    timestamp: str = "2026-01-15T00:00:00Z"
+    summary: str = ""
+    asked: list[int] = field(default_factory=list)
+
+    def first(self, page: Page) -> First:
+        self.asked.append(page.page_id)
+        return First(timestamp=self.timestamp, summary=self.summary)
+
+    def why_older(self, _page: Page, _since: str) -> str:
+        return ""
+
+
+def reason(within: str = "", without: str = "", *, past: Known | None = None) -> str:
+    rules = parse_rules([within] if within else [], [without] if without else [], EN)
+    found = first_fault(rules, PAGE, past or Known())
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "within", "without"),
+    [
+        ("words:7-7", "", "without-words"),  # with the title, without the note
+        ("words:8-", "too-short", ""),
+        ("words:-6", "too-long", ""),
+        ("bytes:66-66", "", "without-bytes"),
+        ("bytes:67-", "too-short", ""),
+        ("stubs", "within-stubs", ""),
+        ("created-since:2026-01-15", "", "without-created-since"),
+        ("created-since:2026-01-16", "created-earlier", ""),
+        ("created-since:2026-01-01..2026-01-14", "created-later", ""),
+    ],
+)
+def test_a_page_is_so_or_not(text: str, within: str, without: str) -> None:
+    assert len(PAGE.wikitext.encode()) == 66
+    assert (reason(within=text), reason(without=text)) == (within, without)
+
+
+def test_a_first_revision_that_is_not_known_is_not_new() -> None:
+    assert reason(within="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+
+
+@pytest.mark.parametrize(
+    ("summary", "copied"),
+    [
+        ("Copied content from [[Tea]]; see that page's history for attribution", True),
+        ("Contents [[WP:SPLIT|split]] from [[Tea]]", True),
+        ("text moved here from [[Tea#History]]", True),
+        ("Created page with 'Content from [[Tea]]'", False),  # the wiki wrote this, of the text's beginning
+        ("a new article about a [[drink]]", False),
+        ("he moved away from home", False),
+        ("", False),
+    ],
+)
+def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
+    past = Known(summary=summary)
+    assert reason(within="created-since:2020-01-01", past=past) == ("split" if copied else "")
+    assert classifier(LANGUAGES["de"]).copied_from(summary) == ""  # no words are known
+
+
+def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
+    past = Known()
+    rules = parse_rules(["created-since:2030-01-01", "words:1000-", "bytes:1000-"], (), EN)
+    assert first_fault(rules, PAGE, past) == ("too-short", "66 bytes, fewer than 1,000")
+    assert past.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("words", "expected titles:FILE, lock:FILE, words:MIN-MAX"),
+        ("words:", "expected titles:FILE"),
+        ("words:3", "expected MIN-MAX"),
+        ("words:-", "expected MIN-MAX"),
+        ("words:a-b", "expected MIN-MAX"),
+        ("stubs:many", "expected titles:FILE"),
+        ("created-since:yesterday", "is not a date"),
+        ("created-since:2026-02-01..2026-01-01", "is before"),
+        ("lock:nowhere", "expected a lock file"),
+    ],
+)
+def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
+    with pytest.raises(BuilderError, match=words) as raised:
+        parse_rules(text, (), EN)
+    assert str(raised.value).startswith(f"`within={text}`")
+
+
+def test_a_language_without_known_stubs_says_so() -> None:
+    with pytest.raises(BuilderError, match="no templates of stubs are known for the de Wikipedia"):
+        parse_rules((), "stubs", LANGUAGES["de"])
+
+
+def test_arguments_can_be_one_text() -> None:
+    assert arguments("stubs", ()) == [("within", "stubs")]
+
+
+@given(st.datetimes(), st.integers(0, 400))
+def test_days_before_is_before_by_these_days_or_the_first_moment(moment: object, days: int) -> None:
+    text = parse_date(str(moment).partition(".")[0])
+    before = days_before(text, days)
+    assert before <= text
+    assert (before == text) == (days == 0 or text == "0001-01-01T00:00:00Z")
+
+
+def test_spans_have_both_days() -> None:
+    span = parse_span("2026-01-01..2026-01-31")
+    moments = ("2025-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "2026-01-31T23:59:59Z", "2026-02-01T00:00:00Z")
+    assert [span.has(one) for one in moments] == [False, True, True, False]
+    assert not span.has("")
+
+
+# --- stores, lock files, builds
+
+
+def revision(number: int, created: str = "", promoted: str = "") -> Revision:
+    return Revision(
+        title=f"Page {number}",
+        page_id=number,
+        revision_id=1000 + number,
+        timestamp="2026-04-16T17:15:34Z",
+        sha1="a" * 40,
+        created=created,
+        promoted=promoted,
+    )
+
+
+DATED = [revision(1, "2026-01-05T00:00:00Z"), revision(2, "2026-02-05T00:00:00Z", "2026-02-09T00:00:00Z")]
+
+
+def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    for revisions, columns in (([*DATED, revision(3)], 7), ([revision(3)], 5)):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write_lock(revisions, file, language="en")
+        assert len(path.read_text(encoding="utf-8").splitlines()[1].split("\t")) == columns
+        found = read_lock(path, language="en")
+        assert [(one, one.created, one.promoted) for one in found] == [
+            (one, one.created, one.promoted) for one in revisions
+        ]
+    text = path.read_text(encoding="utf-8").replace("sha1\n", "sha1\tcreated\tpromoted\n")
+    path.write_text(text.replace("a" * 40, "a" * 40 + "\tsoon\t-"), encoding="utf-8")
+    with pytest.raises(BuilderError, match="'soon' is not a created"):
+        read_lock(path, language="en")
+
+
+@pytest.mark.parametrize(
+    ("within", "without", "pages"),
+    [
+        ("created-since:2026-02-01", (), [2]),
+        ("created-since:2026-01-01..2026-01-31", (), [1]),
+        ((), "created-since:2026-02-01", [1, 3]),
+        ("promoted-since:2026-01-01", (), [2]),
+        ("titles:titles.txt", (), [3]),
+        ((), "lock:some.lock", [2, 3]),
+        ([], ["titles:titles.txt", "lock:some.lock"], [2]),
+    ],
+)
+def test_a_build_takes_what_is_within_and_not_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str, without: str, pages: list[int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("titles.txt").write_text("Page 3\n", encoding="utf-8")
+    with Path("some.lock").open("w", encoding="utf-8", newline="") as file:
+        write_lock([revision(1)], file, language="en")
+    found = chosen([*DATED, revision(3)], within, without, "en")
+    assert [one.page_id for one in found] == pages
+
+
+def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write_lock([revision(1)], file, language="en")
+    condition = parse_kind("without", f"lock:{path}", EN, STORED)
+    moved = Revision(title="Another", page_id=1, revision_id=5, timestamp="", sha1="")
+    assert condition.why_not(moved) is None  # it is one of these pages
+    same_title = Revision(title="Page 1", page_id=9, revision_id=5, timestamp="", sha1="")
+    assert condition.why_not(same_title) is None
+    assert condition.why_not(DATED[1]) is not None
+
+
+def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) -> None:
+    store = tmp_path / "a.store"
+    wb.import_dump(store, SAMPLE)
+    whole = wb.lock(store).splitlines(keepends=True)
+    (tmp_path / "some.lock").write_text("".join([*whole[:2], *whole[2:8]]), encoding="utf-8", newline="")
+    wb.build("demo", store, tmp_path / "out", without=f"lock:{tmp_path / 'some.lock'}", workers=1)
+    left = (tmp_path / "out" / "titles.lock").read_text(encoding="utf-8").splitlines(keepends=True)
+    assert left[1:] == [whole[1], *whole[8:]]
+    with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
+        wb.build("demo", store, tmp_path / "none", within="created-since:2020-01-01", workers=1)
+
+
+def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> None:
+    wanted = [Wanted(title="A"), Wanted(title="B")]
+    with Store.create(tmp_path / "a.store") as store:
+        store.want("en", wanted)
+        store.ask_again("en", wanted, "one")
+        rejected = Rejected(title="A", reason="too-short", detail="")
+        store.add("en", [], origin="x", settled=wanted, rejected=[rejected])
+        store.ask_again("en", wanted, "one")
+        assert store.missing("en") == []
+        store.ask_again("en", wanted[1:], "another")  # A is not selected
+        assert store.missing("en") == []
+        store.ask_again("en", wanted, "a third")
+        assert store.missing("en") == [Wanted(title="A")]
+
+
+def test_every_kind_is_documented() -> None:
+    page = (ROOT / "docs" / "fetching.md").read_text(encoding="utf-8")
+    for name in {*CONDITIONS, *STORED}:
+        assert f"`{name}" in page, name
