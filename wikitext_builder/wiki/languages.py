@@ -49,6 +49,10 @@ class Language:
         return tuple(name for name in (self.good_category, self.featured_category) if name is not None)
 
 
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(names.split("; "))
+
+
 _ENGLISH_DISAMBIGUATION = (
     "Disambiguation", "Disambig", "Dab", "Disamb", "Hndis", "Human name disambiguation", "Geodis",
     "Place name disambiguation", "Airport disambiguation", "Biology disambiguation",
@@ -118,6 +122,8 @@ LANGUAGES: dict[str, Language] = {
             "Fußnoten",
             "Quellen",
             "Quellenangaben",
+            "Quellennachweise",
+            "Quellnachweis",
             "Anmerkungen und Einzelnachweise",  # in two lists of sections to skip on GitHub
         ),
     ),
@@ -147,6 +153,8 @@ LANGUAGES: dict[str, Language] = {
             "Sources",
             "Source",
             "Annexes",  # not verified
+            "Liens internes",
+            "Liens",
         ),
     ),
     "es": Language(
@@ -194,6 +202,8 @@ LANGUAGES: dict[str, Language] = {
             "Riferimenti",
             "Fonti",
             "Annotazioni",  # not verified
+            "Bibliografiche",  # under "Note"
+            "Esplicative",
         ),
     ),
     "pt": Language(
@@ -307,17 +317,9 @@ LANGUAGES: dict[str, Language] = {
         category_namespaces=("カテゴリ", "Category"),
         template_namespaces=("テンプレート", "Template"),
         redirect_words=("転送", "リダイレクト", "REDIRECT"),
-        removed_sections=(
-            "脚注",
-            "脚注欄",
-            "脚注・出典",
-            "出典",
-            "注釈",
-            "註",
-            "参考文献",
-            "関連項目",
-            "外部リンク",
-            "注釈・出典",  # not verified
+        removed_sections=_split(  # not verified: 注釈・出典
+            "脚注; 脚注欄; 脚注・出典; 出典; 注釈; 註; 参考文献; 関連項目; 外部リンク; 注釈・出典; "
+            "出典・脚注; 脚註; 註釈; 関連文献"
         ),
     ),
     "sv": Language(
@@ -332,17 +334,9 @@ LANGUAGES: dict[str, Language] = {
         category_namespaces=("Kategori", "Category"),
         template_namespaces=("Mall", "Template"),
         redirect_words=("OMDIRIGERING", "REDIRECT"),
-        removed_sections=(
-            "Se även",
-            "Referenser",
-            "Källor",
-            "Noter",
-            "Fotnoter",
-            "Litteratur",
-            "Externa länkar",
-            "Vidare läsning",
-            "Källförteckning",
-            "Tryckta källor",
+        removed_sections=_split(
+            "Se även; Referenser; Källor; Noter; Fotnoter; Litteratur; Externa länkar; Vidare läsning; "
+            "Källförteckning; Tryckta källor; Webbkällor"
         ),
     ),
     "zh": Language(  # traditional and simplified side by side: an article may be in either
@@ -359,25 +353,10 @@ LANGUAGES: dict[str, Language] = {
         category_namespaces=("Category", "分類", "分类"),
         template_namespaces=("Template", "模板", "樣板", "样板"),
         redirect_words=("重定向", "重新導向", "REDIRECT"),
-        removed_sections=(
-            "參考資料",
-            "参考资料",
-            "參考文獻",
-            "参考文献",
-            "資料來源",
-            "资料来源",
-            "外部链接",
-            "外部連結",
-            "外部连接",
-            "外部连结",
-            "參見",
-            "参见",
-            "註釋",
-            "注释",
-            "註解",  # this and its twin not verified
-            "注解",
-            "延伸閱讀",  # this and its twin not verified
-            "延伸阅读",
+        removed_sections=_split(  # not verified: 註解, 延伸閱讀 and their twins
+            "參考資料; 参考资料; 參考文獻; 参考文献; 資料來源; 资料来源; 外部链接; 外部連結; 外部连接; "
+            "外部连结; 參見; 参见; 註釋; 註記; 参考书目; 參考書目; 参考网址; 參考網址; 注释; 註解; 注解; "
+            "延伸閱讀; 延伸阅读"
         ),
     ),
 }

@@ -65,7 +65,21 @@ def _angle(value: str) -> str:
 def chinese(call: Call) -> str | None:
     """`chinesisch 李安, Pinyin Lǐ Ān`."""
     labels = {"c": "chinesisch", "t": "traditionell", "v": "vereinfacht", "s": "vereinfacht", "p": "Pinyin"}
-    return ", ".join(f"{label} {call.get(key)}" for key, label in labels.items() if call.get(key)) or None
+    if "kurz" in call.arguments:
+        labels = dict.fromkeys(labels, "")
+    shown = [f"{label} {call.get(key)}".strip() for key, label in labels.items() if call.get(key)]
+    return ", ".join([*shown, *([f"„{call.get('b')}“"] if call.get("b") else [])]) or None
+
+
+def with_translation(opening: str, closing: str) -> Macro:
+    """A quotation, and its translation on the next line."""
+    quotation, translation = quoted(opening, closing, "1", "Text"), quoted("„", "“", "Übersetzung")
+
+    def macro(call: Call) -> str | None:
+        shown = [value for value in (quotation(call), translation(call)) if value]
+        return "<br>".join(shown) or None
+
+    return macro
 
 
 def formatted(call: Call) -> str | None:
@@ -74,13 +88,17 @@ def formatted(call: Call) -> str | None:
 
 
 MACROS: dict[str, Macro] = {
-    **languages(NAMES, "{name} {text}", template="{code}S"),
+    **languages(NAMES, "{name} {text}", template="{code}S", meaning=" {meaning}"),
     **languages(NAMES, "{name} {text}"),
     "Lang": argument("2"),
     "SpracheS": by_code(NAMES, "{name} {text}"),
-    "Zitat": quoted("„", "“", "1", "Text"),
     '"': quoted("„", "“", "1", "Text"),
-    "Zitat-en": quoted("“", "”", "1", "Text"),
+    "Zitat": with_translation("„", "“"),
+    "Zitat-en": with_translation("“", "”"),
+    **dict.fromkeys(listed("Zitat-fr; Zitat-it"), with_translation("« ", " »")),
+    **dict.fromkeys(listed("Zitat-la; Zitat-es"), with_translation("„", "“")),
+    "SortKey": argument("2"),
+    "SortKeyName": lambda call: f"{call.get('1')} {call.get('2')}".strip(),
     **dict.fromkeys(listed("Zitat Block; Blockzitat; Zitat2"), paragraph("1", "Text")),
     **dict.fromkeys(listed("Höhe; Höhe2"), height),
     "Coordinate": coordinate,
@@ -104,7 +122,7 @@ MACROS: dict[str, Macro] = {
     "Google Buch": lambda call: call.get("Linktext") or "eingeschränkte Vorschau in der Google-Buchsuche",
     **{name: text(name) for name in country_names("de").values()},
     **{name: text(name) for name in listed("Sowjetunion; Jugoslawien; Tschechoslowakei; Taiwan; DDR")},
-    **countries("de"),
+    **countries("de", text="1"),
     **dict.fromkeys(listed("Nowrap; Nobr; Nbsp; NurText; Unicode; Polytonisch; Kapitälchen"), first),
     **dict.fromkeys(listed("FremdsprachigesS; Arabische Schrift; Hebräische Schrift; Kyrillisch"), first),
     "Anker": text(""),

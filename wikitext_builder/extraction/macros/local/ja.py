@@ -50,9 +50,9 @@ ru=露; sv=瑞; tr=土; zh=中
 
 
 def with_reading(call: Call) -> str | None:
-    """`漢字（かんじ）`."""
-    word, reading = call.get("1"), call.get("2")
-    return f"{word}（{reading}）" if word and reading else word or None
+    """`漢字（かんじ）`, or `物理学（ぶつりがく、英: physics）` with more after the reading."""
+    word, *readings = [value for value in call.positional() if value] or [""]
+    return f"{word}（{'、'.join(readings)}）" if readings else word or None
 
 
 def age_at_death(call: Call) -> str | None:

@@ -47,7 +47,7 @@ def red_link(call: Call) -> str | None:
 
 
 MACROS: dict[str, Macro] = {
-    **languages(NAMES, "{name} {text}"),
+    **languages(NAMES, "{name} {text}", meaning=" — «{meaning}»"),
     **languages(NAMES, "{text}", template="Lang-{code}2"),
     **dict.fromkeys(listed("Lang; Langi"), argument("2")),
     **dict.fromkeys(

@@ -74,18 +74,30 @@ def named(names: str) -> dict[str, str]:
     return dict(pair.split("=") for pair in listed(names))
 
 
-def languages(names: Mapping[str, str], pattern: str, *, template: str = "Lang-{code}") -> dict[str, Macro]:
-    """One macro per language: its name and the text, combined by the pattern."""
+def languages(
+    names: Mapping[str, str], pattern: str, *, template: str = "Lang-{code}", meaning: str = ""
+) -> dict[str, Macro]:
+    """One macro per language: its name and the text, combined by the pattern.
+
+    Args:
+        names: The names by code.
+        pattern: Of the name and the text.
+        template: The name of the template.
+        meaning: What follows for the second argument, a translation or a transcription.
+    """
     return {
-        template.format(code=code)[:1].upper() + template.format(code=code)[1:]: _labelled(name, pattern)
+        template.format(code=code)[:1].upper() + template.format(code=code)[1:]: _labelled(
+            name, pattern, meaning
+        )
         for code, name in names.items()
     }
 
 
-def _labelled(name: str, pattern: str) -> Macro:
+def _labelled(name: str, pattern: str, meaning: str) -> Macro:
     def macro(call: Call) -> str | None:
-        value = call.get("1", "text", "texte")
-        return pattern.format(name=name, text=value) if value else None
+        value, more = call.get("1", "text", "texte"), call.get("2")
+        after = meaning.format(meaning=more) if more else ""
+        return pattern.format(name=name, text=value) + after if value else None
 
     return macro
 
@@ -199,20 +211,21 @@ def columns(*names: str) -> Macro:
     return macro
 
 
-def countries(language: str, *, short: bool = False) -> dict[str, Macro]:
+def countries(language: str, *, short: bool = False, text: str = "name") -> dict[str, Macro]:
     """Templates named after the code of a country, such as `{{ITA}}`: they show a flag and the name.
 
     Args:
         language: Code of the Wikipedia.
         short: The codes of two letters, too.
+        text: The argument with another text than the name.
     """
     names = country_names(language) | (short_country_names(language) if short else {})
-    return {code: _country(name) for code, name in names.items()}
+    return {code: _country(name, text) for code, name in names.items()}
 
 
-def _country(name: str) -> Macro:
+def _country(name: str, text: str) -> Macro:
     def macro(call: Call) -> str | None:
-        return "" if call.get("1") == "#" else call.get("name", "Ziel", "nome") or name
+        return "" if call.get("1") == "#" else call.get(text, "Ziel", "nome") or name
 
     return macro
 
