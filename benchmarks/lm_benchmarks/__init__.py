@@ -26,16 +26,20 @@ _MODULES = {
     "ModelDifference": "lm_benchmarks.measuring.compare",
     "Opened": "lm_benchmarks.measuring.models",
     "Overlap": "lm_benchmarks.measuring.overlap",
+    "Positions": "lm_benchmarks.measuring.positions",
     "Result": "lm_benchmarks.records.result",
+    "by_position": "lm_benchmarks.measuring.positions",
     "check": "lm_benchmarks.measuring.check",
     "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
+    "draw_positions": "lm_benchmarks.reporting.by_position",
     "first_updates": "lm_benchmarks.measuring.first_updates",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
     "measure_conventions": "lm_benchmarks.measuring.conventions",
     "models": "lm_benchmarks.measuring.models",
     "overlap": "lm_benchmarks.measuring.overlap",
+    "positions_csv": "lm_benchmarks.reporting.by_position",
     "raise_if_broken": "lm_benchmarks.measuring.check",
     "read_first_updates": "lm_benchmarks.measuring.first_updates",
     "read_results": "lm_benchmarks.records.result",
@@ -56,16 +60,20 @@ __all__ = [
     "ModelDifference",
     "Opened",
     "Overlap",
+    "Positions",
     "Result",
+    "by_position",
     "check",
     "cite",
     "compare",
+    "draw_positions",
     "first_updates",
     "lm_eval_task",
     "measure",
     "measure_conventions",
     "models",
     "overlap",
+    "positions_csv",
     "raise_if_broken",
     "read_first_updates",
     "read_results",
@@ -86,9 +94,11 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import Inputs, Opened, models
     from lm_benchmarks.measuring.overlap import Overlap, overlap
+    from lm_benchmarks.measuring.positions import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
+    from lm_benchmarks.reporting.by_position import draw_positions, positions_csv
     from lm_benchmarks.reporting.write import report, rows
     from lm_benchmarks.reproducing.reproduce import reproduce
 else:

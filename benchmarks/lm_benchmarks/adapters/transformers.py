@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -131,22 +132,42 @@ def load_causal_model(
     Raises:
         HarnessError: The library is not installed, or there is no such model.
     """
+    tokenizer = load_tokenizer(name)
+    options = {"dtype": dtype, "attn_implementation": attention}
+    with _loading(name) as library:
+        module = library.AutoModelForCausalLM.from_pretrained(
+            name, **{key: value for key, value in options.items() if value is not None}
+        )
+    return CausalModel(module, tokenizer, vocabulary, window=window, stride=stride, device=device)
+
+
+def load_tokenizer(name: str) -> Any:  # noqa: ANN401 - of transformers
+    """A tokenizer from a folder, or from Hugging Face's hub.
+
+    Args:
+        name: The folder or the name.
+
+    Raises:
+        HarnessError: The library is not installed, or there is no such tokenizer.
+    """
+    with _loading(name) as library:
+        return library.AutoTokenizer.from_pretrained(name)
+
+
+@contextmanager
+def _loading(name: str) -> Iterator[Any]:
+    """The library; its errors are ours."""
     try:
         library: Any = importlib.import_module("transformers")
     except ImportError as error:
         raise HarnessError(f"transformers:{name} needs the package transformers (pip install it)") from error
     try:
-        tokenizer = library.AutoTokenizer.from_pretrained(name)
-        options = {"dtype": dtype, "attn_implementation": attention}
-        module = library.AutoModelForCausalLM.from_pretrained(
-            name, **{key: value for key, value in options.items() if value is not None}
-        )
+        yield library
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = str(error).strip().splitlines()[0]
         raise HarnessError(
             f"transformers:{name}: {reason}; expected a folder or a name of a causal model with its tokenizer"
         ) from error
-    return CausalModel(module, tokenizer, vocabulary, window=window, stride=stride, device=device)
 
 
 def _groups(jobs: Sequence[Window], at_once: int) -> Iterator[list[Window]]:

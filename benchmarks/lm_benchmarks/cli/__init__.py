@@ -37,6 +37,7 @@ commands.functions = {
     "models": "list",
     "measure": "run",
     "measure_conventions": "conventions",
+    "by_position": "positions",
     "first_updates": "first-updates",
     "lm_eval_task": "lm-eval-task",
 }

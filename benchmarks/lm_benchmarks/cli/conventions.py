@@ -1,4 +1,4 @@
-"""The command that measures one model by the conventions of many tools: conventions."""
+"""Commands about the numbers of one model: conventions, positions."""
 
 from __future__ import annotations
 
@@ -54,4 +54,26 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
         click.echo(out)
 
 
-COMMANDS: Final = (conventions,)
+@click.command(cls=ModelCommand)
+@click.argument("model")
+@click.option("--data", type=EXISTING, required=True, help="The dataset, with its raw files.")
+@split_option
+@click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Pieces; repeatable.")
+@click.option("--out", type=ANY_PATH, required=True, help="The picture: .pdf, .svg or .png.")
+@click.option("--csv", "csv_path", type=ANY_PATH, help="Also write the numbers to this file.")
+@causal_options
+def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
+    """Draw the perplexity of MODEL by position in its context, for short and long windows.
+
+    MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
+    the model can read, a quarter and a sixteenth of that.
+    """
+    with shown_progress() as progress:
+        found = lb.by_position(progress=progress, **options)
+    if csv_path is not None:
+        csv_path.write_text(lb.positions_csv(found), encoding="utf-8")
+        click.echo(csv_path)
+    click.echo(lb.draw_positions(found, out))
+
+
+COMMANDS: Final = (conventions, positions)

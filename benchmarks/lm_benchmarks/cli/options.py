@@ -58,8 +58,11 @@ class Bars:
 
 CAUSAL: Final[list[Callable[[Any], Any]]] = [
     click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1."),
-    click.option("--dtype", type=click.Choice(DTYPES), help="transformers: weights; else as stored."),
+    click.option("--dtype", type=click.Choice(DTYPES), help="transformers: weights; gguf: cache."),
     click.option("--attention", help="transformers: eager, sdpa, flash_attention_2, …"),
+    click.option("--tokenizer", help="completions: folder or name of the model's tokenizer."),
+    click.option("--served-model", help="completions: what the server calls the model."),
+    click.option("--longest", type=click.IntRange(min=2), help="gguf, completions: pieces at once."),
 ]
 
 
@@ -75,10 +78,10 @@ def model_options(command: Decorated) -> Decorated:
     options: list[Callable[[Decorated], Decorated]] = [
         *CAUSAL,
         click.option("--seed", default=1, help="For models that draw random numbers."),
-        click.option("--window", type=click.IntRange(min=1), help="transformers: pieces per call."),
-        click.option("--stride", type=click.IntRange(min=1), help="transformers: pieces scored per window."),
+        click.option("--window", type=click.IntRange(min=1), help="Models of pieces: read per call."),
+        click.option("--stride", type=click.IntRange(min=1), help="Models of pieces: scored per call."),
         click.option("--unknown-word", help="arpa, kenlm: how the file spells <unk>."),
-        click.option("--patience", default=PATIENCE, help="command: seconds to wait for an answer."),
+        click.option("--patience", default=PATIENCE, help="command, completions: seconds to wait."),
         click.option("--samples", default=SAMPLES, type=click.IntRange(min=1), help="mc: number of masks."),
     ]
     for option in reversed(options):

@@ -51,6 +51,9 @@ def check(
     stride: int | None = None,
     dtype: str | None = None,
     attention: str | None = None,
+    tokenizer: str | None = None,
+    served_model: str | None = None,
+    longest: int | None = None,
     unknown_word: str | None = None,
     patience: float = PATIENCE,
     samples: int = SAMPLES,
@@ -69,6 +72,9 @@ def check(
         stride: As in `measure`.
         dtype: As in `measure`.
         attention: As in `measure`.
+        tokenizer: As in `measure`.
+        served_model: As in `measure`.
+        longest: As in `measure`.
         unknown_word: As in `measure`.
         patience: As in `measure`.
         samples: As in `measure`.
@@ -91,6 +97,9 @@ def check(
         stride=stride,
         dtype=dtype,
         attention=attention,
+        tokenizer=tokenizer,
+        served_model=served_model,
+        longest=longest,
         unknown_word=unknown_word,
         patience=patience,
         samples=samples,
@@ -98,7 +107,10 @@ def check(
     opened = open_model(model, inputs)
     _, passages = read_passages(inputs.dataset, split, opened.vocabulary)
     stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
-    return check_model(opened, stream, device=inputs.device, seed=seed, progress=progress)
+    tolerance = tolerance_of(opened, "fp32")
+    return check_model(
+        opened, stream, device=inputs.device, tolerance=tolerance, seed=seed, progress=progress
+    )
 
 
 def check_model(

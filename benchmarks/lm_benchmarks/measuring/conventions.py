@@ -51,6 +51,9 @@ def measure_conventions(
     device: str = "auto",
     dtype: str | None = None,
     attention: str | None = None,
+    tokenizer: str | None = None,
+    served_model: str | None = None,
+    longest: int | None = None,
     command: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> list[ByConvention]:
@@ -60,7 +63,7 @@ def measure_conventions(
     `measure` does that.
 
     Args:
-        model: A specification, best of a model of pieces: `transformers:FOLDER`.
+        model: A specification, best of a model of pieces: `transformers:`, `gguf:` or `completions:`.
         data: The dataset: a folder with raw files, or a file.
         split: `train`, `valid` or `test`.
         conventions: Names in CONVENTIONS; all of them if there is none.
@@ -71,6 +74,9 @@ def measure_conventions(
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
         dtype: Of the weights of a causal model; None: as they are stored.
         attention: Its implementation of attention: `eager`, `sdpa`, …; None: transformers decides.
+        tokenizer: Of a model behind an endpoint: a folder of transformers, or a name.
+        served_model: What the endpoint calls the model; None: the only one.
+        longest: Pieces that `gguf:` or `completions:` reads at once; None: as many as it says.
         command: The words of a command that measures this again, for the records.
         progress: Receives the number of tokens, pages or windows done.
 
@@ -83,7 +89,16 @@ def measure_conventions(
     names = [name for name in CONVENTIONS if name in conventions or not conventions]
     if unknown := set(conventions) - set(names):
         raise HarnessError(f"convention {min(unknown)!r}; expected {', '.join(CONVENTIONS)}")
-    inputs = make_inputs(data, split, device=device, dtype=dtype, attention=attention)
+    inputs = make_inputs(
+        data,
+        split,
+        device=device,
+        dtype=dtype,
+        attention=attention,
+        tokenizer=tokenizer,
+        served_model=served_model,
+        longest=longest,
+    )
     opened = open_model(model, inputs)
     path = None if results is None else Path(results)
     stored = read_results(path) if path is not None and path.exists() and path.stat().st_size else []

@@ -59,17 +59,24 @@ class MeasureOptions(TypedDict, total=False):
     seed: int
     """For models that draw random numbers; 1 if absent."""
     window: int | None
-    """For `transformers:`: pieces that the model reads per call; None: as many as it can."""
+    """For models of pieces: pieces that the model reads per call; None: as many as it can."""
     stride: int | None
-    """For `transformers:`: pieces that each window scores; None: half of it."""
+    """For models of pieces: pieces that each window scores; None: half of it."""
     dtype: str | None
-    """For `transformers:`: of the weights, `float32`, `bfloat16` or `float16`; None: as they are stored."""
+    """For `transformers:`: of the weights, `float32`, `bfloat16` or `float16`; None: as they are stored.
+    For `gguf:`: of the cache of keys and values, `float32` or `float16`."""
     attention: str | None
     """For `transformers:`: its implementation of attention, such as `eager`; None: transformers decides."""
+    tokenizer: str | None
+    """For `completions:`: the model's tokenizer, a folder of transformers or a name."""
+    served_model: str | None
+    """For `completions:`: what the server calls the model; None: the only one that it has."""
+    longest: int | None
+    """For `gguf:` and `completions:`: pieces that are read at once; None: as many as it says."""
     unknown_word: str | None
     """For `arpa:` and `kenlm:`: how the file spells `<unk>`."""
     patience: float
-    """For `command:`: seconds to wait for an answer."""
+    """For `command:` and `completions:`: seconds to wait for an answer."""
     samples: int
     """For `mc:`: masks of the dropout."""
 

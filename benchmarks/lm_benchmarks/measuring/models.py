@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import ps_models as pm
 from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import Command
+from lm_benchmarks.adapters.completions import Endpoint
+from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.kenlm import KenlmFile
 from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
-from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.choices import PATIENCE, SAMPLES
-from lm_benchmarks.conventions.convention import Reader
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.opened import Inputs, Maker, Opened, of_piece_model
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.users import source_hash, users_code, users_function
-from lm_benchmarks.records.trained import Trained, trained
+from lm_benchmarks.records.trained import trained
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import signature_value
-from ps_models.language_model import LanguageModel, Recurrent
+from ps_models.language_model import Recurrent
 from ps_models.models.baselines import BASELINES
 from ps_models.models.interpolation import interpolate
 from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
@@ -38,49 +37,7 @@ from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import file_sha256
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inputs:
-    """What a model is made from. A function of the user is called with it."""
-
-    dataset: Dataset
-    vocabulary: Vocabulary  # of train; without a train file, of the split that is scored
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    seed: int = 1
-    window: int | None = None  # pieces that a causal model reads per call; None: as many as it can
-    stride: int | None = None  # pieces per block; None: half of the window
-    dtype: str | None = None  # of a causal model's weights; None: as they are stored
-    attention: str | None = None  # of a causal model: eager, sdpa, …; None: transformers decides
-    unknown_word: str | None = None  # how a file of n-grams spells <unk>
-    patience: float = PATIENCE  # seconds to wait for an answer of a program
-    samples: int = SAMPLES  # masks of Monte Carlo dropout
-
-
-@dataclass(frozen=True, kw_only=True)
-class Opened:
-    """A model that is ready to score."""
-
-    name: str  # in tables
-    identity: str  # in signatures: distinguishes it from other models of the same name
-    model: LanguageModel[Any]
-    vocabulary: Vocabulary
-    open_vocabulary: bool = False  # its words sum to less than one: other words have probability too
-    parameters: int | None = None
-    facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
-    pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
-    text_facts: Callable[[Tensor], Mapping[str, object]] | None = None  # more facts, of the tokens of a text
-    text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
-    reader: Reader | None = None  # for models of pieces: reads the windows of any convention
-    recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
-    trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
-    users: str = ""  # `module:function`, if the code is the user's
-    reread: int = 0  # tokens before a call that the model may read again to score it, at most
-
-
-Maker = Callable[[str, Inputs], Opened]
 
 
 def make_inputs(data: str | Path, split: str, *, device: str = "auto", **fields: Any) -> Inputs:
@@ -344,25 +301,19 @@ def _command(line: str, inputs: Inputs) -> Opened:
 def _transformers(name: str, inputs: Inputs) -> Opened:
     options = {key: getattr(inputs, key) for key in ("window", "stride", "device", "dtype", "attention")}
     model = load_causal_model(name, inputs.vocabulary, **options)
-    return of_causal_model(Path(name).name, model, inputs.vocabulary)
+    return of_piece_model(Path(name).name, model, inputs.vocabulary)
 
 
-def of_causal_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Opened:
-    """A model of pieces, ready to score."""
-    return Opened(
-        name=name,
-        identity=f"{signature_value(name)}+{model.digest[:8]}",
-        model=model,
-        vocabulary=vocabulary,
-        open_vocabulary=True,
-        parameters=model.parameters,
-        facts={"window": model.window, "stride": model.stride, **model.implementation},
-        pieces=model.piece_count,
-        text_facts=model.facts,
-        text_nats=model.text_nats,
-        reader=model,
-        reread=model.window,
-    )
+def _gguf(path: str, inputs: Inputs) -> Opened:
+    options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "dtype")}
+    model = GgufModel(Path(path), inputs.vocabulary, **options)
+    return of_piece_model(Path(path).name, model, inputs.vocabulary)
+
+
+def _completions(url: str, inputs: Inputs) -> Opened:
+    options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "patience")}
+    model = Endpoint(url, inputs.tokenizer, inputs.vocabulary, served=inputs.served_model, **options)
+    return of_piece_model(model.served, model, inputs.vocabulary)
 
 
 ABOUT: Final = {  # baseline: its name in tables, and what it is
@@ -379,6 +330,8 @@ KINDS: Final[dict[str, tuple[str, Maker]]] = {
     "arpa": ("FILE: n-grams in the ARPA format, read by our own reader", _arpa),
     "kenlm": ("FILE: n-grams in KenLM's formats, by its package kenlm", _kenlm),
     "transformers": ("FOLDER or NAME: a causal model of the package transformers", _transformers),
+    "gguf": ("FILE: a model in llama.cpp's format, by the package llama-cpp-python", _gguf),
+    "completions": ("URL: an endpoint with log-probabilities, with --tokenizer", _completions),
     "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
     "mc": ("CHECKPOINT: with dropout, the mean over --samples masks", _monte_carlo),
     "cache": ("CHECKPOINT: with a neural cache, tuned on valid", _neural_cache),

@@ -21,7 +21,7 @@ import torch
 from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.models import Opened
+from lm_benchmarks.measuring.opened import Opened
 
 AT_ONCE: Final = 500  # keys per question to the database
 BUSY: Final = 60.0  # seconds to wait while another process writes

@@ -262,7 +262,8 @@ def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progr
     if opened.reader is None:
         raise HarnessError(
             f"{opened.name} predicts words; `convention={convention.name}` scores pieces of words, so it"
-            f" needs a model `transformers:…`. For models of words there are {PAPER} and {LM_EVAL}"
+            f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
+            f" are {PAPER} and {LM_EVAL}"
         )
     reader = opened.reader
     watched = WatchedReader(reader, seed=inputs.seed)

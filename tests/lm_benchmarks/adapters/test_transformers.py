@@ -12,7 +12,7 @@ from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import LAWS, check_model
-from lm_benchmarks.measuring.models import Inputs, of_causal_model, open_model
+from lm_benchmarks.measuring.models import Inputs, of_piece_model, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS
 
@@ -47,7 +47,7 @@ def scored(model, tokens, **options):
 
 
 def test_it_keeps_the_laws(model, inputs, stream):
-    opened = of_causal_model("tiny", model, inputs.vocabulary)
+    opened = of_piece_model("tiny", model, inputs.vocabulary)
     assert check_model(opened, stream[:150]) == dict.fromkeys(LAWS, "")
 
 
@@ -162,7 +162,7 @@ def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, d
 
 
 def test_it_keeps_the_laws_with_each_tokenizer(wide, inputs, stream):
-    assert check_model(of_causal_model("tiny", wide, inputs.vocabulary), stream[:100]) == dict.fromkeys(
+    assert check_model(of_piece_model("tiny", wide, inputs.vocabulary), stream[:100]) == dict.fromkeys(
         LAWS, ""
     )
 

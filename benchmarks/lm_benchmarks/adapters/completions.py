@@ -1,0 +1,247 @@
+"""Models behind an endpoint of completions with log-probabilities, as OpenAI's and vLLM's.
+
+The protocol: `POST URL/completions` with `model`, `prompt` (the ids of pieces), `echo` true, `logprobs` 1,
+`max_tokens` 1 and `temperature` 0. The answer has `choices[0].logprobs.token_logprobs`: natural
+log-probabilities, null for the first piece, one per piece of the prompt and one for the piece that the server
+adds. `tokens` and `text_offset` are checked if they are there. `GET URL/models` names the models and, as
+`max_model_len`, how many pieces they read.
+
+The tokenizer is one of `transformers`. The weights are not seen: a number says only what the server said.
+A key is taken from OPENAI_API_KEY and never stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from time import monotonic, sleep
+from typing import Any, Final
+
+import requests
+import torch
+from torch import Tensor
+
+from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.adapters.transformers import load_tokenizer
+from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.errors import HarnessError, UnreachableError
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+PARALLEL: Final = 4  # requests at once
+ATTEMPTS: Final = 6
+FIRST_WAIT: Final = 0.5  # seconds; doubles with each attempt
+LONGEST_WAIT: Final = 120.0  # seconds that the server may ask for
+LONGEST: Final = 1 << 26  # bytes of an answer
+AGAIN: Final = (408, 429, 500, 502, 503, 504)  # states that can pass
+WRONG: Final = (
+    requests.exceptions.MissingSchema,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.InvalidURL,
+)
+ROUNDING: Final = 1e-3  # nats above 0 that a score may have
+PROBE: Final = "The end of the line, and the start of another."
+
+
+class Endpoint(PieceModel):
+    """A model that a server runs; see `PieceModel`."""
+
+    def __init__(
+        self,
+        url: str,
+        tokenizer: str | None,
+        vocabulary: Vocabulary,
+        *,
+        served: str | None = None,
+        longest: int | None = None,
+        window: int | None = None,
+        stride: int | None = None,
+        patience: float,
+    ) -> None:
+        """Ask a server what it has, and score a line to see whether it keeps the protocol.
+
+        Args:
+            url: Without `/completions`: http://localhost:8000/v1.
+            tokenizer: Of the model: a folder of `transformers`, or a name.
+            vocabulary: See `PieceModel`, like `window` and `stride`.
+            served: What the server calls the model; None: the only one that it has.
+            longest: Pieces that the server holds at once; None: what it says.
+            window: See `PieceModel`.
+            stride: See `PieceModel`.
+            patience: Seconds to wait for an answer.
+
+        Raises:
+            HarnessError: The server does not keep the protocol, or reads pieces otherwise.
+            UnreachableError: It does not answer.
+        """
+        if tokenizer is None:
+            raise HarnessError(
+                f"completions:{url} needs `tokenizer`: the folder of the model's tokenizer, or its name"
+            )
+        self.url = url.rstrip("/")
+        self._patience = patience
+        self._session = requests.Session()
+        if key := os.environ.get("OPENAI_API_KEY"):
+            self._session.headers["Authorization"] = f"Bearer {key}"
+        known = self._models() if served is None or longest is None else {}
+        if served is None and len(known) != 1:
+            raise HarnessError(
+                f"{self.url}: {len(known)} models ({', '.join(known)[:200]}); choose one by `served_model`"
+            )
+        self.served = served or next(iter(known))
+        told = known.get(self.served) if longest is None else longest
+        reads = None if told is None else told - 2  # it also reads the last target and the piece that it adds
+        if reads is None and window is None:
+            raise HarnessError(
+                f"{self.url} does not say how many pieces {self.served} reads at once; say so by `longest`"
+            )
+        super().__init__(load_tokenizer(tokenizer), vocabulary, longest=reads, window=window, stride=stride)
+        self._probe()
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the model's name and of the pieces of words: the weights are not seen."""
+        return hashlib.sha256(f"{self.served}\n{self.words.alone!r}".encode()).hexdigest()
+
+    @property
+    def implementation(self) -> dict[str, object]:
+        """What of tokenizer and implementation decides digits, for signatures."""
+        return {**super().implementation, "dtype": "unknown", "weights": "unseen", "served": self.served}
+
+    def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
+        """Natural log-probabilities of the targets of each window, in float64, in order."""
+        threads = ThreadPoolExecutor(PARALLEL)
+        try:
+            yield from threads.map(self._scored, windows)
+        finally:
+            threads.shutdown(cancel_futures=True)
+
+    def _scored(self, window: Window) -> Tensor:
+        pieces = [*window.inputs, window.targets[-1]]
+        found = self._logprobs(pieces)["token_logprobs"][len(pieces) - len(window.targets) : len(pieces)]
+        return torch.tensor(found, dtype=torch.float64)
+
+    def _logprobs(self, pieces: list[int]) -> dict[str, Any]:
+        question = {"model": self.served, "prompt": pieces, "echo": True, "logprobs": 1}
+        answer = self._ask("/completions", {**question, "max_tokens": 1, "temperature": 0})
+        try:
+            return checked(answer["choices"][0]["logprobs"], len(pieces))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise HarnessError(
+                f"{self.url}: {type(error).__name__}: {error}; expected completions with `echo` and"
+                " `logprobs` for a prompt of ids"
+            ) from error
+
+    def _probe(self) -> None:
+        """Score a line; the server must read its pieces as the tokenizer means them."""
+        pieces = self._tokenizer.encode(PROBE, add_special_tokens=False)
+        tokens = self._logprobs(pieces).get("tokens")
+        if tokens is not None and (read := "".join(tokens[: len(pieces)])).strip() != PROBE:
+            raise HarnessError(
+                f"{self.url} reads the pieces of {PROBE!r} as {read[:80]!r}; `tokenizer` is not that of"
+                f" {self.served}"
+            )
+
+    def _models(self) -> dict[str, int | None]:
+        """The names of models, and how many pieces each reads."""
+        answer = self._ask("/models", None)
+        try:
+            found = {str(one["id"]): one.get("max_model_len") for one in answer["data"]}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise HarnessError(
+                f"{self.url}/models: {str(answer)[:80]!r}; expected a list of models"
+            ) from error
+        return {name: size if isinstance(size, int) and size > 1 else None for name, size in found.items()}
+
+    def _ask(self, path: str, question: dict[str, Any] | None) -> Any:  # noqa: ANN401 - as JSON gives it
+        """The answer of the server, which is asked again while it is busy."""
+        why = ""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                sleep(FIRST_WAIT * 2 ** (attempt - 1))
+            try:
+                status, content, asked = self._once(path, question)
+            except WRONG as error:
+                raise HarnessError(f"{self.url}: {error}; expected http://HOST:PORT/v1") from error
+            except (requests.RequestException, TimeoutError) as error:
+                why = f"{type(error).__name__}: {error}"
+                continue
+            if status == requests.codes.ok:
+                try:
+                    return json.loads(content, parse_constant=_no_number)
+                except (ValueError, RecursionError) as error:
+                    raise HarnessError(f"{self.url}{path}: {error}; expected JSON") from error
+            why = f"status {status}: {content[:200].decode(errors='replace')}"
+            if status not in AGAIN:
+                raise HarnessError(f"{self.url}{path}: {why}; expected status 200")
+            if asked > LONGEST_WAIT:
+                raise UnreachableError(
+                    f"{self.url}{path}: the server asks to come back in {asked:,.0f} s ({why}); run the same"
+                    " command then to resume"
+                )
+            sleep(asked)
+        raise UnreachableError(
+            f"{self.url}{path}: no answer in {ATTEMPTS} attempts ({why[:300]}); run the same command later to"
+            " resume"
+        )
+
+    def _once(self, path: str, question: dict[str, Any] | None) -> tuple[int, bytes, float]:
+        """The status, the body, and the seconds that the server asks to wait."""
+        deadline, content = monotonic() + self._patience, bytearray()
+        with self._session.request(
+            "GET" if question is None else "POST",
+            self.url + path,
+            json=question,
+            timeout=self._patience,
+            stream=True,
+            allow_redirects=False,
+        ) as reply:
+            for part in reply.iter_content(1 << 16):
+                content += part
+                if len(content) > LONGEST:
+                    raise HarnessError(f"{self.url}{path}: an answer of more than {LONGEST} bytes")
+                if monotonic() > deadline:
+                    raise TimeoutError(f"the answer is not complete after {self._patience:g} s")
+            asked = reply.headers.get("Retry-After", "")
+        return reply.status_code, bytes(content), float(asked) if asked.isdecimal() else 0.0
+
+
+def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
+    """The log-probabilities of an answer, if they are what they must be.
+
+    Args:
+        found: `logprobs` of a choice.
+        pieces: Of the prompt.
+
+    Raises:
+        ValueError: There are too few or too many, one is none, or the places in the text do not fit.
+    """
+    scores = found["token_logprobs"]
+    if len(scores) not in (pieces, pieces + 1):
+        raise ValueError(f"{len(scores)} log-probabilities for {pieces} pieces")
+    for score in scores[1:pieces]:
+        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            raise ValueError(f"a log-probability {score!r}")
+        if score > ROUNDING:
+            raise ValueError(f"a log-probability of {score}, above 0")
+    tokens, offsets = found.get("tokens"), found.get("text_offset")
+    for name, values in (("tokens", tokens), ("text_offset", offsets)):
+        if values is not None and len(values) != len(scores):
+            raise ValueError(f"{len(values)} {name} for {len(scores)} log-probabilities")
+    if tokens is not None and not all(isinstance(token, str) for token in tokens):
+        raise ValueError("tokens that are no text")
+    if offsets is not None:
+        for place, (begin, end) in enumerate(pairwise(offsets)):
+            token = "" if tokens is None else tokens[place]
+            whole = token.isascii() and not token.startswith("bytes:")
+            if end < begin or (tokens is not None and whole and end - begin != len(token)):
+                raise ValueError(f"text_offset {begin} and {end} around the piece {token!r}")
+    return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"the number {name}")

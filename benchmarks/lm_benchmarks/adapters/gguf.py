@@ -1,0 +1,145 @@
+"""Models in llama.cpp's format (GGUF), read by the package `llama-cpp-python`.
+
+llama.cpp's own server is of no use here: it gives log-probabilities of what it writes, not of a given text.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.errors import HarnessError
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.hashing import file_sha256
+
+EXACT: Final = 0  # GGML_TYPE_F32, of the cache of keys and values
+BATCH: Final = 512  # pieces per step of llama.cpp
+
+
+class GgufModel(PieceModel):
+    """A model of llama.cpp with its own tokenizer; see `PieceModel`."""
+
+    def __init__(
+        self,
+        path: Path,
+        vocabulary: Vocabulary,
+        *,
+        longest: int | None = None,
+        window: int | None = None,
+        stride: int | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        """Load a model.
+
+        Args:
+            path: The file.
+            vocabulary: See `PieceModel`, like `window` and `stride`.
+            longest: Pieces that it reads at once, at most; None: as many as it was trained with. Memory grows
+                with its product with the vocabulary of pieces.
+            window: See `PieceModel`.
+            stride: See `PieceModel`.
+            dtype: Of the cache of keys and values: `float32`; None: `float16`, as llama.cpp has it.
+
+        Raises:
+            HarnessError: The package is not installed, or the file is not such a model.
+        """
+        try:
+            library: Any = importlib.import_module("llama_cpp")
+        except (ImportError, OSError, RuntimeError) as error:
+            raise HarnessError(f"gguf:{path} needs the package llama-cpp-python (pip install it)") from error
+        if dtype not in (None, "float16", "float32"):
+            raise HarnessError(f"`dtype={dtype}` with gguf: its cache is float16 or float32")
+        exact = EXACT if dtype == "float32" else None
+        try:
+            self._llama = library.Llama(
+                str(path),
+                n_ctx=longest or 0,  # 0: as many pieces as the model was trained with
+                n_batch=BATCH,
+                n_threads=torch.get_num_threads(),
+                n_threads_batch=torch.get_num_threads(),
+                logits_all=True,
+                verbose=False,
+                type_k=exact,
+                type_v=exact,
+            )
+        except (ValueError, RuntimeError, OSError) as error:
+            raise HarnessError(f"gguf:{path}: {error}; expected a model of llama.cpp, .gguf") from error
+        trained = int(self._llama.metadata.get(self._trained_with(), self._llama.n_ctx()))
+        self._path, self._cache = path, dtype or "float16"
+        tokenizer = GgufTokenizer(self._llama)
+        super().__init__(
+            tokenizer, vocabulary, longest=min(longest or trained, trained), window=window, stride=stride
+        )
+
+    def _trained_with(self) -> str:
+        return f"{self._llama.metadata.get('general.architecture', 'llama')}.context_length"
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the file."""
+        return file_sha256(self._path)
+
+    @property
+    def implementation(self) -> dict[str, object]:
+        """What of tokenizer and implementation decides digits, for signatures."""
+        try:
+            package = version("llama-cpp-python")
+        except PackageNotFoundError:
+            package = "unknown"
+        return {**super().implementation, "dtype": "gguf", "cache": self._cache, "llama_cpp_python": package}
+
+    def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
+        """Natural log-probabilities of the targets of each window, in float64, in order."""
+        for window in windows:
+            begin = len(window.inputs) - len(window.targets)
+            logits = self._logits(window.inputs)[begin:].double().log_softmax(-1)
+            yield logits.gather(1, torch.tensor(tuple(window.targets))[:, None])[:, 0]
+
+    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
+        """Natural log-probabilities of all pieces after some others, in float64."""
+        return self._logits(inputs)[-1].double().log_softmax(-1)
+
+    def _logits(self, inputs: Sequence[int]) -> Tensor:
+        """Of each piece, (time, vocabulary)."""
+        if len(inputs) > self._llama.n_ctx():
+            raise HarnessError(f"a window of {len(inputs)} pieces; the model reads {self._llama.n_ctx()}")
+        self._llama.reset()
+        self._llama.eval(list(inputs))
+        return torch.from_numpy(self._llama.scores[: len(inputs)].copy())
+
+
+class GgufTokenizer:
+    """A tokenizer of llama.cpp, called as one of `transformers`."""
+
+    is_fast = False  # it does not say where its pieces are in the text
+    unk_token_id = None  # it has pieces for all bytes
+
+    def __init__(self, llama: Any) -> None:  # noqa: ANN401 - of llama_cpp
+        self._llama = llama
+        self.bos_token_id = llama.token_bos() if llama.token_bos() >= 0 else None
+        self.eos_token_id = llama.token_eos() if llama.token_eos() >= 0 else None
+
+    def __call__(
+        self, texts: str | list[str], *, add_special_tokens: bool = True, **_options: object
+    ) -> dict[str, Any]:
+        """The pieces of a text, or of several."""
+        if isinstance(texts, str):
+            return {"input_ids": self.encode(texts, add_special_tokens=add_special_tokens)}
+        return {"input_ids": [self.encode(text, add_special_tokens=add_special_tokens) for text in texts]}
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """The pieces of a text; marks that are written in it are plain text, as in llama.cpp's tool."""
+        return list(self._llama.tokenize(text.encode(), add_bos=add_special_tokens, special=False))
+
+    def decode(self, pieces: list[int]) -> str:
+        """The text of pieces."""
+        found: bytes = self._llama.detokenize(pieces, special=True)
+        return found.decode(errors="replace")

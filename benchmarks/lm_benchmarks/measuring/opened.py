@@ -1,0 +1,81 @@
+"""What a model is made from, and what a model is once it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.choices import PATIENCE, SAMPLES
+from lm_benchmarks.conventions.convention import Reader
+from lm_benchmarks.records.trained import Trained
+from ps_models.evaluation.signature import signature_value
+from ps_models.language_model import LanguageModel
+from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a model is made from. A function of the user is called with it."""
+
+    dataset: Dataset
+    vocabulary: Vocabulary  # of train; without a train file, of the split that is scored
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    seed: int = 1
+    window: int | None = None  # pieces that a causal model reads per call; None: as many as it can
+    stride: int | None = None  # pieces per block; None: half of the window
+    longest: int | None = None  # pieces that gguf: or completions: reads at once; None: what it says
+    tokenizer: str | None = None  # of a server's model: a folder or a name
+    served_model: str | None = None  # what a server calls it; None: the only one
+    dtype: str | None = None  # of a causal model's weights; None: as they are stored
+    attention: str | None = None  # of a causal model: eager, sdpa, …; None: transformers decides
+    unknown_word: str | None = None  # how a file of n-grams spells <unk>
+    patience: float = PATIENCE  # seconds to wait for an answer of a program
+    samples: int = SAMPLES  # masks of Monte Carlo dropout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A model that is ready to score."""
+
+    name: str  # in tables
+    identity: str  # in signatures: distinguishes it from other models of the same name
+    model: LanguageModel[Any]
+    vocabulary: Vocabulary
+    open_vocabulary: bool = False  # its words sum to less than one: other words have probability too
+    parameters: int | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
+    pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
+    text_facts: Callable[[Tensor], Mapping[str, object]] | None = None  # more facts, of the tokens of a text
+    text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
+    reader: Reader | None = None  # for models of pieces: reads the windows of any convention
+    recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
+    trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
+    users: str = ""  # `module:function`, if the code is the user's
+    reread: int = 0  # tokens before a call that the model may read again to score it, at most
+
+
+Maker = Callable[[str, Inputs], Opened]
+
+
+def of_piece_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Opened:
+    """A model of pieces, ready to score."""
+    return Opened(
+        name=name,
+        identity=f"{signature_value(name)}+{model.digest[:8]}",
+        model=model,
+        vocabulary=vocabulary,
+        open_vocabulary=True,
+        parameters=model.parameters,
+        facts={"window": model.window, "stride": model.stride, **model.implementation},
+        pieces=model.piece_count,
+        text_facts=model.facts,
+        text_nats=model.text_nats,
+        reader=model,
+        reread=model.window,
+    )

@@ -1,0 +1,286 @@
+"""An endpoint of completions: a real server on this machine with a real model, honest or hostile."""
+
+import importlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import lm_benchmarks as lb
+import pytest
+import torch
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_benchmarks.adapters import completions
+from lm_benchmarks.adapters.completions import checked
+from lm_benchmarks.cli import commands
+from lm_benchmarks.errors import HarnessError, UnreachableError
+
+from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.tiny_llama import write_folder
+
+pytest.importorskip("transformers", reason="needs the package transformers")
+
+
+class Server(ThreadingHTTPServer):
+    """Scores prompts of ids with a model of `transformers`, one answer at a time."""
+
+    daemon_threads = True
+
+    def __init__(self, folder):
+        super().__init__(("127.0.0.1", 0), Handler)
+        transformers = importlib.import_module("transformers")
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+        self.lock = threading.Lock()
+        self.faults: list = []  # each for one request; None: honest
+        self.asked = 0
+        self.keys: list[str | None] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        """A client that hung up is no error of the server's."""
+
+    @torch.no_grad()
+    def scores(self, prompt):
+        logits = self.model(torch.tensor([prompt])).logits[0].double().log_softmax(-1)
+        own = [float(logits[place, piece]) for place, piece in enumerate(prompt[1:])]
+        added = int(logits[-1].argmax())
+        tokens = [self.tokenizer.decode([piece]) for piece in [*prompt, added]]
+        offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
+        values = [None, *own, float(logits[-1, added])]
+        return {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self):
+        self.answer(200, {"data": [{"id": "tiny", "max_model_len": 200}]})
+
+    def do_POST(self):
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert question["echo"] is True
+        assert (question["max_tokens"], question["temperature"], question["model"]) == (1, 0, "tiny")
+        with self.server.lock:
+            self.server.asked += 1
+            self.server.keys.append(self.headers["Authorization"])
+            fault = self.server.faults.pop(0) if self.server.faults else None
+            found = self.server.scores(question["prompt"])
+        if fault is not None:
+            fault(self, found)
+        else:
+            self.answer(200, {"choices": [{"logprobs": found}]})
+
+    def answer(self, status, content, **headers):
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": len(body), **headers}.items():
+            self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments):
+        pass
+
+
+def says(status, content=b"busy", **headers):
+    return lambda handler, _found: handler.answer(status, content, **headers)
+
+
+def changed(change):
+    def fault(handler, found):
+        handler.answer(200, {"choices": [{"logprobs": change(found)}]})
+
+    return fault
+
+
+def hangs(handler, _found):
+    time.sleep(3)
+    handler.answer(200, b"{}")
+
+
+def dies(handler, _found):
+    handler.connection.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_folder(tmp_path_factory.mktemp("llama"), adds_bos=True)
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with Server(folder) as running:
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def honest(server, monkeypatch):
+    server.faults, server.asked = [], 0
+    monkeypatch.setattr(completions, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(completions, "LONGEST", 2_000_000)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "tiny"
+    folder.mkdir()
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (folder / name).write_text(make_text(60), encoding="utf-8")
+    return folder
+
+
+def measured(server, dataset, folder, **options):
+    options = {"convention": "gptq", "check": False, "tokenizer": str(folder), **options}
+    (found,) = lb.measure(f"completions:{server.url}", dataset, **options)
+    return found
+
+
+def test_numbers_are_those_of_the_model_itself(server, dataset, folder):
+    names = ["paper", "lm-eval", "gptq", "hf-stride", "evaluate", "bits-per-byte"]
+    options = {"conventions": names, "tokenizer": str(folder), "longest": 102}
+    served = lb.measure_conventions(f"completions:{server.url}", dataset, **options)
+    (inputs,) = {one.result.signature["windows"] for one in served if one.convention.name == "gptq"}
+    assert inputs == "100"  # it also reads the last target and the piece that it adds
+    for one in served:
+        (own,) = lb.measure(
+            f"transformers:{folder}", dataset, convention=one.convention.name, window=100, check=False
+        )
+        expected = own.number if one.convention.rule and own.number else own.total.nats
+        found = one.result.number if one.convention.rule and own.number else one.result.total.nats
+        assert found == pytest.approx(expected, rel=1e-6), one.convention.name
+
+
+def test_the_signature_says_what_is_known(server, dataset, folder):
+    found = measured(server, dataset, folder, check=True)
+    signature = found.signature
+    assert signature["model"].startswith("tiny+")
+    assert (signature["served"], signature["weights"], signature["dtype"]) == ("tiny", "unseen", "unknown")
+    assert signature["windows"] == "198"
+    assert found.checks is not None
+    assert not found.broken
+    assert found.tried is not None
+    assert found.tried.fewest
+    assert server.url not in str(signature)
+
+
+def test_a_key_is_sent_and_not_stored(server, dataset, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    measured(server, dataset, folder, results=tmp_path / "r.jsonl")
+    assert set(server.keys[-3:]) == {"Bearer secret-key"}
+    assert "secret-key" not in (tmp_path / "r.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [says(429), says(429, Retry_After=1), says(503), hangs, dies, says(500, b"\xff" * 9)],
+    ids=["429", "retry-after", "503", "hangs", "dies", "500"],
+)
+def test_what_passes_is_tried_again(server, dataset, folder, fault):
+    honest = measured(server, dataset, folder)
+    asked, server.asked = server.asked, 0
+    server.faults = [None, fault, fault]
+    began = time.monotonic()
+    found = measured(server, dataset, folder, patience=2)
+    assert found.number == honest.number
+    assert server.asked >= asked + 2
+    assert time.monotonic() - began > (2 if fault is hangs else 0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (says(401, b"no key"), "status 401: no key; expected status 200"),
+        (says(302, b"", Location="http://127.0.0.1:1/"), "status 302"),
+        (says(200, b"<html>"), "expected JSON"),
+        (says(200, b'{"choices": [{"logprobs": {"token_logprobs": [NaN]}}]}'), "the number NaN"),
+        (says(200, {"choices": []}), "IndexError"),
+        (says(200, {"choices": [{"logprobs": None}]}), "TypeError.*expected completions with `echo`"),
+        (says(200, [1]), "TypeError"),
+        (changed(lambda one: {"token_logprobs": one["token_logprobs"][:-2]}), "log-probabilities for"),
+        (changed(lambda one: {**one, "token_logprobs": one["token_logprobs"] * 2}), "log-probabilities for"),
+        (changed(lambda one: {"token_logprobs": [None] * len(one["tokens"])}), "a log-probability None"),
+        (changed(lambda one: {"token_logprobs": [0.5] * len(one["tokens"])}), "above 0"),
+        (changed(lambda one: {"token_logprobs": ["-1"] * len(one["tokens"])}), "a log-probability '-1'"),
+        (changed(lambda one: {**one, "text_offset": one["text_offset"][::-1]}), "text_offset"),
+        (changed(lambda one: {**one, "text_offset": [0] * len(one["tokens"])}), "text_offset 0 and 0"),
+        (changed(lambda one: {**one, "tokens": one["tokens"][1:]}), "tokens for"),
+        (changed(lambda one: {**one, "tokens": [5] * len(one["tokens"])}), "tokens that are no text"),
+        (says(429, Retry_After="86400"), "asks to come back in 86,400 s"),
+        (says(200, b" " * 3_000_000), "more than 2000000 bytes"),
+    ],
+)
+def test_hostile_answers_are_errors(server, dataset, folder, fault, message):
+    server.faults = [None, fault]
+    with pytest.raises(HarnessError, match=message):
+        measured(server, dataset, folder)
+
+
+def test_a_server_that_stays_busy_is_resumed(server, dataset, folder, tmp_path):
+    path = tmp_path / "r.jsonl"
+    honest = measured(server, dataset, folder, window=30)
+    asked, server.asked = server.asked, 0
+    server.faults = [None] * 15 + [says(503)] * 100
+    options = {"conventions": ["hf-stride", "gptq"], "tokenizer": str(folder), "longest": 32}
+    with pytest.raises(UnreachableError, match="run the same command later to resume"):
+        lb.measure_conventions(f"completions:{server.url}", dataset, results=path, **options)
+    server.faults, server.asked = [], 0
+    found = lb.measure_conventions(f"completions:{server.url}", dataset, results=path, **options)
+    assert found[0].number == pytest.approx(honest.number)
+    assert server.asked <= asked + 2
+    assert not list(tmp_path.glob("*.windows"))
+
+
+def test_what_does_not_fit_is_said(server, dataset, folder, tmp_path):
+    with pytest.raises(HarnessError, match="needs `tokenizer`"):
+        measured(server, dataset, folder, tokenizer=None)
+    with pytest.raises(HarnessError, match="expected http://HOST:PORT/v1"):
+        lb.measure("completions:localhost", dataset, convention="gptq", tokenizer=str(folder))
+    with pytest.raises(HarnessError, match="does not say how many pieces"):
+        measured(server, dataset, folder, served_model="other")
+    with pytest.raises(UnreachableError, match="no answer in 6 attempts"):
+        lb.measure("completions:http://127.0.0.1:1/v1", dataset, convention="gptq", tokenizer=str(folder))
+
+
+def test_another_tokenizer_is_found_out(server, dataset, folder, tmp_path):
+    transformers = importlib.import_module("transformers")
+    other = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = other["model"]["vocab"]
+    vocabulary["e"], vocabulary["o"] = vocabulary["o"], vocabulary["e"]
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "tokenizer.json").write_text(json.dumps(other))
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode("zoo")
+    with pytest.raises(HarnessError, match="`tokenizer` is not that of tiny"):
+        measured(server, dataset, tmp_path)
+
+
+def test_the_command(server, dataset, folder):
+    words = ["run", f"completions:{server.url}", "--data", str(dataset), "--convention", "gptq"]
+    words += ["--tokenizer", str(folder), "--served-model", "tiny", "--longest", "66"]
+    printed = CliRunner().invoke(commands, words, catch_exceptions=False)
+    assert printed.exit_code == 0
+    assert "windows:64" in printed.stdout
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["tokens", "token_logprobs", "text_offset"]),
+        st.one_of(
+            st.none(),
+            st.lists(st.one_of(st.none(), st.floats(), st.text(max_size=3), st.integers(), st.booleans())),
+        ),
+    ),
+    st.integers(0, 5),
+)
+def test_any_answer_is_right_or_an_error(answer, pieces):
+    try:
+        found = checked(answer, pieces)
+    except (KeyError, TypeError, ValueError):
+        return
+    assert all(score <= 1e-3 for score in found["token_logprobs"][1:pieces])

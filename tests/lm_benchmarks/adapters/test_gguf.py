@@ -1,0 +1,80 @@
+"""The same weights as a GGUF file and as a folder of `transformers` have the same numbers.
+
+It needs the package llama-cpp-python; LLAMA_CPP_LIB_PATH names another build of its library.
+"""
+
+import json
+from pathlib import Path
+
+import lm_benchmarks as lb
+import pytest
+from lm_benchmarks.errors import HarnessError
+
+from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
+
+CASES = json.loads((Path(__file__).parents[2] / "cases" / "perplexities.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "tiny"
+    folder.mkdir()
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (folder / name).write_text(make_text(40), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("marks", ["bos-added", "bos-not-added"])
+def test_numbers_of_all_conventions(dataset, tmp_path, marks):
+    pytest.importorskip("llama_cpp", reason="needs the package llama-cpp-python")
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    adds_bos = marks == "bos-added"
+    path = write_gguf(tmp_path / "tiny.gguf", adds_bos=adds_bos)
+    folder = write_folder(tmp_path / "folder", adds_bos=adds_bos)
+    options = {"conventions": ["paper", "lm-eval", "gptq", "llama.cpp", "bits-per-byte"]}
+    gguf = lb.measure_conventions(f"gguf:{path}", dataset, dtype="float32", longest=128, **options)
+    for one in gguf:
+        name = one.convention.name
+        (own,) = lb.measure(f"transformers:{folder}", dataset, convention=name, window=128, check=False)
+        assert one.result is not None
+        assert one.result.total.nats == pytest.approx(own.total.nats, rel=1e-5), name
+        assert one.result.total.pieces == own.total.pieces
+    signature = gguf[2].result.signature
+    assert (signature["dtype"], signature["cache"], signature["windows"]) == ("gguf", "float32", "128")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES["cases"] if case["convention"] == "llama.cpp"])
+def test_the_number_is_that_of_its_program(tmp_path, case):
+    pytest.importorskip("llama_cpp", reason="needs the package llama-cpp-python")
+    path = write_gguf(tmp_path / "tiny.gguf", adds_bos=case["marks"] == "bos-added")
+    (tmp_path / "wiki.test.raw").write_text(make_text(case["lines"]), encoding="utf-8")
+    options = {"window": case["window"], "stride": case["stride"], "dtype": "float32"}
+    (found,) = lb.measure(
+        f"gguf:{path}",
+        tmp_path / "wiki.test.raw",
+        convention="llama.cpp",
+        check=case["window"] == 64,
+        **options,
+    )
+    assert found.number == pytest.approx(case["number"], abs=2e-4)
+    assert not found.broken
+
+
+def test_what_is_no_model_is_an_error(dataset, tmp_path):
+    pytest.importorskip("llama_cpp", reason="needs the package llama-cpp-python")
+    (tmp_path / "no.gguf").write_bytes(b"GGUF" + bytes(60))
+    for name in ("no.gguf", "missing.gguf"):
+        with pytest.raises(HarnessError, match=r"expected a model of llama\.cpp"):
+            lb.measure(f"gguf:{tmp_path / name}", dataset, convention="gptq")
+    path = write_gguf(tmp_path / "tiny.gguf", adds_bos=True)
+    with pytest.raises(HarnessError, match="cache is float16 or float32"):
+        lb.measure(f"gguf:{path}", dataset, convention="gptq", dtype="bfloat16")
+    with pytest.raises(HarnessError, match="window 600; expected 1 to 512"):
+        lb.measure(f"gguf:{path}", dataset, convention="gptq", window=600)
+
+
+def test_the_package_is_named_if_it_is_missing(dataset, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "llama_cpp", None)
+    with pytest.raises(HarnessError, match="needs the package llama-cpp-python"):
+        lb.measure(f"gguf:{tmp_path / 'tiny.gguf'}", dataset, convention="gptq")

@@ -1,0 +1,92 @@
+"""Perplexity by position: the groups are those of a loop, and the files can be read."""
+
+import csv
+import importlib
+import io
+import math
+
+import lm_benchmarks as lb
+import pytest
+import torch
+from click.testing import CliRunner
+from lm_benchmarks.cli import commands
+from lm_benchmarks.errors import HarnessError
+
+from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.tiny_llama import write_folder
+
+pytest.importorskip("transformers", reason="needs the package transformers")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "tiny"
+    folder.mkdir()
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (folder / name).write_text(make_text(140), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_folder(tmp_path_factory.mktemp("llama"), adds_bos=True)
+
+
+def test_each_group_is_that_of_a_loop(dataset, model):
+    found = lb.by_position(f"transformers:{model}", dataset, windows=[20, 50])
+    transformers = importlib.import_module("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    module = transformers.AutoModelForCausalLM.from_pretrained(model).eval()
+    text = (dataset / "wiki.test.raw").read_text(encoding="utf-8")
+    rows = [line if line.strip() else "" for line in text.splitlines(keepends=True)]
+    pieces = tokenizer("\n\n".join(rows))["input_ids"]
+    for length in (20, 50):
+        nats = [0.0] * length
+        for begin in range(0, len(pieces) - length + 1, length):
+            window = pieces[begin : begin + length]
+            with torch.no_grad():
+                scores = module(torch.tensor([window])).logits[0].double().log_softmax(-1)
+            for place in range(1, length):
+                nats[place] -= float(scores[place - 1, window[place]])
+        own = [one for one in found if one.window == length]
+        assert own[0].first == 1
+        assert own[-1].last == length - 1
+        for one in own:
+            assert one.last == min(2 * one.first, length) - 1
+            assert one.pieces == (len(pieces) // length) * (one.last - one.first + 1)
+            assert one.nats == pytest.approx(sum(nats[one.first : one.last + 1]), rel=1e-6)
+            assert one.perplexity == pytest.approx(math.exp(one.nats / one.pieces))
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_command_draws_and_writes_the_numbers(dataset, model, tmp_path, ending):
+    out, numbers = tmp_path / f"plot.{ending}", tmp_path / "numbers.csv"
+    words = ["positions", f"transformers:{model}", "--data", str(dataset), "--out", str(out)]
+    printed = CliRunner().invoke(commands, [*words, "--csv", str(numbers)], catch_exceptions=False)
+    assert printed.stdout.split() == [str(numbers), str(out)]
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
+    assert out.read_bytes().startswith(start)
+    rows = list(csv.DictReader(io.StringIO(numbers.read_text())))
+    assert {row["window"] for row in rows} == {"32", "128", "512"}
+    assert all(1 < float(row["perplexity"]) < 10_000 for row in rows)
+    again = lb.draw_positions(lb.by_position(f"transformers:{model}", dataset), tmp_path / f"two.{ending}")
+    assert again.read_bytes() == out.read_bytes()
+    if ending == "svg":
+        assert "windows of 512 pieces" in out.read_text()
+
+
+def test_what_does_not_fit_is_said(dataset, model, tmp_path):
+    with pytest.raises(HarnessError, match="cat predicts words"):
+        lb.by_position("command:cat", dataset)
+    with pytest.raises(HarnessError, match=r"windows \[20, 513\]; expected 4 to 512"):
+        lb.by_position(f"transformers:{model}", dataset, windows=[20, 513])
+    (short := tmp_path / "short").mkdir()
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (short / name).write_text(" = A = \n \n the cat \n")
+    with pytest.raises(HarnessError, match="fewer than 32 pieces"):
+        lb.by_position(f"transformers:{model}", short)
+    found = lb.by_position(f"transformers:{model}", dataset, windows=[16])
+    with pytest.raises(HarnessError, match=r"ends in \.pdf, \.png, \.svg"):
+        lb.draw_positions(found, tmp_path / "plot.gif")
+    with pytest.raises(HarnessError, match="nothing to draw"):
+        lb.draw_positions([], tmp_path / "plot.png")
