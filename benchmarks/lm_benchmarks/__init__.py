@@ -21,10 +21,10 @@ _MODULES = {
     "ByConvention": "lm_benchmarks.measuring.conventions",
     "Convention": "lm_benchmarks.conventions.convention",
     "METRICS": "lm_benchmarks.metrics",
-    "Inputs": "lm_benchmarks.measuring.models",
+    "Inputs": "lm_benchmarks.measuring.opened",
     "Metric": "lm_benchmarks.metrics",
     "ModelDifference": "lm_benchmarks.measuring.compare",
-    "Opened": "lm_benchmarks.measuring.models",
+    "Opened": "lm_benchmarks.measuring.opened",
     "Overlap": "lm_benchmarks.measuring.overlap",
     "Positions": "lm_benchmarks.measuring.positions",
     "Result": "lm_benchmarks.records.result",
@@ -92,7 +92,8 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.measure import measure
-    from lm_benchmarks.measuring.models import Inputs, Opened, models
+    from lm_benchmarks.measuring.models import models
+    from lm_benchmarks.measuring.opened import Inputs, Opened
     from lm_benchmarks.measuring.overlap import Overlap, overlap
     from lm_benchmarks.measuring.positions import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from lm_benchmarks.measuring.models import Inputs
+from lm_benchmarks.measuring.opened import Inputs
 from lm_benchmarks.measuring.passages import vocabulary_of
 
 from tests.ps_models.tiny import make_dataset

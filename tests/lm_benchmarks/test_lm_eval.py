@@ -12,7 +12,8 @@ import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
-from lm_benchmarks.measuring.models import Inputs, open_model
+from lm_benchmarks.measuring.models import open_model
+from lm_benchmarks.measuring.opened import Inputs
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS

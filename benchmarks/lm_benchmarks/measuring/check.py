@@ -17,7 +17,8 @@ from torch import Tensor
 
 from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, PATIENCE, SAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.models import Opened, make_inputs, open_model
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.opened import Opened
 from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.measuring.places import FEW, GROUP, STATE, Watched, bytes_of, try_places
 from lm_benchmarks.records.result import Tried

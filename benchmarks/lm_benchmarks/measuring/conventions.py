@@ -15,7 +15,8 @@ from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError, UnreachableError
-from lm_benchmarks.measuring.models import Inputs, Opened, make_inputs, open_model
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.opened import Inputs, Opened
 from lm_benchmarks.measuring.remembering import remembering
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.measuring.windows import convention_file

@@ -12,7 +12,8 @@ from typing import Any, Final, TypedDict, Unpack
 from lm_benchmarks.choices import PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import broken_error
-from lm_benchmarks.measuring.models import Inputs, make_inputs, open_model
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.opened import Inputs
 from lm_benchmarks.measuring.remembering import remembering
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.records.portable import portable

@@ -26,7 +26,7 @@ from lm_benchmarks.measuring.check import (
     tolerance_of,
 )
 from lm_benchmarks.measuring.groups import Scored, groups_of
-from lm_benchmarks.measuring.models import Inputs, Opened
+from lm_benchmarks.measuring.opened import Inputs, Opened
 from lm_benchmarks.measuring.passages import (
     Passage,
     raw_file,

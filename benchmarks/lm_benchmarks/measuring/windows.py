@@ -91,11 +91,11 @@ def measure_windows(
     articles: list[Sums] = []
     windows = _windows(rule, texts, reader.text_pieces, lengths)
     while group := list(islice(windows, AT_ONCE)):
-        nats = reader.window_nats([window for window, _ in group])
-        for one, (window, share) in zip(nats, group, strict=True):
-            pieces = len(window.targets)
-            scored.append(Scored(nats=one, pieces=pieces, weight=window.weight))
-            articles.append(Sums(nats=one, pieces=pieces, text_bytes=window.text_bytes, file_bytes=share))
+        nats = reader.window_nats([cut for cut, _ in group])
+        for one, (cut, share) in zip(nats, group, strict=True):
+            pieces = len(cut.targets)
+            scored.append(Scored(nats=one, pieces=pieces, weight=cut.weight))
+            articles.append(Sums(nats=one, pieces=pieces, text_bytes=cut.text_bytes, file_bytes=share))
         progress("measure windows", len(scored), total, convention.name)
     return Measured(
         number=rule.number(scored, texts),

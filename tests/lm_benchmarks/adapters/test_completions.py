@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
@@ -34,7 +35,7 @@ class Server(ThreadingHTTPServer):
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         self.model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
         self.lock = threading.Lock()
-        self.faults: list = []  # each for one request; None: honest
+        self.faults: list[Any] = []  # each for one request; None: honest
         self.asked = 0
         self.keys: list[str | None] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
@@ -143,11 +144,14 @@ def measured(server, dataset, folder, **options):
 
 def test_numbers_are_those_of_the_model_itself(server, dataset, folder):
     names = ["paper", "lm-eval", "gptq", "hf-stride", "evaluate", "bits-per-byte"]
-    options = {"conventions": names, "tokenizer": str(folder), "longest": 102}
+    options: dict[str, Any] = {"conventions": names, "tokenizer": str(folder), "longest": 102}
     served = lb.measure_conventions(f"completions:{server.url}", dataset, **options)
-    (inputs,) = {one.result.signature["windows"] for one in served if one.convention.name == "gptq"}
-    assert inputs == "100"  # it also reads the last target and the piece that it adds
+    assert served[2].result is not None
+    assert (
+        served[2].result.signature["windows"] == "100"
+    )
     for one in served:
+        assert one.result is not None
         (own,) = lb.measure(
             f"transformers:{folder}", dataset, convention=one.convention.name, window=100, check=False
         )
@@ -226,7 +230,7 @@ def test_a_server_that_stays_busy_is_resumed(server, dataset, folder, tmp_path):
     honest = measured(server, dataset, folder, window=30)
     asked, server.asked = server.asked, 0
     server.faults = [None] * 15 + [says(503)] * 100
-    options = {"conventions": ["hf-stride", "gptq"], "tokenizer": str(folder), "longest": 32}
+    options: dict[str, Any] = {"conventions": ["hf-stride", "gptq"], "tokenizer": str(folder), "longest": 32}
     with pytest.raises(UnreachableError, match="run the same command later to resume"):
         lb.measure_conventions(f"completions:{server.url}", dataset, results=path, **options)
     server.faults, server.asked = [], 0

@@ -5,6 +5,7 @@ It needs the package llama-cpp-python; LLAMA_CPP_LIB_PATH names another build of
 
 import json
 from pathlib import Path
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
@@ -32,7 +33,7 @@ def test_numbers_of_all_conventions(dataset, tmp_path, marks):
     adds_bos = marks == "bos-added"
     path = write_gguf(tmp_path / "tiny.gguf", adds_bos=adds_bos)
     folder = write_folder(tmp_path / "folder", adds_bos=adds_bos)
-    options = {"conventions": ["paper", "lm-eval", "gptq", "llama.cpp", "bits-per-byte"]}
+    options: dict[str, Any] = {"conventions": ["paper", "lm-eval", "gptq", "llama.cpp", "bits-per-byte"]}
     gguf = lb.measure_conventions(f"gguf:{path}", dataset, dtype="float32", longest=128, **options)
     for one in gguf:
         name = one.convention.name
@@ -40,6 +41,7 @@ def test_numbers_of_all_conventions(dataset, tmp_path, marks):
         assert one.result is not None
         assert one.result.total.nats == pytest.approx(own.total.nats, rel=1e-5), name
         assert one.result.total.pieces == own.total.pieces
+    assert gguf[2].result is not None
     signature = gguf[2].result.signature
     assert (signature["dtype"], signature["cache"], signature["windows"]) == ("gguf", "float32", "128")
 

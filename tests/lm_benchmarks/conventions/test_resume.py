@@ -104,11 +104,12 @@ def test_scores_of_another_model_or_arithmetic_are_not_taken(dataset, folders, t
     model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
     kill(model, dataset, path, "hf-stride", "hf-stride")
     options: dict[str, Any] = {"convention": "hf-stride", "window": 16, "stride": 4, "check": False}
-    for other, more in (
+    others: list[tuple[str, dict[str, Any]]] = [
         (f"transformers:{folders['bos-not-added']}", {}),
         (model, {"attention": "eager"}),
         (model, {"dtype": "bfloat16"}),
-    ):
+    ]
+    for other, more in others:
         counted.clear()
         (found,) = lb.measure(other, dataset, results=path, **options, **more)
         assert sum(counted) > len(found.articles) - 20  # a few windows are the same

@@ -9,7 +9,8 @@ import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS, Scored, groups_of
-from lm_benchmarks.measuring.models import Inputs, Opened, open_model
+from lm_benchmarks.measuring.models import open_model
+from lm_benchmarks.measuring.opened import Inputs, Opened
 from lm_benchmarks.measuring.passages import read_passages, train_counts, vocabulary_of
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.metrics import METRICS
