@@ -304,20 +304,27 @@ def test_dates_are_in_the_lock_file_and_come_back_with_it(past: Wiki, tmp_path: 
     assert wb.lock(tmp_path / "first.store").splitlines()[1:] == text.splitlines()[1:]
 
 
-def test_months_are_built_from_one_store(past: Wiki, tmp_path: Path) -> None:
+def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
+    past: Wiki, tmp_path: Path
+) -> None:
     with stored(tmp_path) as store:
         selected(past.api, store, f"created-since:{SUMMER}")
     for part in ("2020-06-01..2020-07-11", "2020-07-12..2020-08-31"):
         first, _, last = part.partition("..")
         out = tmp_path / first
-        few = {"valid_articles": 1, "test_articles": 1, "workers": 1}
-        wb.build("demo", tmp_path / "a.store", out, within=f"created-since:{part}", **few)  # type: ignore[arg-type]
+        wb.build("live", tmp_path / "a.store", out, within=f"created-since:{part}", workers=1)
         lines = (out / "titles.lock").read_text(encoding="utf-8").splitlines()
         assert lines[1].split("\t")[5:] == ["created", "promoted"]
-        rows = [line.split("\t") for line in lines[2:]]
-        assert {row[0]: row[5][:10] for row in rows} == {
-            title: when for title, when in CREATED.items() if first <= when <= last
-        }
+        expected = {title: when for title, when in CREATED.items() if first <= when <= last}
+        assert {row[0]: row[5][:10] for row in (line.split("\t") for line in lines[2:])} == expected
+        days = sorted(expected.values())
+        assert f"from {days[0]} to {days[-1]}" in (out / "README.md").read_text(encoding="utf-8")
+        (tmp_path / f"theirs {first}").mkdir()
+        with stored(tmp_path / f"theirs {first}") as store:
+            selected(past.api, store, f"lock:{out / 'titles.lock'}")
+        theirs, again = tmp_path / f"theirs {first}" / "a.store", tmp_path / f"again {first}"
+        wb.build("live", theirs, again, lock=out / "titles.lock", workers=1)
+        assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
 
 
 # --- faults

@@ -16,7 +16,7 @@ from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.extraction.names import call_name
-from wikitext_builder.store.store import Rejected
+from wikitext_builder.store.store import Rejected, Revision
 
 REJECTED = "rejected.jsonl"
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
@@ -101,31 +101,57 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     recipe = plan.recipe
     template = (files("wikitext_builder.building") / "card.md").read_text(encoding="utf-8")
-    config = {kind: "\n".join(_data_files(f"parquet/{kind}/")) for kind in ("tokens", "raw")}
+    names = recipe.splits
+    config = {kind: "\n".join(_data_files(f"parquet/{kind}/", names)) for kind in ("tokens", "raw")}
     exported = recipe.articles
-    articles = [f'- config_name: "{recipe.name}-articles-v1"', "  data_files:", *_data_files(f"{ARTICLES}/")]
+    articles = [
+        f'- config_name: "{recipe.name}-articles-v1"',
+        "  data_files:",
+        *_data_files(f"{ARTICLES}/", names),
+    ]
     about = f"| `{ARTICLES}/` | whole articles as plain text, one per row: {' and '.join(exported)} |"
     text = template.format(
         name=recipe.name,
         language=recipe.language,
         sections=recipe.sections,
-        min_count=recipe.min_count,
+        kind="Good and Featured articles" if "train" in names else "Articles",
+        new=_newness(plan.revisions) if "train" not in names else "",
+        names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
+        rare=f"; a word that occurs less than {recipe.min_count} times in train is `<unk>`"
+        if "train" in names
+        else ", all words",
         seed=recipe.seed,
         tokens_files=config["tokens"],
         raw_files=config["raw"],
         articles_config="".join(f"{line}\n" for line in articles) if "parquet" in exported else "",
         articles=f"{about}\n" if exported else "",
-        statistics=_statistics(splits, vocabulary),
+        statistics=_statistics({name: splits[name] for name in names}, vocabulary),
         rebuild=rebuild_commands(plan),
         size=_size_category(sum(counts.lines for counts in splits.values())),
     )
     (directory / "README.md").write_text(text, encoding="utf-8", newline="\n")
 
 
-def _data_files(prefix: str) -> list[str]:
+def _newness(revisions: Sequence[Revision]) -> str:
+    """From when the pages are, as far as the store knows it."""
+    for what, said, but in (
+        ("created", "were written", "Text that was copied from elsewhere is older; `overlap` finds it."),
+        ("promoted", "became Good or Featured", "Parts of their text are older; `overlap` finds them."),
+    ):
+        days = sorted(getattr(one, what)[:10] for one in revisions)
+        if days and days[0]:
+            return (
+                f"A test set alone. Its pages {said} from {days[0]} to {days[-1]}: a model whose training"
+                f" data ends before {days[0]} has not read them as such. {but}\n\n"
+            )
+    return "A test set alone. Since when its pages exist is not known for all of them.\n\n"
+
+
+def _data_files(prefix: str, names: Sequence[str]) -> list[str]:
     return [
         line
         for split, files_of in (("train", "train"), ("validation", "valid"), ("test", "test"))
+        if files_of in names
         for line in (f"  - split: {split}", f"    path: {prefix}{files_of}-*.parquet")
     ]
 
@@ -145,7 +171,7 @@ def _statistics(splits: Mapping[str, SplitCounts], vocabulary: int) -> str:
             row("Lines", [f"{c.lines:,}" for c in counts]),
             row("Types before rare words became `<unk>`", [f"{c.types:,}" for c in counts]),
             row("`<unk>` among the tokens", rates),
-            row("Vocabulary, `<unk>` and `<eos>` included", [f"{vocabulary:,}", "", ""]),
+            row("Vocabulary, `<unk>` and `<eos>` included", [f"{vocabulary:,}", *[""] * (len(counts) - 1)]),
         ]
     )
 

@@ -17,7 +17,6 @@ from typing import Final
 from wikitext_builder.dataset.files import file_line, read_lines
 from wikitext_builder.dataset.manifest import FileEntry, SplitCounts, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.runners import blobs
 
 ROWS_PER_PARQUET: Final = 500_000  # WikiText-103's train, 1.8 million lines, becomes four shards
@@ -66,7 +65,7 @@ def text_files(folder: Path, splits: Mapping[str, SplitCounts]) -> list[TextFile
     """The text files of lines of a dataset in a folder."""
     return [
         TextFile(path=folder / f"wiki.{split}.{kind}", split=split, kind=kind, lines=splits[split].lines)
-        for split in SPLITS
+        for split in splits
         for kind in ("tokens", "raw")
     ]
 

@@ -94,6 +94,8 @@ def make_plan(
     revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
     revisions = chosen(revisions, within, without, recipe.language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
+    if given_valid and "valid" not in recipe.splits:
+        raise BuilderError(f"`valid_titles`: {recipe.name} has no valid; use another recipe")
     if given_valid & given_test:
         raise BuilderError(
             f"{len(given_valid & given_test)} titles are both in {valid_titles} and in {test_titles};"
@@ -204,6 +206,9 @@ def identity_of(plan: Plan) -> Identity:
             pages, items = {one.page_id for one in plan.revisions}, items_of(store, plan.recipe.language)
             texts += [f"{page_id} {item}" for page_id, item in items.items() if page_id in pages]
     rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
+    rows += sorted(
+        f"{r.page_id}\t{r.created}\t{r.promoted}" for r in plan.revisions if r.created or r.promoted
+    )
     given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
     versions = {name: version(name) for name in DECIDING_PACKAGES}
     if plan.recipe.source == "rendered":

@@ -13,7 +13,7 @@ from wikitext_builder.errors import BuilderError
 def small_splits(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     """Say which splits are smaller than asked for: that is not an error, but nobody should miss it."""
     given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
-    for name in SPLITS:
+    for name in plan.recipe.splits:
         found, titles = splits[name].articles, given.get(name, 0)
         wanted = titles or getattr(plan.recipe, f"{name}_articles") or 1
         if found < wanted and titles:
@@ -29,12 +29,13 @@ def small_splits(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]
 
 
 def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
-    """Refuse to write a dataset without a train set: it has no vocabulary, so nobody can use it.
+    """Refuse to write a dataset whose first split is empty: without train it has no vocabulary.
 
     Raises:
         BuilderError: There are too few articles.
     """
-    if split.train:
+    first = plan.recipe.splits[0]
+    if getattr(split, first):
         return
     articles = len(split.roles())
     advice = "fetch or import more pages"
@@ -44,5 +45,5 @@ def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
     raise BuilderError(
         f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for"
         f" {plan.recipe.name}:"
-        f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for train; {advice}"
+        f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for {first}; {advice}"
     )

@@ -262,8 +262,9 @@ def _count(
         AddTask(counts=tuple(counts), partition=index, min_count=plan.recipe.min_count)
         for index in range(partitions)
     ]
-    types = {name: len(set().union(*(one.types[name] for one in counts))) for name in ("valid", "test")}
-    types["train"], frequent = 0, dict[str, int]()
+    words = {name: set[str]().union(*(one.types[name] for one in counts)) for name in ("valid", "test")}
+    types = {"train": 0} | {name: len(one) for name, one in words.items()}
+    frequent = {} if "train" in plan.recipe.splits else dict.fromkeys(words["valid"] | words["test"], 1)
     for done, total in enumerate(runner.map(add_up, additions), start=len(tasks) + 1):
         types["train"] += total.types
         frequent |= total.frequent
@@ -302,9 +303,10 @@ def _join(
     """Join the text files from their pieces."""
     shutil.rmtree(dataset, ignore_errors=True)
     dataset.mkdir()
-    heads = {f"wiki.{split}.{kind}": "" for split in SPLITS for kind in ("raw", "tokens")}
+    names = plan.recipe.splits
+    heads = {f"wiki.{split}.{kind}": "" for split in names for kind in ("raw", "tokens")}
     heads[ATTRIBUTION] = HEAD
-    heads |= {f"{ARTICLES}/{split}.jsonl": "" for split in SPLITS if plan.recipe.articles}
+    heads |= {f"{ARTICLES}/{split}.jsonl": "" for split in names if plan.recipe.articles}
     tasks = []
     for name, head in heads.items():
         pieces = tuple(one.pieces[name] for one in written if name in one.pieces)
@@ -317,9 +319,10 @@ def _export(
     plan: Plan, splits: dict[str, SplitCounts], dataset: Path, here: Runner, progress: Progress
 ) -> Entries:
     """Write the export formats from the text files."""
-    files = text_files(dataset, splits)
+    names = plan.recipe.splits
+    files = text_files(dataset, {name: splits[name] for name in names})
     if "parquet" in plan.recipe.articles:
-        paths = {split: _articles_file(plan, dataset, f"{ARTICLES}/{split}.jsonl") for split in SPLITS}
+        paths = {split: _articles_file(plan, dataset, f"{ARTICLES}/{split}.jsonl") for split in names}
         files += article_files(paths, splits)
     tasks = export_tasks(files, name=plan.recipe.name, folder=dataset)
     return _entries(here.map(export, tasks), len(tasks), "export", progress)

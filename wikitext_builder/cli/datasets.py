@@ -121,6 +121,7 @@ def build(
     """Build a dataset from the pages of a store.
 
     WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each, the same ones.
+    The recipe live is a test set alone, of all pages.
     """
     with shown_progress(as_json=as_json) as progress:
         report = wb.build(

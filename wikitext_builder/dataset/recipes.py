@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
 
 NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
@@ -19,9 +20,9 @@ class Recipe:
     """Everything that decides a dataset, except its pages."""
 
     name: str  # of the files: NAME-v1.zip, NAME-raw-v1.zip
-    train_articles: int | None  # at most; None: all that remain
+    train_articles: int | None  # at most; None: all that remain; 0: no vocabulary either, see `splits`
     valid_articles: int = 60  # Table 1 of the paper
-    test_articles: int = 60  # Table 1
+    test_articles: int | None = 60  # Table 1; None: all
     min_count: int = 3  # section 4.3: words that occur fewer than 3 times become <unk>
     sections: str = "official"  # or "clean": see extraction/sections.py
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
@@ -30,6 +31,13 @@ class Recipe:
     articles: tuple[
         str, ...
     ] = ()  # formats in which whole articles are exported as plain text: dataset/plain.py
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that the dataset has; without train no word becomes `<unk>`."""
+        if self.train_articles != 0:
+            return SPLITS
+        return tuple(name for name in SPLITS if getattr(self, f"{name}_articles") != 0)
 
     def __post_init__(self) -> None:
         """Refuse values that would break a file name or the dataset's card, or that no page can satisfy."""
@@ -55,4 +63,13 @@ RECIPES: dict[str, Recipe] = {
     "wikitext-103": Recipe(name="wikitext-103", train_articles=None),  # Table 1: 28,475 in the original
     # To try things out, and for tests: the bundled sample, or some tens of articles.
     "demo": Recipe(name="wikitext-demo", train_articles=None, valid_articles=3, test_articles=3),
+    # A test set alone, of articles that are new: docs/live.md
+    "live": Recipe(
+        name="wikitext-live",
+        train_articles=0,
+        valid_articles=0,
+        test_articles=None,
+        min_count=1,
+        articles=("jsonl",),
+    ),
 }

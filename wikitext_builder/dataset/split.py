@@ -32,7 +32,7 @@ def choose(
     *,
     train: int | None,
     valid: int,
-    test: int,
+    test: int | None,
     seed: str,
     given_valid: Collection[int] = (),
     given_test: Collection[int] = (),
@@ -48,7 +48,7 @@ def choose(
         page_ids: The pages to distribute.
         train: How many articles train gets at most; None: all that remain.
         valid: How many articles valid gets.
-        test: How many articles test gets.
+        test: How many articles test gets; None: all that remain.
         seed: Another seed gives another split.
         given_valid: The pages of valid, instead of a choice.
         given_test: The pages of test, instead of a choice.

@@ -1,0 +1,82 @@
+"""The recipe `live`: a test set alone, of pages whose dates the store knows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import wikitext_builder as wb
+from tests.conftest import ROOT
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.dates import Dates, add_dates
+from wikitext_builder.store.store import Store
+
+SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose pages were written one per day of October and November."""
+    store = tmp_path_factory.mktemp("dated") / "a.store"
+    wb.import_dump(store, SAMPLE)
+    with Store.create(store) as opened:
+        pages = [one.page_id for one in opened.revisions("en")]
+        days = [f"2026-{10 + number // 14}-{1 + number % 14:02}" for number in range(len(pages))]
+        dates = {page: Dates(created=f"{day}T12:00:00Z") for page, day in zip(pages, days, strict=True)}
+        add_dates(opened, "en", dates)
+        add_dates(opened, "en", {pages[0]: Dates(promoted="2026-11-01T00:00:00Z")})  # the other one stays
+        assert opened.revisions("en")[0].created == "2026-10-01T12:00:00Z"
+    return store
+
+
+def test_a_month_is_a_test_set_alone(dated: Path, tmp_path: Path) -> None:
+    report = wb.build(
+        "live", dated, tmp_path / "oct", within="created-since:2026-10-01..2026-10-31", workers=1
+    )
+    counts = report.manifest.splits
+    assert [counts[name].articles for name in ("train", "valid", "test")] == [0, 0, 14]
+    assert report.warnings == ()
+    assert counts["test"].unknown == 0
+    assert report.manifest.vocabulary == counts["test"].types + 2
+    raw, tokens = (tmp_path / "oct" / f"wiki.test.{kind}" for kind in ("raw", "tokens"))
+    assert raw.read_text(encoding="utf-8").split() == tokens.read_text(encoding="utf-8").split()
+    names = {path.relative_to(tmp_path / "oct").as_posix() for path in (tmp_path / "oct").rglob("*.*")}
+    assert not [name for name in names if "train" in name or "valid" in name]
+    assert not [check for check in wb.verify(tmp_path / "oct") if check.passed is False]
+    assert [article.title for article in wb.load(tmp_path / "oct").articles("test")]
+    articles = (tmp_path / "oct" / "articles" / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(articles) == 14
+    assert all("categories" in json.loads(line) for line in articles)
+    card = (tmp_path / "oct" / "README.md").read_text(encoding="utf-8")
+    assert "were written from 2026-10-01 to 2026-10-14: a model whose training data" in card
+    assert "split: train" not in card
+    assert "build live --store" in card
+
+
+def test_the_lock_file_gives_the_same_bytes_and_two_months_differ(dated: Path, tmp_path: Path) -> None:
+    for name, month in (("oct", "2026-10-01..2026-10-31"), ("nov", "2026-11-01..2026-11-30")):
+        wb.build("live", dated, tmp_path / name, within=f"created-since:{month}", workers=1)
+    for name in ("oct", "nov"):
+        plain = tmp_path / f"{name}.store"  # a store without dates: the lock file has them
+        wb.import_dump(plain, SAMPLE)
+        again = tmp_path / f"{name}-again"
+        wb.build("live", plain, again, lock=tmp_path / name / "titles.lock", workers=1)
+        assert (again / "manifest.json").read_bytes() == (tmp_path / name / "manifest.json").read_bytes()
+    months = [(tmp_path / name / "titles.lock").read_text(encoding="utf-8") for name in ("oct", "nov")]
+    titles = [{line.split("\t")[0] for line in text.splitlines()[2:]} for text in months]
+    assert not titles[0] & titles[1]
+
+
+def test_what_a_test_set_alone_cannot_be_is_an_error(dated: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
+        wb.build("live", dated, tmp_path / "a", within="created-since:2027-01-01", workers=1)
+    (tmp_path / "titles.txt").write_text("Octopus\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match="`valid_titles`: wikitext-live has no valid"):
+        wb.build("live", dated, tmp_path / "a", valid_titles=tmp_path / "titles.txt", workers=1)
+
+
+def test_a_card_without_dates_promises_nothing(tmp_path: Path) -> None:
+    wb.import_dump(tmp_path / "a.store", SAMPLE)
+    wb.build("live", tmp_path / "a.store", tmp_path / "out", test_articles=5, workers=1)
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "Since when its pages exist is not known for all of them." in card
