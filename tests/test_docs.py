@@ -138,7 +138,7 @@ def check_command(words: list[str]) -> None:
     assert not rest, f"{rest} belongs to nothing"
     for parameter in command.params:
         value = values.get(parameter.name or "")
-        given = isinstance(value, str | tuple)  # what is not given is None or a mark of click's own
+        given = isinstance(value, str | tuple | list)  # what is not given is None or a mark of click's own
         assert given or not parameter.required, f"{parameter.name} is missing"
         if given and isinstance(parameter.type, click.Choice):
             parameter.type.convert(value, parameter, context)
