@@ -15,6 +15,7 @@ from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
 from wikitext_builder.extraction.macros.coordinates import COORDINATES
 from wikitext_builder.extraction.macros.dates import DATES
 from wikitext_builder.extraction.macros.flags import FLAGS
+from wikitext_builder.extraction.macros.geology import GEOLOGY
 from wikitext_builder.extraction.macros.languages import LANGUAGE_MACROS
 from wikitext_builder.extraction.macros.law import LAW
 from wikitext_builder.extraction.macros.lists import LISTS
@@ -41,6 +42,7 @@ MACROS: dict[str, Macro] = {
     **COORDINATES,
     **DATES,
     **FLAGS,
+    **GEOLOGY,
     **LANGUAGE_MACROS,
     **LAW,
     **LISTS,

@@ -198,13 +198,6 @@ def sortable_date(call: Call) -> str | None:
     return written(year, month, day, day_comes_first=shown in {"dmy", "dm"})
 
 
-def millions_of_years(call: Call) -> str | None:
-    """`66 million years ago`, `100–66 million years ago`; None for the name of a geological period."""
-    values = [value for value in call.positional()[:2] if value]
-    numeric = values and all(value[0].isdecimal() for value in values)
-    return f"{'–'.join(values)} million years ago" if numeric else None
-
-
 def duration(call: Call) -> str | None:
     """`3:45` of hours, minutes and seconds."""
     hours, minutes, seconds = (
@@ -305,8 +298,6 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Dts": sortable_date,
     "Date table sorting": sortable_date,
     "Dtsh": lambda _call: "",
-    "Ma": millions_of_years,
-    "Mya": millions_of_years,
     "Annum": around("", " Ma"),
     "World Series Year": first,
     "Nbafy": first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, around
@@ -129,6 +130,42 @@ def ipa_english(call: Call) -> str | None:
     return f"{prefix}/{''.join(sounds)}/" if sounds else None
 
 
+# What {{IPAc-pl}} shows for Polish letters, from the table of Help:IPA/Polish of 2016; others stay.
+_POLISH = """
+a=a; ą=ɔ̃; b=b; c=t͡s; ć=t͡ɕ; cz=t͡ʂ; d=d; dz=d͡z; dź=d͡ʑ; dż=d͡ʐ; e=ɛ; e1=e; ę=ɛ̃; f=f; g=ɡ; h=x; ch=x; i=i;
+j=j; k=k; l=l; ł=w; m=m; n=n; ń=ɲ; N=ŋ; o=ɔ; p=p; r=r; s=s; ś=ɕ; sz=ʂ; t=t; u=u; ó=u; w=v; y=ɨ; z=z; ź=ʑ;
+ż=ʐ; rz=ʐ; '=ˈ; ,=ˌ; J=ʲ; I=i̯; U=u̯
+"""
+POLISH = dict(pair.split("=") for pair in listed(_POLISH)) | {"-": " "}
+# Of {{IPAc-fr}} only these are known for certain: its documentation shows `qu|e|b|E|c` as [kebɛk].
+FRENCH = {"qu": "k", "c": "k", "E": "ɛ", "r": "ʁ", "g": "ɡ", "N": "ŋ", "-": " ", "_": "‿", "'": "ˈ"}
+FRENCH |= {letter: letter for letter in "aeiobdfklmnpstvz"}
+DELIMITERS = {
+    "--": ("", ""),
+    "[-": ("[", ""),
+    "-]": ("", "]"),
+    "//": ("/", "/"),
+    "/-": ("/", ""),
+    "-/": ("", "/"),
+}
+
+
+def spelled(sounds: Mapping[str, str]) -> Macro:
+    """A pronunciation from letters of a language: `[kɔˈʐɨpski]`; None if a letter is not known."""
+
+    def macro(call: Call) -> str | None:
+        values = call.positional()
+        mark = values[0] if values else ""
+        audio = mark.endswith("AUD")  # then a file follows
+        mark = mark.removesuffix("AUD")
+        before, after = DELIMITERS.get(mark, ("[", "]"))
+        rest = values[2 if audio else mark in DELIMITERS :]
+        shown = [sounds.get(value, None if value.isascii() else value) for value in rest]
+        return None if not shown or None in shown else f"{before}{''.join(map(str, shown))}{after}"
+
+    return macro
+
+
 def respelled(call: Call) -> str | None:
     """`BUR-lin`."""
     shown = "-".join(value for value in call.positional() if value)
@@ -144,6 +181,8 @@ def audio(call: Call) -> str | None:
 
 
 PHONETICS: dict[str, Macro] = {
+    "IPAc-pl": spelled(POLISH),
+    "IPAc-fr": spelled(FRENCH),
     **{f"IPA-{code}": ipa_of_language for code in LANGUAGE_NAMES if code != "en"},
     **dict.fromkeys(listed("IPA; IPA text; IPA2; IPA3; IPAtext"), ipa),
     **dict.fromkeys(listed("IPA link; IPAlink; IPA-link; IPA-alink"), lambda call: call.get("2", "1")),

@@ -238,5 +238,4 @@ ComplexNuclide; Isotope
     "Pi": text("π"),
     "E (mathematical constant)": text("e"),
     "Hash": text("#"),
-    "Inflation-year": lambda _call: None,
 }

@@ -64,5 +64,6 @@ SITES: dict[str, Macro] = {
     "Official website": official,
     **dict.fromkeys(listed("OEIS link; ICD9"), argument("1")),
     "ICD10": lambda call: call.get("1") + call.get("2") + (f".{call.get('3')}" if call.get("3") else ""),
+    "Cite IEP": lambda call: f'"{call.get("2") or call.page.title}". Internet Encyclopedia of Philosophy.',
     "OMIM": lambda call: f"Online Mendelian Inheritance in Man (OMIM): {call.get('1')}",
 }
