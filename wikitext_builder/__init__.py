@@ -14,7 +14,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from wikitext_builder.building.build import build
+    from wikitext_builder.building.build import build, build_months
     from wikitext_builder.citation import cite
     from wikitext_builder.dataset.diff import diff
     from wikitext_builder.dataset.load import load
@@ -37,6 +37,7 @@ else:
         __name__,
         {
             "build": "wikitext_builder.building.build",
+            "build_months": "wikitext_builder.building.build",
             "cite": "wikitext_builder.citation",
             "detokenize": "wikitext_builder.tokens.detokenizer",
             "diff": "wikitext_builder.dataset.diff",
@@ -64,6 +65,7 @@ __all__ = [
     "RejectedError",
     "__version__",
     "build",
+    "build_months",
     "cite",
     "detokenize",
     "diff",

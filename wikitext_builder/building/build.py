@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from wikitext_builder.building.plan import make_plan
 from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.recipes import Recipe
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.choice import open_runners
+from wikitext_builder.wiki.dates import days_of, months_of
+
+DATES: Final = ("created", "promoted")  # that a store knows of a page
 
 
 class BuildOptions(TypedDict, total=False):
@@ -46,6 +50,52 @@ class BuildOptions(TypedDict, total=False):
     """Another seed gives another split."""
     articles: str | Sequence[str] | None
     """Export whole articles as plain text too: parquet, jsonl or both."""
+
+
+def build_months(
+    recipe: str | Recipe,
+    store: str | Path,
+    out: str | Path,
+    *,
+    months: str,
+    by: str = "created",
+    **options: Any,
+) -> dict[str, BuildReport | None]:
+    """Build a dataset for each month from the pages of a store, in folders such as `2026-10` of `out`.
+
+    Args:
+        recipe: See `build`; `live` is a test set alone.
+        store: The store, which knows the dates of its pages from selections by time.
+        out: The folder of the folders.
+        months: FROM..TO, both included, such as 2026-08..2026-10.
+        by: Pages are of the month in which they were `created` or `promoted`.
+        options: See `build`.
+
+    Returns:
+        What was built, by month; None for a month without pages.
+
+    Raises:
+        BuilderError: An argument is wrong, no month has a page, or a build fails.
+    """
+    if by not in DATES:
+        raise BuilderError(f"`by={by}`: expected {' or '.join(DATES)}")
+    names, rules = months_of(months), options.pop("within", ())
+    rules = [rules] if isinstance(rules, str) else list(rules)
+    reports: dict[str, BuildReport | None] = {}
+    for month in names:
+        within = [*rules, f"{by}-since:{days_of(month)}"]
+        plan = make_plan(recipe, Path(store), Path(out) / month, within=within, **_of_plan(options))
+        Path(out).mkdir(parents=True, exist_ok=True)
+        reports[month] = build(recipe, store, plan.out, within=within, **options) if plan.revisions else None
+    if not any(reports.values()):
+        raise BuilderError(f"{store}: no page was {by} in {months}, as far as it knows; see `fetch`")
+    return reports
+
+
+def _of_plan(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a build that decide what is built."""
+    others = ("workers", "scheduler", "work", "progress")
+    return {name: value for name, value in options.items() if name not in others}
 
 
 def build(

@@ -69,6 +69,13 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
 @within_option
 @without_option
+@click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, in folders of OUT.")
+@click.option(
+    "--by",
+    type=click.Choice(["created", "promoted"]),
+    default="created",
+    help="With --months: which date of a page counts.",
+)
 @click.option("--valid-titles", type=FILE, help="File with the titles of valid, one per line.")
 @click.option("--test-titles", type=FILE, help="File with the titles of test, one per line.")
 @click.option(
@@ -114,6 +121,8 @@ def build(
     store_path: Path,
     out: Path,
     lock_path: Path | None,
+    months: str | None,
+    by: str,
     work_url: str,
     as_json: bool,
     **options: Any,
@@ -123,16 +132,22 @@ def build(
     WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each, the same ones.
     The recipe live is a test set alone, of all pages.
     """
+    options |= {"lock": lock_path, "work": work_url}
+    reports: dict[str, BuildReport | None]
     with shown_progress(as_json=as_json) as progress:
-        report = wb.build(
-            recipe, store_path, out, lock=lock_path, work=work_url, progress=progress, **options
-        )
-    for warning in report.warnings:
-        click.echo(warning, err=True)
-    if as_json:
-        click.echo(json.dumps(asdict(report)))
-    else:
-        _print_report(out, report)
+        if months:
+            reports = wb.build_months(
+                recipe, store_path, out, months=months, by=by, progress=progress, **options
+            )
+        else:
+            reports = {"": wb.build(recipe, store_path, out, progress=progress, **options)}
+    for name, report in reports.items():
+        for warning in report.warnings if report else (f"{out / name}: no page is of this month",):
+            click.echo(warning, err=True)
+        if report and as_json:
+            click.echo(json.dumps(asdict(report)))
+        elif report:
+            _print_report(out / name, report)
 
 
 def _print_report(out: Path, report: BuildReport) -> None:

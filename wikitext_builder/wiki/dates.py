@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from wikitext_builder.errors import BuilderError
 
+MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
@@ -34,6 +36,16 @@ def parse_date(text: str | None) -> str:
             f"{text!r} is not a date ({error}); write 2016-08-31 or 2016-08-31T12:00:00Z"
         ) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+def days_of(month: str) -> str:
+    """Return the span of a month as `parse_span` reads it.
+
+    >>> days_of("2028-02")
+    '2028-02-01..2028-02-29'
+    """
+    year, number = map(int, month.split("-"))
+    return f"{month}-01..{month}-{monthrange(year, number)[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +77,23 @@ def parse_span(text: str) -> Span:
     if until < since:
         raise BuilderError(f"{text!r}: {until} is before {since}; write FROM..TO")
     return Span(since=since, until=until)
+
+
+def months_of(text: str) -> list[str]:
+    """Return the months of a range, both included: `2026-11..2027-01` or one month alone.
+
+    Raises:
+        BuilderError: It is not a range of months.
+
+    >>> months_of("2026-11..2027-01")
+    ['2026-11', '2026-12', '2027-01']
+    """
+    first, dots, last = text.partition("..")
+    ends = [MONTH.fullmatch(one) for one in (first, last if dots else first)]
+    numbers = [12 * int(one[1]) + int(one[2]) - 1 for one in ends if one]
+    if len(numbers) < 2 or numbers[0] > numbers[1]:
+        raise BuilderError(f"{text!r} is not a range of months; write 2026-08..2026-10")
+    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(numbers[0], numbers[1] + 1)]
 
 
 def days_before(timestamp: str, days: int) -> str:

@@ -147,9 +147,7 @@ def test_numbers_are_those_of_the_model_itself(server, dataset, folder):
     options: dict[str, Any] = {"conventions": names, "tokenizer": str(folder), "longest": 102}
     served = lb.measure_conventions(f"completions:{server.url}", dataset, **options)
     assert served[2].result is not None
-    assert (
-        served[2].result.signature["windows"] == "100"
-    )
+    assert served[2].result.signature["windows"] == "100"
     for one in served:
         assert one.result is not None
         (own,) = lb.measure(

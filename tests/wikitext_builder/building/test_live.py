@@ -67,6 +67,29 @@ def test_the_lock_file_gives_the_same_bytes_and_two_months_differ(dated: Path, t
     assert not titles[0] & titles[1]
 
 
+def test_a_series_of_months_is_one_call_and_resumes(dated: Path, tmp_path: Path) -> None:
+    out = tmp_path / "series"
+    first = wb.build_months("live", dated, out, months="2026-09..2026-11", workers=1)
+    assert {name: one and one.manifest.splits["test"].articles for name, one in first.items()} == {
+        "2026-09": None,
+        "2026-10": 14,
+        "2026-11": 14,
+    }
+    assert sorted(path.name for path in out.iterdir()) == ["2026-10", "2026-11"]
+    again = wb.build_months("live", dated, out, months="2026-10", workers=1)
+    assert [one.already_built for one in again.values() if one] == [True]
+    promoted = wb.build_months("live", dated, tmp_path / "p", months="2026-11", by="promoted", workers=1)
+    assert [one.manifest.splits["test"].articles for one in promoted.values() if one] == [1]
+    for months, by, words in (
+        ("2026-13", "created", "is not a range of months"),
+        ("2026-10..2026-09", "created", "is not a range of months"),
+        ("2026-01", "created", "no page was created in 2026-01"),
+        ("2026-10", "read", "expected created or promoted"),
+    ):
+        with pytest.raises(BuilderError, match=words):
+            wb.build_months("live", dated, tmp_path / "x", months=months, by=by, workers=1)
+
+
 def test_what_a_test_set_alone_cannot_be_is_an_error(dated: Path, tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
         wb.build("live", dated, tmp_path / "a", within="created-since:2027-01-01", workers=1)
