@@ -8,7 +8,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call, Macro
-from wikitext_builder.extraction.macros.copied import COPIED
+from wikitext_builder.extraction.macros.copied import COPIED, COPIED_FUNCTIONS
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
@@ -35,7 +35,9 @@ class TemplateReader:
     ) -> None:
         self.page = page
         self.local = LOCAL.get(language, NO_TEMPLATES)
-        self.shared = COPIED if language in LOCAL else MACROS
+        english = language not in LOCAL
+        self.shared = MACROS if english else COPIED
+        self.functions = PARSER_FUNCTIONS if english else {**COPIED_FUNCTIONS, **self.local.functions}
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
@@ -69,7 +71,7 @@ class TemplateReader:
     def function(self, head: str) -> Macro | None:
         """The parser function of this name; `formatnum` writes numbers as the language does."""
         local = self.local.macros.get("Formatnum") if head == "formatnum" else None
-        return local or PARSER_FUNCTIONS.get(head)
+        return local or self.functions.get(head)
 
     def macro(self, name: str) -> Macro | None:
         """The macro of a template: the language's own, else a copied English one; None if removed there."""

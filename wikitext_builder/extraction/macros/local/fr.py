@@ -28,6 +28,7 @@ from wikitext_builder.extraction.macros.local.table import (
     named,
     of_languages,
     paragraph,
+    plural,
     quantity,
     quoted,
     removed,
@@ -231,4 +232,6 @@ Es; It; Fr; La; Nl; Pl; Ru; Ja; Zh
 """
 )
 DATA = data("Population; Dernière population; Données; Superficie; Wikidata")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(
+    macros=MACROS, removed=REMOVED, data=DATA, functions=plural(lambda number: int(number > 1))
+)

@@ -25,6 +25,7 @@ from wikitext_builder.extraction.macros.local.table import (
     named,
     of_languages,
     paragraph,
+    plural,
     quantity,
     quoted,
     removed,
@@ -157,4 +158,4 @@ Flagicon; Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優
 """
 )
 DATA = data("自治体面積; 自治体人口; Population; 推計人口")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=plural(lambda _number: 0))

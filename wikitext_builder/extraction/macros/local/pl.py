@@ -6,6 +6,8 @@ memory, not verified.
 
 from __future__ import annotations
 
+from functools import partial
+
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
@@ -22,9 +24,11 @@ from wikitext_builder.extraction.macros.local.table import (
     named,
     of_languages,
     paragraph,
+    plural,
     quantity,
     quoted,
     removed,
+    slavic_form,
     sound,
 )
 
@@ -84,4 +88,6 @@ Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; *infobox
 """
 )
 DATA = data("Ludność; Liczba ludności; Dane")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(
+    macros=MACROS, removed=REMOVED, data=DATA, functions=plural(partial(slavic_form, only_one=True))
+)

@@ -6,6 +6,8 @@ from memory, not verified.
 
 from __future__ import annotations
 
+from functools import partial
+
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
 from wikitext_builder.extraction.macros.local.table import (
@@ -21,9 +23,11 @@ from wikitext_builder.extraction.macros.local.table import (
     named,
     of_languages,
     paragraph,
+    plural,
     quantity,
     quoted,
     removed,
+    slavic_form,
     sound,
 )
 
@@ -111,4 +115,6 @@ Wikiquote; ЭСБЕ; БСЭ*; ВТ-*; Хорошая статья; Избран�
 """
 )
 DATA = data("Население; Площадь; Численность")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(
+    macros=MACROS, removed=REMOVED, data=DATA, functions=plural(partial(slavic_form, only_one=False))
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wikitext_builder.extraction.listing import listed
@@ -41,6 +41,7 @@ class LocalTemplates:
     """
 
     macros: Mapping[str, Macro] = field(default_factory=dict)
+    functions: Mapping[str, Macro] = field(default_factory=dict)  # parser functions, by lower names
     removed: re.Pattern[str] = re.compile("(?!)")  # matches nothing
     data: re.Pattern[str] = re.compile("(?!)")
 
@@ -194,6 +195,34 @@ def located(north: str, south: str, east: str, west: str, *, form: str = "{angle
         return " ".join(form.format(angle=one[:-1], letter=letters[one[-1]]) for one in shown.split(" "))
 
     return macro
+
+
+def plural(form: Callable[[int], int]) -> dict[str, Macro]:
+    """The parser function `plural` of a language, by the rule that gives the form of a number.
+
+    >>> macro = plural(lambda number: 0)["plural"]
+    >>> macro(Call(name="plural", arguments={"1": "5", "2": "本"}, page=None))
+    '本'
+    """
+
+    def macro(call: Call) -> str | None:
+        number, *forms = call.positional() or [""]
+        if not forms or not re.fullmatch(r"-?[0-9]{1,18}", number):
+            return None
+        return forms[min(form(abs(int(number))), len(forms) - 1)]
+
+    return {"plural": macro}
+
+
+def slavic_form(number: int, *, only_one: bool) -> int:
+    """The first form for one, the second for a few, the third for many; 21 is as one in Russian only.
+
+    >>> [slavic_form(number, only_one=False) for number in (1, 3, 5, 11, 21, 22)]
+    [0, 1, 2, 2, 0, 1]
+    """
+    if number == 1 or (not only_one and number % 10 == 1 and number % 100 != 11):
+        return 0
+    return 1 if 2 <= number % 10 <= 4 and not 12 <= number % 100 <= 14 else 2
 
 
 def words(call: Call) -> str | None:

@@ -21,6 +21,7 @@ from wikitext_builder.extraction.macros.local.table import (
     named,
     of_languages,
     paragraph,
+    plural,
     quantity,
     quoted,
     removed,
@@ -107,4 +108,4 @@ Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Flagicon; Multiple image; �
 """
 )
 DATA = data("人口数据; 人口數據; 歷年人口")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=plural(lambda _number: 0))
