@@ -101,8 +101,14 @@ def _life(call: Call) -> str:
 
 def twin_town(call: Call) -> str | None:
     """`Parigi, dal 1987`: a flag of the country, the town and the year."""
-    town, year = call.get("2"), call.get("3")
+    town, year = call.get("2").rpartition("|")[2], call.get("3")  # `Galway (città){{!}}Galway`
     return f"{town}, dal {year}" if town and year else town or None
+
+
+def russian(call: Call) -> str | None:
+    """`in russo: Москва, traslitterato: Moskva`."""
+    after = f", traslitterato: {call.get('2')}" if call.get("2") else ""
+    return f"in russo: {call.get('1')}{after}" if call.get("1") else None
 
 
 def flag_with_name(call: Call) -> str | None:
@@ -139,6 +145,8 @@ MACROS: dict[str, Macro] = {
     **of_languages("IPA-{code}", NAMES, BRACKETED),
     "Link audio": text(GONE),
     "Gemellaggio": twin_town,
+    "Russo": russian,
+    "M s.l.m.": text("m s.l.m."),
     "Bandiera": flag_with_name,
     "Coord": located("N", "S", "E", "O"),
     "Exp": lambda call: f"{call.get('1')} × 10{call.get('2')}" if call.get("2") else None,
@@ -154,18 +162,19 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Vedi anche; Torna a; Nota disambigua; Disambigua; Cita; Cita libro; Cita web; Cita news;
-Cita pubblicazione; Cita video; Cita testo; S; Stub*; Portale*; Controllo di autorità; Interprogetto*;
-Infobox*; Carica pubblica; Sportivo; Artista musicale; Album; Film; Fumetto*; Libro;
-Divisione amministrativa; Città; Stato; Edificio*; Immagine multipla; Immagine grande; NN; F; P; W; C; E;
-A; R; T; U; Organizzare*; Vetrina*; Voce di qualità; Collegamenti esterni; Dmoz; En; De; Fr; Es; Ru; Ja;
-Nota; Note; Tassobox; Thumb*; Clear; Avvisounicode; Box successione*; Navbox*; Canzone; Onorificenze;
-EtichettaUE; Clima*; ComuniAmmin*; Catena montuosa; Metabolismo; Comune*; Tmp; Grafico*; Galleria;
-Azienda; Da correggere; Attore; Calciatore; Videogioco; Fiction TV; Programma; Università; Aeroporto;
-Stadio; Squadra*; Software; Lingua; Isola; Lago; Montagna; Fiume; Nave; Linea*; Stazione*; Militare;
-Monarca; Santo; Papa; Wrestler; Sito*; Museo; Singolo; Tracce; Composizione; Corpo celeste; Minerale;
-Finestra*; Calendario; Legenda*; Cassetto*; MultiCol; ColBreak; EndMultiCol; Div col; Div col end;
-Treccani
+Vedi anche; Nd; Campagnabox*; Disclaimer; S sezione; S comuni; Organo governativo; Regione geografica;
+Ripartizione linguistica; BoxArrotondato; Torna a; Nota disambigua; Disambigua; Cita; Cita libro;
+Cita web; Cita news; Cita pubblicazione; Cita video; Cita testo; S; Stub*; Portale*;
+Controllo di autorità; Interprogetto*; Infobox*; Carica pubblica; Sportivo; Artista musicale; Album;
+Film; Fumetto*; Libro; Divisione amministrativa; Città; Stato; Edificio*; Immagine multipla;
+Immagine grande; NN; F; P; W; C; E; A; R; T; U; Organizzare*; Vetrina*; Voce di qualità;
+Collegamenti esterni; Dmoz; En; De; Fr; Es; Ru; Ja; Nota; Note; Tassobox; Thumb*; Clear; Avvisounicode;
+Box successione*; Navbox*; Canzone; Onorificenze; EtichettaUE; Clima*; ComuniAmmin*; Catena montuosa;
+Metabolismo; Comune*; Tmp; Grafico*; Galleria; Azienda; Da correggere; Attore; Calciatore; Videogioco;
+Fiction TV; Programma; Università; Aeroporto; Stadio; Squadra*; Software; Lingua; Isola; Lago; Montagna;
+Fiume; Nave; Linea*; Stazione*; Militare; Monarca; Santo; Papa; Wrestler; Sito*; Museo; Singolo; Tracce;
+Composizione; Corpo celeste; Minerale; Finestra*; Calendario; Legenda*; Cassetto*; MultiCol; ColBreak;
+EndMultiCol; Div col; Div col end; Treccani
 """
 )
 DATA = data("Popolazione; Dato; Dati")

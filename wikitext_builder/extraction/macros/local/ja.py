@@ -120,12 +120,17 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys([code.capitalize() for code in CODES], first),
     "Audio": sound,
     **dict.fromkeys(listed("Convert; Cvt"), converted),
-    **dict.fromkeys(listed("Enlink; Interlang; Ja Exp Route Sign; 座標一覧"), text(GONE)),
+    **dict.fromkeys(
+        listed("Enlink; Interlang; JR西路線記号; JR東路線記号; Ja Exp Route Sign; 座標一覧"), text(GONE)
+    ),
     "ISBN2": around("ISBN ", ""),
     "没年齢": age_at_death,
-    **dict.fromkeys(listed("Col; 表2列; 表3列; 段組"), columns()),
+    **dict.fromkeys(listed("Col; 表2列; 表3列; 段組; Ul"), columns()),
     **dict.fromkeys(listed("Flag; Flagcountry; Flagu; 国旗"), flagged("ja")),
-    "Coord": coordinates_in_words,
+    **dict.fromkeys(listed("Coord; ウィキ座標度分秒"), coordinates_in_words),
+    **dict.fromkeys(listed("Inline-block; PDFlink"), first),
+    "Fontsize": argument("2"),
+    "Col-list": columns("2"),
     **countries("ja"),
     **{
         code: text(name)
@@ -146,7 +151,7 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Infobox*; 基礎情報*; 要出典; 要検証; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ; Reflist;
+Infobox*; 基礎情報*; 要出典; 要*; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ; Reflist;
 Refnest; Refn; R; Sfn; Efn; Harv*; Main; See; See also; Otheruses*; Redirect*; 混同; 関連項目*; Cite*;
 Citation; ウィキプロジェクト*; ポータル*; Portal*; Commons*; Commonscat; Wiktionary*; Wikisource*;
 Wikinews*; 良質な記事; 秀逸な記事; Normdaten; Authority control; DEFAULTSORT*; デフォルトソート*; スタブ;
@@ -154,7 +159,7 @@ Stub*; 誰; いつ; どこ; 誰2; Anchors; Anchor; 生物分類表; 節スタブ
 Flagicon; Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点;
 百科事典的でない; Seealso; 衆議院*; 参議院*; 日本の都道府県内自治体位置図; Vertical images list;
 最新の出来事*; 別人; 世界の市; Aimai; 地域区分表*; ウィキポータルリンク; *の放送; Law; After float;
-特殊文字; 更新; Pathnavbox; 人口統計; Demography; Communefra
+特殊文字; 更新; Pathnav*; 体育館; 試聴; Flexbox*; 人口統計; Demography; Communefra
 """
 )
 DATA = data("自治体面積; 自治体人口; Population; 推計人口")
