@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, joined, text
 from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
 from wikitext_builder.extraction.macros.local.names import language_names
 from wikitext_builder.extraction.macros.local.table import (
@@ -130,6 +130,7 @@ MACROS: dict[str, Macro] = {
     **dict.fromkeys(listed("Coord; ウィキ座標度分秒"), coordinates_in_words),
     **dict.fromkeys(listed("Inline-block; PDFlink"), first),
     "Fontsize": argument("2"),
+    "Hlist-comma": joined("、"),
     "Col-list": columns("2"),
     **countries("ja"),
     **{
