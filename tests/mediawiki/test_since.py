@@ -208,7 +208,7 @@ ALL = set(CREATED)
         ((), ("created-since:2020-07-01",), {"Fresh draft"}, {"without-created-since": len(ALL) - 1}),
         (("quality:B, GA",), (), {"New article", "In August"}, {"within-quality": len(ALL) - 2}),
     ],
-    ids=str,
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",  # of a set: another each time
 )
 def test_conditions_filter_what_is_selected(
     past: Wiki,
