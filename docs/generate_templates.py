@@ -27,6 +27,8 @@ from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
+from wikitext_builder.fidelity.lost import lost_places
+from wikitext_builder.fidelity.plain_words import words
 
 HEAD = """# Templates without text
 
@@ -43,6 +45,12 @@ stands alone in its block and has only named arguments is taken for a box and no
 |---|---|---|---|
 """
 
+TOTAL = """
+
+{calls:,} calls of {templates:,} templates in all. {holes:,} of them leave a hole in a sentence,
+{per_100:.1f} per 100 pages; the others go with the parentheses around them: `(equivalent to $… in 2016)`.
+"""
+FILLER = "Qxfillerxq"  # a word that no page has
 
 FILLED = """
 ## Templates of a dump
@@ -78,6 +86,23 @@ def articles(paths: list[Path], templates: Mapping[str, str] | None = None) -> I
             yield extract(page, templates=templates)
         except RejectedError:
             continue
+
+
+def holes(page: Page) -> int:
+    """How many calls leave a hole in a sentence; the others go with the parentheses around them."""
+    article = extract(page)
+    shown = extract(page, expansions=dict.fromkeys(article.left_out, FILLER))
+    text = "\n".join(shown.lines).replace(f"({FILLER})", "")
+    full = words(text)
+    plain = [word for word in full if word != FILLER]
+    lost = set(lost_places(plain, words("\n".join(article.lines))))
+    count = place = 0
+    for word in full:
+        if word == FILLER:
+            count += not lost & {place - 1, place}
+        else:
+            place += 1
+    return count
 
 
 def templates_in(path: Path) -> dict[str, str]:
@@ -136,8 +161,8 @@ def filled(paths: list[Path], templates: Mapping[str, str], left_out: int) -> st
     )
 
 
-def table(found: list[Article]) -> str:
-    """The whole document."""
+def table(found: list[Article], in_sentences: int) -> str:
+    """The first section. `in_sentences` is the number of calls that leave a hole."""
     calls: Counter[str] = Counter()
     pages: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -153,7 +178,8 @@ def table(found: list[Article]) -> str:
         f"| {_cell(name)} | {count} | {pages[name]} | `` {_cell(examples[name][:60])} `` |"
         for name, count in sorted(calls.items(), key=lambda item: (-item[1], item[0]))
     ]
-    return head + "\n".join(rows) + f"\n\n{calls.total():,} calls of {len(calls):,} templates in all.\n"
+    counts = {"calls": calls.total(), "templates": len(calls), "holes": in_sentences}
+    return head + "\n".join(rows) + TOTAL.format(per_100=100 * in_sentences / len(found), **counts)
 
 
 def _known() -> dict[str, int]:
@@ -169,4 +195,5 @@ if __name__ == "__main__":
     *arguments, last = map(Path, sys.argv[1:])
     found = list(articles(arguments))
     left_out = sum(len(article.left_out) for article in found)
-    sys.stdout.write(table(found) + filled(arguments, templates_in(last), left_out))
+    in_sentences = sum(map(holes, pages_of(arguments)))
+    sys.stdout.write(table(found, in_sentences) + filled(arguments, templates_in(last), left_out))

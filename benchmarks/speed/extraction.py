@@ -5,7 +5,8 @@
 PAGES are MediaWiki XML exports. The other tools (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
 installed in a separate virtual environment and run there in one process with ours, page by page in turn, so
 that a busy machine slows all of them equally. Seconds are CPU time, the best of the runs for each page.
-Residue counts markup that no reader sees; words are what `split` finds.
+Residue counts markup that no reader sees; words are what `split` finds. Lost words are plain words of the
+wikitext, outside of templates, tables and the like, that at least two of the other tools keep.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 import venv
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,17 @@ RESIDUE = {
 }
 
 Tool = Callable[[str, str], str]
+
+
+@dataclass(slots=True)
+class Result:
+    """What one tool did, over all pages."""
+
+    seconds: float = 0.0
+    words: int = 0
+    residue: Counter[str] = field(default_factory=Counter)
+    agreed: int = 0  # plain words that at least two of the other tools keep
+    lost: int = 0  # those of them that this tool does not
 
 
 def tools() -> dict[str, Tool]:
@@ -81,22 +94,40 @@ def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
                 yield dumped.content.title, dumped.content.wikitext
 
 
-def measure(found: list[tuple[str, str]], runs: int) -> dict[str, tuple[float, int, Counter[str]]]:
-    """CPU seconds, words and residue of each tool over all pages."""
+def measure(found: list[tuple[str, str]], runs: int) -> dict[str, Result]:
+    """What each tool did over all pages."""
     patterns = {name: re.compile(pattern) for name, pattern in RESIDUE.items()}
-    results: dict[str, tuple[float, int, Counter[str]]] = {}
     known = tools()
-    for name, tool in known.items():
+    results = {name: Result() for name in known}
+    for tool in known.values():
         tool("Warm", "'''Warm''' {{up|a}} [[b|c]]")
-        results[name] = (0.0, 0, Counter())
     for title, wikitext in found:
+        texts: dict[str, str] = {}
         for name, tool in known.items():
             seconds, text = fastest(tool, title, wikitext, runs)
-            before, words, residue = results[name]
+            texts[name] = text
             for mark, pattern in patterns.items():
-                residue[mark] += len(pattern.findall(text))
-            results[name] = (before + seconds, words + len(text.split()), residue)
+                results[name].residue[mark] += len(pattern.findall(text))
+            results[name].seconds += seconds
+            results[name].words += len(text.split())
+        compare(wikitext, texts, results)
     return results
+
+
+def compare(wikitext: str, texts: dict[str, str], results: dict[str, Result]) -> None:
+    """Count the plain words of one page that each tool loses and at least two others keep."""
+    from wikitext_builder.fidelity.lost import lost_places
+    from wikitext_builder.fidelity.plain_words import plain_words, words
+    from wikitext_builder.wiki.languages import LANGUAGES
+
+    plain = plain_words(wikitext, LANGUAGES["en"])
+    lost = {name: set(lost_places(plain, words(text))) for name, text in texts.items()}
+    losers = Counter(place for places in lost.values() for place in places)
+    for name, places in lost.items():
+        for place in range(len(plain)):
+            keepers = len(texts) - losers[place] - (place not in places)
+            results[name].agreed += keepers >= 2
+            results[name].lost += keepers >= 2 and place in places
 
 
 def fastest(tool: Tool, title: str, wikitext: str, runs: int) -> tuple[float, str]:
@@ -109,17 +140,22 @@ def fastest(tool: Tool, title: str, wikitext: str, runs: int) -> tuple[float, st
     return best, text
 
 
-def report(found: list[tuple[str, str]], results: dict[str, tuple[float, int, Counter[str]]]) -> str:
+def report(found: list[tuple[str, str]], results: dict[str, Result]) -> str:
     """The tables as text."""
     megabytes = sum(len(wikitext.encode()) for _, wikitext in found) / 1e6
-    slowest = results["mwparserfromhell strip_code"][0]
+    slowest = results["mwparserfromhell strip_code"].seconds
     lines = [f"{len(found):,} pages, {megabytes:.2f} MB of wikitext, one process, CPU time"]
-    lines.append(f"{'tool':29}{'seconds':>9}{'MB/s':>8}{'ratio':>7}{'words':>11}")
-    for name, (seconds, words, _) in results.items():
-        lines.append(f"{name:29}{seconds:9.2f}{megabytes / seconds:8.2f}{slowest / seconds:7.1f}{words:11,}")
+    lines.append(f"{'tool':29}{'seconds':>9}{'MB/s':>8}{'ratio':>7}{'words':>11}{'lost %':>9}")
+    for name, one in results.items():
+        speed, ratio, lost = (
+            megabytes / one.seconds,
+            slowest / one.seconds,
+            100 * one.lost / (one.agreed or 1),
+        )
+        lines.append(f"{name:29}{one.seconds:9.2f}{speed:8.2f}{ratio:7.1f}{one.words:11,}{lost:9.4f}")
     lines += ["", f"{'residue':29}" + "".join(f"{mark:>9}" for mark in RESIDUE)]
-    for name, (_, _, residue) in results.items():
-        lines.append(f"{name:29}" + "".join(f"{residue[mark]:9,}" for mark in RESIDUE))
+    for name, one in results.items():
+        lines.append(f"{name:29}" + "".join(f"{one.residue[mark]:9,}" for mark in RESIDUE))
     return "\n".join(lines) + "\n"
 
 
