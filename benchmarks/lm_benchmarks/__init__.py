@@ -19,6 +19,7 @@ from wikitext_builder.lazy import lazy_names
 
 _MODULES = {
     "ByConvention": "lm_benchmarks.measuring.conventions",
+    "Contamination": "lm_benchmarks.measuring.contamination",
     "Convention": "lm_benchmarks.conventions.convention",
     "METRICS": "lm_benchmarks.metrics",
     "Inputs": "lm_benchmarks.measuring.opened",
@@ -33,6 +34,7 @@ _MODULES = {
     "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
     "draw_positions": "lm_benchmarks.reporting.by_position",
+    "contamination": "lm_benchmarks.measuring.contamination",
     "first_updates": "lm_benchmarks.measuring.first_updates",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
@@ -53,6 +55,7 @@ __all__ = [
     "METRICS",
     "MUST_AGREE",
     "ByConvention",
+    "Contamination",
     "Convention",
     "HarnessError",
     "Inputs",
@@ -67,6 +70,7 @@ __all__ = [
     "cite",
     "compare",
     "draw_positions",
+    "contamination",
     "first_updates",
     "lm_eval_task",
     "measure",
@@ -88,6 +92,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention
     from lm_benchmarks.measuring.check import check, raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference, compare
+    from lm_benchmarks.measuring.contamination import Contamination, contamination
     from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
     from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task

@@ -22,16 +22,20 @@ from wikitext_builder.newness.sources import Piece
 from wikitext_builder.newness.words import (
     BOUNDARY,
     BOUNDARY_HASH,
+    LINE_END,
+    LINE_END_HASH,
     Hashes,
     Places,
     all_ngrams,
     ngram_sums,
+    ngrams,
     ngrams_at,
     word_hashes,
 )
 
 PLACES: Final = 64  # of an n-gram, which count for stretches
 CHUNK: Final = 2**17  # characters of the other side that are looked up at once
+LINES: Final = 200  # of the dataset that are hashed at once
 LEAST: Final = 0.05  # of an article's n-grams, which the document must have that is named as nearest
 FREE: Final = 4  # cells of a table per n-gram, at least: three of four words need no binary search
 Flags = NDArray[np.bool_]
@@ -112,31 +116,33 @@ class Index:
         """
         self.lengths = tuple(sorted(set(lengths)))
         lines = [line for article in articles for line in article]
-        hashes = [word_hashes(line.replace(BOUNDARY, " ").replace(UNK, BOUNDARY)) for line in lines]
-        self.words = np.concatenate([np.zeros(0, np.uint64), *hashes])
-        self.line_ends = np.cumsum([0, *map(len, hashes)])
+        self.words, self.line_ends = _hashed(lines)
         self.line_of = np.repeat(np.arange(len(lines), dtype=np.int32), np.diff(self.line_ends))
         self.article_ends = np.cumsum([0, *map(len, articles)])  # in lines
         self.article_of = np.repeat(np.arange(len(articles), dtype=np.int32), np.diff(self.article_ends))
         self.found = [Found() for _ in articles]
         self.longest = np.zeros(len(articles), np.int64)  # of `found`
         self.whole = np.zeros(len(lines), bool)  # lines that the other side has, word for word
-        sums = ngram_sums(self.words)
-        first, *longer = self.lengths
-        self._group(self._hashes(sums, first), self._places(first))
-        for length in longer:
-            self.tables[length] = _Table(np.unique(self._hashes(sums, length)))
-
-    def _group(self, hashes: Hashes, places: Places) -> None:
-        """Sort the places of the shortest n-grams by their hashes."""
+        self.tables, self.numbers = dict[int, _Table](), dict[int, NDArray[np.int32]]()
+        for length in reversed(self.lengths):
+            order, begins = self._add_table(length)
+        places = self._places(self.lengths[0])
         counts = np.bincount(self.article_of[self.line_of[places]], minlength=len(self.found))
         self.least = np.maximum(1, LEAST * counts)
+        self.places = places[order].astype(np.int32)  # of the shortest n-grams, grouped by n-gram
+        self.groups = np.append(begins, len(places)).astype(np.int32)
+
+    def _add_table(self, length: int) -> tuple[Places, Places]:
+        """Make the table of a length; return the order of the places by hash, and where each hash begins."""
+        hashes = ngrams(self.words, length)[self._places(length)]
         order = np.argsort(hashes, kind="stable")
         hashes = hashes[order]
-        begins = np.flatnonzero(np.diff(hashes, prepend=hashes[:1] ^ np.uint64(1)))
-        self.places = places[order].astype(np.int32)
-        self.groups = np.append(begins, len(places)).astype(np.int32)
-        self.tables = {self.lengths[0]: _Table(hashes[begins])}
+        new = np.ones(len(hashes), bool)
+        np.not_equal(hashes[1:], hashes[:-1], out=new[1:])
+        self.numbers[length] = np.empty(len(hashes), np.int32)  # by place: the number of its key
+        self.numbers[length][order] = np.cumsum(new, dtype=np.int32) - 1
+        self.tables[length] = _Table(hashes[new])
+        return order, np.flatnonzero(new)
 
     def _places(self, length: int) -> Places:
         """Where the n-grams of a length begin: those that lie within a line and have no `<unk>`."""
@@ -149,16 +155,11 @@ class Index:
         known = unknown[:last] == unknown[length - 1 :]
         return np.flatnonzero(inside & known & (self.words[length - 1 :] != BOUNDARY_HASH))
 
-    def _hashes(self, sums: Hashes, length: int) -> Hashes:
-        return ngrams_at(sums, self._places(length), length)
-
     def ngrams_of_lines(self, length: int) -> tuple[Places, Places]:
         """How many n-grams each line has, and how many of them the other side has."""
-        table, lines = self.tables[length], self.line_of[self._places(length)]
-        met = table.met[np.searchsorted(table.keys, self._hashes(ngram_sums(self.words), length))]
-        return np.bincount(lines, minlength=len(self.whole)), np.bincount(
-            lines[met], minlength=len(self.whole)
-        )
+        lines, count = self.line_of[self._places(length)], len(self.whole)
+        met = self.tables[length].met[self.numbers[length]]
+        return np.bincount(lines, minlength=count), np.bincount(lines[met], minlength=count)
 
     @property
     def findings(self) -> Findings:
@@ -174,6 +175,19 @@ class Index:
         for mine, theirs in zip(self.found, other.found, strict=True):
             mine.add_stretch(theirs.longest, theirs.begin, theirs.where)
             mine.add_nearest(theirs.nearest_shared, theirs.nearest)
+
+
+def _hashed(lines: Sequence[str]) -> tuple[Hashes, Places]:
+    """The words of all lines, and where each line begins, and the last one ends; `<unk>` is `BOUNDARY`."""
+    hashes, ends, done = [np.zeros(0, np.uint64)], [np.zeros(1, np.int64)], 0
+    for start in range(0, len(lines), LINES):
+        some = (one.replace(BOUNDARY, " ").replace(LINE_END, " ") for one in lines[start : start + LINES])
+        found = word_hashes("".join(f"{line.replace(UNK, BOUNDARY)}{LINE_END}" for line in some))
+        is_end = found == LINE_END_HASH
+        hashes.append(found[~is_end])
+        ends.append(np.flatnonzero(is_end) - np.arange(is_end.sum()) + done)
+        done += len(hashes[-1])
+    return np.concatenate(hashes), np.concatenate(ends)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Final, TypedDict, Unpack
 from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution, read_attribution
 from wikitext_builder.dataset.load import FILE, WIKITEXT, DatasetArticle, load
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.newness.index import Findings, Index, Scan, chunks_of
+from wikitext_builder.newness.index import Findings, Found, Index, Scan, chunks_of
 from wikitext_builder.newness.sources import How, Piece, Reject, Rejects, files_of, is_lock, pieces_of
 from wikitext_builder.newness.words import Places, words_of
 from wikitext_builder.progress import Progress, no_progress
@@ -26,7 +26,7 @@ from wikitext_builder.wiki.dates import parse_date
 LENGTHS: Final = (8, 13)  # n-grams; 13 words are what GPT-3's authors looked for (Brown et al. 2020)
 NEAR: Final = 0.5  # of the shortest n-grams of a paragraph, which make it a near duplicate
 MEMORY: Final = 2000  # megabytes
-BYTES_PER_WORD: Final = 100  # of an index, while it is made
+BYTES_PER_WORD: Final = 150  # of an index, while it is made
 SHOWN: Final = 30  # words of a longest stretch
 
 
@@ -304,7 +304,7 @@ def _compared(
         ngrams={n: int(total[lines].sum()) for n, (total, _) in counts.items()},
         shared={n: int(met[lines].sum()) for n, (_, met) in counts.items()},
         longest=found.longest,
-        stretch=_shown(article, found.begin, found.longest),
+        stretch=_shown(article, index.line_ends[lines.start : lines.stop], found),
         stretch_in=found.where,
         nearest=found.nearest,
         nearest_shared=found.nearest_shared,
@@ -313,9 +313,14 @@ def _compared(
     return Compared(split=split, article=article, overlap=overlap, shares=tuple(shares))
 
 
-def _shown(article: DatasetArticle, begin: int, length: int) -> str:
-    words = [word for line in article.paragraphs for word in words_of(line)] if length else []
-    return " ".join(words[begin : begin + min(length, SHOWN)])
+def _shown(article: DatasetArticle, begins: Places, found: Found) -> str:
+    """The first words of the longest stretch, which lies in one paragraph."""
+    if not found.longest:
+        return ""
+    begin = int(begins[0]) + found.begin
+    line = int(begins.searchsorted(begin, "right")) - 1
+    start = begin - int(begins[line])
+    return " ".join(words_of(article.paragraphs[line])[start : start + min(found.longest, SHOWN)])
 
 
 def totals(articles: Iterable[ArticleOverlap], lengths: Sequence[int]) -> tuple[SplitOverlap, ...]:

@@ -23,12 +23,14 @@ Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
 BOUNDARY: Final = "\x01"  # between two texts: a word that no text has
+LINE_END: Final = "\x02"  # another one
+BLOCK: Final = 2**20  # words whose n-grams are computed at once
 BASE: Final = 0x9E3779B97F4A7C15  # odd; 2^64 divided by the golden ratio
 INVERSE: Final = pow(BASE, -1, 2**64)
 WORD: Final = re.compile(
-    r"\x01|[\u3040-\u9fff]|(?:[0-9a-z]|[^\x00-\xbf\xd7\xf7\u2000-\u2bff\u3000-\u9fff])+"
+    r"[\x01\x02]|[\u3040-\u9fff]|(?:[0-9a-z]|[^\x00-\xbf\xd7\xf7\u2000-\u2bff\u3000-\u9fff])+"
 )  # of normalised text; see `_separated`
-_KEPT: Final = {*range(ord("0"), ord("9") + 1), *range(ord("a"), ord("z") + 1), *range(0x80, 0x100), 1}
+_KEPT: Final = {*range(ord("0"), ord("9") + 1), *range(ord("a"), ord("z") + 1), *range(0x80, 0x100), 1, 2}
 _TABLE: Final = bytes(byte if byte in _KEPT else 0 for byte in bytes(range(256)).lower())
 
 
@@ -50,14 +52,17 @@ def word_hashes(text: str) -> Hashes:
     """The hash of each of `words_of`, in order."""
     data = np.frombuffer(_normalised(text).encode("utf-8", "surrogatepass").translate(_TABLE), np.uint8)
     if text.isascii():
-        single = data == 1
+        single = (data == 1) | (data == 2)
     else:
         data, single = _separated(data.copy())
     inside = np.zeros(len(data) + 2, bool)
     np.not_equal(data, 0, out=inside[1:-1])
     begins = inside[1:] & ~inside[:-1]
     begins[:-1] |= single
-    for width, places in ((1, np.flatnonzero(data == 1)), (3, np.flatnonzero(single & (data != 1)))):
+    for width, places in (
+        (1, np.flatnonzero(single & (data <= 2))),
+        (3, np.flatnonzero(single & (data > 2))),
+    ):
         begins[places + width] = inside[places + width + 1]
     starts = np.flatnonzero(begins)
     ends = np.flatnonzero(inside[1:-1] & (~inside[2:] | begins[1:])) + 1
@@ -80,7 +85,7 @@ def _separated(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.b
         places = np.flatnonzero(found)
         for offset in range(width):
             data[places + offset] = 0
-    return data, ((data >= 0xE3) & (data <= 0xE9)) | (data == 1)
+    return data, ((data >= 0xE3) & (data <= 0xE9)) | (data == 1) | (data == 2)
 
 
 def ngram_sums(words: Hashes) -> Hashes:
@@ -93,8 +98,14 @@ def ngrams_at(sums: Hashes, places: Places, length: int) -> Hashes:
     return _mixed((sums[places + length] - sums[places]) * _powers(INVERSE, len(sums))[places])
 
 
+def ngrams(words: Hashes, length: int) -> Hashes:
+    """The hashes of all n-grams of `length` words, in order; in blocks, which bound the memory."""
+    blocks = (words[at : at + BLOCK + length - 1] for at in range(0, len(words) - length + 1, BLOCK))
+    return np.concatenate([np.zeros(0, np.uint64), *(all_ngrams(ngram_sums(one), length) for one in blocks)])
+
+
 def all_ngrams(sums: Hashes, length: int) -> Hashes:
-    """The hashes of all n-grams of `length` words, in order."""
+    """The hashes of all n-grams of `length` words, in order, from prefix sums."""
     count = max(0, len(sums) - length)
     return _mixed((sums[length : length + count] - sums[:count]) * _powers(INVERSE, len(sums))[:count])
 
@@ -127,3 +138,4 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 BOUNDARY_HASH: Final = word_hashes(BOUNDARY)[0]
+LINE_END_HASH: Final = word_hashes(LINE_END)[0]

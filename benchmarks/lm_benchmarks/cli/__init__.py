@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.cli import conventions, measuring, reproducing, showing
+from lm_benchmarks.cli import contamination, conventions, measuring, reproducing, showing
 from lm_benchmarks.cli.options import PROGRAM
 from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
@@ -41,7 +41,13 @@ commands.functions = {
     "first_updates": "first-updates",
     "lm_eval_task": "lm-eval-task",
 }
-for _command in (*measuring.COMMANDS, *conventions.COMMANDS, *showing.COMMANDS, *reproducing.COMMANDS):
+for _command in (
+    *measuring.COMMANDS,
+    *contamination.COMMANDS,
+    *conventions.COMMANDS,
+    *showing.COMMANDS,
+    *reproducing.COMMANDS,
+):
     commands.add_command(_command)
 
 

@@ -8,7 +8,7 @@ exact perplexity.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.named import find_result
-from lm_benchmarks.metrics import METRICS, Metric
+from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result, read_results
 
 AT_ONCE: Final = 2**22  # numbers drawn at once: bounds memory
@@ -167,7 +167,7 @@ def compare_results(
         metric=metric,
         first=values[0] or 0.0,
         second=values[1] or 0.0,
-        interval=None if draws is None else _interval(draws, level),
+        interval=None if draws is None else interval_of(draws, level),
         better=None if draws is None else float((draws < 0).mean()),
         passages=len(first.articles),
         level=level,
@@ -192,23 +192,37 @@ def _metric(name: str) -> Metric:
 def _draws(
     first: Result, second: Result, metric: Metric, resamples: int, seed: int
 ) -> npt.NDArray[np.float64] | None:
-    """Differences of the metric over draws of passages."""
-    passages = len(first.articles)
-    if passages < FEWEST:
+    """Differences of the metric over draws of passages; None: they are too few."""
+    if len(first.articles) < FEWEST:
         return None
-    sums = [_sums(result, metric) for result in (first, second)]
+    return bootstrap(first.articles, second.articles, metric, resamples, seed)
+
+
+def bootstrap(
+    first: Sequence[Sums], second: Sequence[Sums], metric: Metric, resamples: int, seed: int
+) -> npt.NDArray[np.float64]:
+    """Second minus first, over draws of pairs: the passage of a pair is drawn on both sides.
+
+    Args:
+        first: Passages.
+        second: As many, in the order of their pairs.
+        metric: What is compared.
+        resamples: How many draws.
+        seed: Of the draws.
+    """
+    sums = [_sums(passages, metric) for passages in (first, second)]
     generator = np.random.Generator(np.random.PCG64(seed))
     differences = []
-    at_once = max(1, AT_ONCE // passages)
+    at_once = max(1, AT_ONCE // len(first))
     for begin in range(0, resamples, at_once):
         count = min(at_once, resamples - begin)
-        drawn = generator.multinomial(passages, np.full(passages, 1 / passages), size=count)
+        drawn = generator.multinomial(len(first), np.full(len(first), 1 / len(first)), size=count)
         differences.append(_values(drawn @ sums[1], metric) - _values(drawn @ sums[0], metric))
     return np.concatenate(differences)
 
 
-def _sums(result: Result, metric: Metric) -> npt.NDArray[np.float64]:
-    return np.array([metric.quotient(article) for article in result.articles], dtype=np.float64)
+def _sums(passages: Sequence[Sums], metric: Metric) -> npt.NDArray[np.float64]:
+    return np.array([metric.quotient(one) for one in passages], dtype=np.float64)
 
 
 def _values(sums: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:
@@ -216,7 +230,7 @@ def _values(sums: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:
     return quotients / np.log(2) if metric.bits else np.exp(quotients)
 
 
-def _interval(draws: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
+def interval_of(draws: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
     """The middle fraction of the draws (percentile interval)."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

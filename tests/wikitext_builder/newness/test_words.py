@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.conftest import data
 from wikitext_builder.newness.words import all_ngrams, ngram_sums, ngrams_at, word_hashes, words_of
 
-TRICKY = "ab1Z \x01\t-–‘東京あカ、。é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª"
+TRICKY = "ab1Z \x01\x02\t-–‘東京あカ、。é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª"
 TEXT = st.text(st.one_of(st.sampled_from(TRICKY), st.characters()))
 
 

@@ -1,0 +1,61 @@
+"""The command that asks whether a model has read the past."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any, Final
+
+import click
+
+import lm_benchmarks as lb
+from lm_benchmarks.choices import LEVEL, RESAMPLES
+from lm_benchmarks.cli.options import (
+    ANY_PATH,
+    EXISTING,
+    ModelCommand,
+    json_option,
+    model_options,
+    split_option,
+)
+from wikitext_builder.progress import shown_progress
+
+
+@click.command(cls=ModelCommand)
+@click.argument("model")
+@click.option("--before", type=EXISTING, required=True, help="Dataset of articles of before the date.")
+@click.option("--after", type=EXISTING, required=True, help="Dataset of articles that came after it.")
+@split_option
+@click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
+@click.option("--plot", type=ANY_PATH, help="SVG file to write: bits per byte by month.")
+@click.option("--level", default=LEVEL, type=click.FloatRange(0.5, 0.9999), help="Of the intervals.")
+@click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
+@click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
+@model_options
+@json_option
+def contamination(*, as_json: bool, **options: Any) -> None:
+    """Measure MODEL on matched articles of before and after a date: has it read the first?"""
+    with shown_progress() as progress:
+        found = lb.contamination(progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps({**asdict(found), "is_found": found.is_found}))
+        return
+    without = f", without the difference of {found.reference}" if found.reference else ""
+    old, new = found.articles
+    click.echo(f"{found.model}: {len(found.pairs)} pairs of {old} and {new} articles")
+    for one in found.differences:
+        low, high = one.interval
+        click.echo(
+            f"  {one.metric:14} before {one.before:.4f}, after {one.after:.4f}: {one.difference:+.4f}"
+            f"{without} ({found.level:.0%} interval {low:+.4f} to {high:+.4f})"
+        )
+    if found.step:
+        click.echo(f"  largest step by month: {found.step[1]:+.4f} at {found.step[0]}")
+    click.echo(
+        "The articles of before are clearly easier."
+        if found.is_found
+        else "No clear sign that the model has read the articles of before."
+    )
+
+
+COMMANDS: Final = (contamination,)

@@ -1,0 +1,145 @@
+"""contamination: a model that has read half of the past is found; one that has read none of it is not."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import lm_benchmarks as lb
+import pytest
+from click.testing import CliRunner
+from lm_benchmarks.cli import commands
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.contamination import Measured, by_month, difference_of, largest_step, match
+from lm_benchmarks.metrics import METRICS, Sums
+
+import wikitext_builder as wb
+from wikitext_builder.article import Article
+from wikitext_builder.dataset.attribution import HEAD, Attribution
+from wikitext_builder.dataset.files import file_line
+from wikitext_builder.sample import SAMPLE_DUMP
+
+BITS = METRICS["bits-per-byte"]
+
+
+def written(
+    folder: Path, split: str, articles: list[tuple[str, ...]], months: list[str] | None = None
+) -> None:
+    folder.mkdir(exist_ok=True)
+    text = "".join(file_line(line) for lines in articles for line in lines)
+    (folder / f"wiki.{split}.tokens").write_text(text, encoding="utf-8", newline="\n")
+    if months:
+        rows = [
+            Attribution.of(
+                Article(title="T", page_id=1, revision_id=1, timestamp=f"{month}-05T00:00:00Z", lines=()),
+                split,
+                "en",
+            ).line()
+            for month in months
+        ]
+        (folder / "attribution.tsv").write_text(HEAD + "".join(rows), encoding="utf-8", newline="\n")
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """Before and after of 10 articles each; the train file has none or half of the articles of before.
+
+    A 5-gram model is trained on the train file, which both sides share: it is the same model on both.
+    """
+    folder = tmp_path_factory.mktemp("studies")
+    wb.import_dump(folder / "pages.store", SAMPLE_DUMP)
+    wb.build("demo", folder / "pages.store", folder / "demo", workers=1, min_count=1)
+    dataset = wb.load(folder / "demo")
+    articles = [one.lines for split in dataset.files for one in dataset.articles(split)]
+    sides, made = {"before": articles[8:18], "after": articles[18:28]}, {}
+    for name, known in (("clean", 0), ("dirty", 5)):
+        for side, some in sides.items():
+            months = [f"20{20 if side == 'before' else 24}-{n % 3 + 1:02}" for n in range(10)]
+            written(folder / f"{name}-{side}", "train", articles[: 8 + known])
+            written(folder / f"{name}-{side}", "test", some, months)
+        made[name] = (folder / f"{name}-before", folder / f"{name}-after")
+    return made
+
+
+def test_what_was_read_is_found_and_what_was_not_is_not(
+    studies: dict[str, tuple[Path, Path]], tmp_path: Path
+) -> None:
+    before, after = studies["dirty"]
+    dirty = lb.contamination("kn-5", before=before, after=after, plot=tmp_path / "plot.svg")
+    assert dirty.is_found
+    assert [one.metric for one in dirty.differences] == ["bits-per-byte", "bits-per-word"]
+    for one in dirty.differences:
+        assert one.difference == pytest.approx(one.after - one.before)
+        assert one.interval[0] < one.difference < one.interval[1]
+    assert len(dirty.pairs) == 10
+    assert dirty.step is not None
+    assert dirty.step[0] == "2024-01"
+    assert dirty.step[1] > 0.2
+    svg = ElementTree.parse(tmp_path / "plot.svg").getroot()
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    clean = lb.contamination("kn-5", before=studies["clean"][0], after=studies["clean"][1])
+    assert not clean.is_found
+    assert abs(clean.differences[0].difference) < dirty.differences[0].difference / 2
+
+
+def test_a_reference_is_subtracted(studies: dict[str, tuple[Path, Path]]) -> None:
+    before, after = studies["dirty"]
+    same = lb.contamination("kn-5", before=before, after=after, reference="kn-5")
+    assert (same.differences[0].difference, same.differences[0].interval) == (0, (0, 0))
+    assert not same.is_found
+    assert lb.contamination("kn-5", before=before, after=after, reference="unigram").is_found
+
+
+def test_the_command(studies: dict[str, tuple[Path, Path]]) -> None:
+    before, after = studies["dirty"]
+    words = ["contamination", "kn-5", "--before", str(before), "--after", str(after), "-q"]
+    done = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
+    found = json.loads(done.stdout)
+    assert found["is_found"]
+    assert found["articles"] == [10, 10]
+    text = CliRunner().invoke(commands, words, catch_exceptions=False).stdout
+    assert "The articles of before are clearly easier." in text
+
+
+def test_models_that_differ_and_too_few_articles_are_refused(
+    studies: dict[str, tuple[Path, Path]], tmp_path: Path
+) -> None:
+    with pytest.raises(HarnessError, match="not the same on both sides"):
+        lb.contamination("kn-5", before=studies["clean"][0], after=studies["dirty"][1])
+    few = tmp_path / "few"
+    dataset = wb.load(studies["clean"][0])
+    for split in ("train", "test"):
+        written(few, split, [one.lines for one in dataset.articles(split)][:4])
+    with pytest.raises(HarnessError, match="4 pairs"):
+        lb.contamination("kn-5", before=few, after=few)
+
+
+def article(words: str, nats: float = 1.0, size: int = 100, month: str = "") -> Measured:
+    sums = Sums(nats=nats, tokens=size // 5, text_bytes=size)
+    return Measured(title=words, month=month, sums=sums, words=frozenset(words.split()))
+
+
+def test_articles_are_matched_by_topic_then_by_length() -> None:
+    before = [article("the tea cup"), article("the ship sea", size=100), article("the ship sea", size=1000)]
+    after = [article("the ship boat", size=900), article("the tea pot"), article("the ship port", size=120)]
+    assert sorted(match(before, after)) == [(0, 1), (1, 2), (2, 0)]
+    assert len(match(before, after[:1])) == 1
+
+
+def test_the_difference_is_of_sums_and_pairs_are_drawn_whole() -> None:
+    pairs = [(article("a", nats=n), article("b", nats=n + 7)) for n in (10.0, 20.0, 40.0, 30.0, 5.0)]
+    found = difference_of("x", BITS, pairs)
+    expected = 7 / 100 / 0.6931471805599453
+    assert found.difference == pytest.approx(expected)
+    assert found.interval == pytest.approx((expected, expected))  # all pairs differ by the same
+
+
+def test_the_largest_step_is_where_the_level_changes() -> None:
+    levels = {"2023-01": 1.0, "2023-02": 1.1, "2023-03": 0.9, "2023-04": 2.0, "2023-05": 2.1}
+    some = [article("a", nats=100 * level * 0.6931471805599453, month=m) for m, level in levels.items()]
+    months = by_month([*some[::-1], article("undated")])
+    assert [(month, count) for month, count, _ in months] == [(month, 1) for month in levels]
+    step = largest_step(months)
+    assert step is not None
+    assert step[0] == "2023-04"
+    assert step[1] == pytest.approx(1.05)
+    assert largest_step(months[:1]) is None
