@@ -33,8 +33,9 @@ _MODULES = {
     "check": "lm_benchmarks.measuring.check",
     "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
-    "draw_positions": "lm_benchmarks.reporting.by_position",
     "contamination": "lm_benchmarks.measuring.contamination",
+    "draw_months": "lm_benchmarks.reporting.by_month",
+    "draw_positions": "lm_benchmarks.reporting.by_position",
     "first_updates": "lm_benchmarks.measuring.first_updates",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
@@ -69,8 +70,9 @@ __all__ = [
     "check",
     "cite",
     "compare",
-    "draw_positions",
     "contamination",
+    "draw_months",
+    "draw_positions",
     "first_updates",
     "lm_eval_task",
     "measure",
@@ -104,6 +106,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
+    from lm_benchmarks.reporting.by_month import draw_months
     from lm_benchmarks.reporting.by_position import draw_positions, positions_csv
     from lm_benchmarks.reporting.write import report, rows
     from lm_benchmarks.reproducing.reproduce import reproduce

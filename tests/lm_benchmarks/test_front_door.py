@@ -27,6 +27,7 @@ ARGUMENTS = {
     "conventions": ("kn-5", "--data", "."),
     "first-updates": ("lstm", "--data", "."),
     "compare": (".", "a", "b"),
+    "contamination": ("kn-5", "--before", ".", "--after", "."),
     "report": (".", "--out", "x.md"),
     "rows": (".", "--out", "x.md"),
     "overlap": (".",),

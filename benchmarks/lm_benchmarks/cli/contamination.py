@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -33,10 +34,12 @@ from wikitext_builder.progress import shown_progress
 @click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
 @model_options
 @json_option
-def contamination(*, as_json: bool, **options: Any) -> None:
+def contamination(*, plot: Path | None, as_json: bool, **options: Any) -> None:
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
     with shown_progress() as progress:
         found = lb.contamination(progress=progress, **options)
+    if plot:
+        lb.draw_months(found, plot)
     if as_json:
         click.echo(json.dumps({**asdict(found), "is_found": found.is_found}))
         return

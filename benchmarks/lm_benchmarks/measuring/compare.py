@@ -199,9 +199,15 @@ def _draws(
 
 
 def bootstrap(
-    first: Sequence[Sums], second: Sequence[Sums], metric: Metric, resamples: int, seed: int
+    first: Sequence[Sums],
+    second: Sequence[Sums],
+    metric: Metric,
+    resamples: int,
+    seed: int,
+    *,
+    paired: bool = True,
 ) -> npt.NDArray[np.float64]:
-    """Second minus first, over draws of pairs: the passage of a pair is drawn on both sides.
+    """Second minus first, over draws of passages.
 
     Args:
         first: Passages.
@@ -209,6 +215,7 @@ def bootstrap(
         metric: What is compared.
         resamples: How many draws.
         seed: Of the draws.
+        paired: The same draws on both sides, because these are the same passages; else each side has its own.
     """
     sums = [_sums(passages, metric) for passages in (first, second)]
     generator = np.random.Generator(np.random.PCG64(seed))
@@ -216,9 +223,15 @@ def bootstrap(
     at_once = max(1, AT_ONCE // len(first))
     for begin in range(0, resamples, at_once):
         count = min(at_once, resamples - begin)
-        drawn = generator.multinomial(len(first), np.full(len(first), 1 / len(first)), size=count)
-        differences.append(_values(drawn @ sums[1], metric) - _values(drawn @ sums[0], metric))
+        drawn = _drawn(generator, len(first), count)
+        other = drawn if paired else _drawn(generator, len(second), count)
+        differences.append(_values(other @ sums[1], metric) - _values(drawn @ sums[0], metric))
     return np.concatenate(differences)
+
+
+def _drawn(generator: np.random.Generator, passages: int, count: int) -> npt.NDArray[np.int64]:
+    """How often each passage is in each of some draws with replacement, (draws, passages)."""
+    return generator.multinomial(passages, np.full(passages, 1 / passages), size=count)
 
 
 def _sums(passages: Sequence[Sums], metric: Metric) -> npt.NDArray[np.float64]:
