@@ -25,6 +25,7 @@ ARGUMENTS = {
     "run": ("kn-5", "--data", "."),
     "check": ("kn-5", "--data", "."),
     "conventions": ("kn-5", "--data", "."),
+    "positions": ("kn-5", "--data", ".", "--out", "x.svg"),
     "first-updates": ("lstm", "--data", "."),
     "compare": (".", "a", "b"),
     "contamination": ("kn-5", "--before", ".", "--after", "."),

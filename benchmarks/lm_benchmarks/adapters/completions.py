@@ -232,7 +232,7 @@ def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
     for name, values in (("tokens", tokens), ("text_offset", offsets)):
         if values is not None and len(values) != len(scores):
             raise ValueError(f"{len(values)} {name} for {len(scores)} log-probabilities")
-    if tokens is not None and not all(isinstance(token, str) for token in tokens):
+    if {type(token) for token in tokens or ()} - {str}:
         raise ValueError("tokens that are no text")
     if offsets is not None:
         for place, (begin, end) in enumerate(pairwise(offsets)):

@@ -92,8 +92,9 @@ class PieceModel(ABC):
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
         """Natural log-probabilities of the targets of each window, in float64, in order."""
 
-    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor | None:  # noqa: ARG002
+    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor | None:
         """Natural log-probabilities of all pieces after some others; None if the model cannot give them."""
+        del inputs
         return None
 
     def piece_count(self, tokens: Tensor) -> int:

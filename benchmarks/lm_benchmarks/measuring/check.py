@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, PATIENCE, SAMPLES
+from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.opened import Opened
@@ -46,20 +46,9 @@ def check(
     data: str | Path,
     *,
     split: str = "test",
-    device: str = "auto",
-    seed: int = 1,
-    window: int | None = None,
-    stride: int | None = None,
-    dtype: str | None = None,
-    attention: str | None = None,
-    tokenizer: str | None = None,
-    served_model: str | None = None,
-    longest: int | None = None,
-    unknown_word: str | None = None,
-    patience: float = PATIENCE,
-    samples: int = SAMPLES,
     tokens: int = CHECKED,
     progress: Progress = no_progress,
+    **opening: Any,
 ) -> Findings:
     """Try whether a model keeps the laws of a language model.
 
@@ -67,21 +56,10 @@ def check(
         model: Its specification, as in `measure`.
         data: The dataset: a folder, or a file of tokens.
         split: The split that the model reads.
-        device: As in `measure`, like all that follow.
-        seed: As in `measure`.
-        window: As in `measure`.
-        stride: As in `measure`.
-        dtype: As in `measure`.
-        attention: As in `measure`.
-        tokenizer: As in `measure`.
-        served_model: As in `measure`.
-        longest: As in `measure`.
-        unknown_word: As in `measure`.
-        patience: As in `measure`.
-        samples: As in `measure`.
         tokens: How many tokens the model reads, from the beginning of the split. `measure` tries the laws in
             the whole split.
         progress: Receives the name of each law.
+        opening: What opening the model needs, as in `measure`: `device`, `seed`, `window` and so on.
 
     Returns:
         By law, what breaks it, "" if the model keeps it; and where the laws were tried.
@@ -89,28 +67,13 @@ def check(
     Raises:
         HarnessError: The model is missing, does not fit the dataset, or its program fails.
     """
-    inputs = make_inputs(
-        data,
-        split,
-        device=device,
-        seed=seed,
-        window=window,
-        stride=stride,
-        dtype=dtype,
-        attention=attention,
-        tokenizer=tokenizer,
-        served_model=served_model,
-        longest=longest,
-        unknown_word=unknown_word,
-        patience=patience,
-        samples=samples,
-    )
+    inputs = make_inputs(data, split, **opening)
     opened = open_model(model, inputs)
     _, passages = read_passages(inputs.dataset, split, opened.vocabulary)
     stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
     tolerance = tolerance_of(opened, "fp32")
     return check_model(
-        opened, stream, device=inputs.device, tolerance=tolerance, seed=seed, progress=progress
+        opened, stream, device=inputs.device, tolerance=tolerance, seed=inputs.seed, progress=progress
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -49,14 +49,9 @@ def measure_conventions(
     conventions: Collection[str] = (),
     results: str | Path | None = None,
     precision: str = "fp32",
-    device: str = "auto",
-    dtype: str | None = None,
-    attention: str | None = None,
-    tokenizer: str | None = None,
-    served_model: str | None = None,
-    longest: int | None = None,
     command: Sequence[str] = (),
     progress: Progress = no_progress,
+    **opening: Any,
 ) -> list[ByConvention]:
     """Measure a model by the conventions of many tools.
 
@@ -72,14 +67,10 @@ def measure_conventions(
             Scores of windows are kept beside it until all is measured: a killed command resumes within a
             convention.
         precision: `fp32`, `tf32` or `bf16`.
-        device: `auto`, `cpu`, `cuda` or `cuda:1`.
-        dtype: Of the weights of a causal model; None: as they are stored.
-        attention: Its implementation of attention: `eager`, `sdpa`, …; None: transformers decides.
-        tokenizer: Of a model behind an endpoint: a folder of transformers, or a name.
-        served_model: What the endpoint calls the model; None: the only one.
-        longest: Pieces that `gguf:` or `completions:` reads at once; None: as many as it says.
         command: The words of a command that measures this again, for the records.
         progress: Receives the number of tokens, pages or windows done.
+        opening: What opening the model needs, as in `measure`: `device`, `dtype`, `attention`, `tokenizer`,
+            `served_model`, `longest`.
 
     Returns:
         One entry per convention, in the order of CONVENTIONS, also for those that do not fit the model.
@@ -90,16 +81,7 @@ def measure_conventions(
     names = [name for name in CONVENTIONS if name in conventions or not conventions]
     if unknown := set(conventions) - set(names):
         raise HarnessError(f"convention {min(unknown)!r}; expected {', '.join(CONVENTIONS)}")
-    inputs = make_inputs(
-        data,
-        split,
-        device=device,
-        dtype=dtype,
-        attention=attention,
-        tokenizer=tokenizer,
-        served_model=served_model,
-        longest=longest,
-    )
+    inputs = make_inputs(data, split, **opening)
     opened = open_model(model, inputs)
     path = None if results is None else Path(results)
     stored = read_results(path) if path is not None and path.exists() and path.stat().st_size else []

@@ -23,7 +23,6 @@ from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.opened import Opened
 
-AT_ONCE: Final = 500  # keys per question to the database
 BUSY: Final = 60.0  # seconds to wait while another process writes
 
 
@@ -72,14 +71,9 @@ class Remembering:
         self._known.close()
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
-        found: dict[bytes, float] = {}
+        question = "SELECT key, nats FROM scores WHERE key = ?"
         with self._errors():
-            for begin in range(0, len(keys), AT_ONCE):
-                part = keys[begin : begin + AT_ONCE]
-                marks = ", ".join("?" * len(part))
-                question = f"SELECT key, nats FROM scores WHERE key IN ({marks})"  # noqa: S608 - only marks
-                found |= dict(self._known.execute(question, part))
-        return found
+            return dict(row for key in keys for row in self._known.execute(question, (key,)))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
