@@ -35,7 +35,7 @@ UNREAD = frozenset(
 )
 # A message of an error, a template that the wiki does not have, a parameter without value.
 ERROR = re.compile(
-    r'class="[^"]*\b(?:scribunto-error|error|citation-comment)\b|Help:Convert_messages'
+    r'<[a-z]+ (?![^>]*display:\s*none)[^>]*class="[^"]*\b(?:scribunto-)?error\b|Help:Convert_messages'
     r'|title="Template:[^"]* \(page does not exist\)|\{\{\{|unsupported input|\(language\?\)'
 )
 

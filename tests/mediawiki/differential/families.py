@@ -118,7 +118,20 @@ FAMILIES = {
         generate=others.GRAMMARS["citations"],
         modules="Module:Citation/CS1 of 2015-04",
         names=("Cite book", "Cite journal", "Cite news", "Cite web", "Cite thesis"),
-        explained=(Explained("names of languages need the CLDR extension", r"language\s*=", r"\(in "),),
+        explained=(
+            Explained("names of languages need the CLDR extension", r"language\s*=", r"\(in "),
+            Explained(
+                "the module of 2015 writes two points after a linked name with a point",
+                r"link|\[\[",
+                r"\.\. ",
+            ),
+            Explained("an address as a number in brackets", r"\[http", r" \[\d+\]"),
+            Explained("a link within the text of a link", r"link", r"\[\["),
+            Explained("a mask that is not a number of one or two digits", r"mask\s*=\s*\d[\d.]{2}"),
+            Explained("et al. without a name", r"etal", r"a et al\."),
+            Explained("the fourth editor is et al. until 2015", r"editor4", r"et al"),
+            Explained("a space ends an address", r"http\S* [a-z]", r""),
+        ),
     ),
     "coordinates": Family(
         generate=others.GRAMMARS["coordinates"],
@@ -130,6 +143,10 @@ FAMILIES = {
         generate=others.GRAMMARS["text"],
         modules="templates of 2007 to 2015",
         names=("Abbr", "Nowrap", "Small", "Nobold", "Sic", "Not a typo", "Color", "H:title", "Quote"),
+        explained=(
+            Explained("brackets without a partner", r"\|[^\[]*\]\]", without=r"\]\]"),
+            Explained("more spaces than MediaWiki allows on a page", r"\de6", r"Template:|#invoke"),
+        ),
     ),
     "sites": Family(
         generate=others.GRAMMARS["sites"],

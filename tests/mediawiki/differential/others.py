@@ -137,6 +137,16 @@ def phrase(generator: random.Random) -> list[str]:
     return [language(generator), text(generator)]
 
 
+def named_language(generator: random.Random) -> list[str]:
+    """The code of a language that the wiki has the name of."""
+    return [generator.choice(codes("ISO 639 name "))]
+
+
+def named_phrase(generator: random.Random) -> list[str]:
+    """A language that the wiki has the name of, and words of it."""
+    return [*named_language(generator), text(generator)]
+
+
 def transliteration(generator: random.Random) -> list[str]:
     """A language, perhaps a system, and words."""
     return [language(generator), *generator.choice([[], ["ISO"], ["IAST"], ["DIN"]]), text(generator)]
@@ -231,12 +241,12 @@ GRAMMARS: dict[str, Callable[[random.Random], str]] = {
     ),
     "languages": of(
         {
-            "Lang": phrase, "Transl": transliteration, "Native name": phrase, "Native phrase": phrase,
-            "Link language": lambda g: [language(g)], "Language icon": lambda g: [language(g)],
+            "Lang": phrase, "Transl": transliteration, "Native name": named_phrase,
+            "Native phrase": named_phrase, "Link language": named_language, "Language icon": named_language,
             "De icon": NOTHING, "Pt icon": NOTHING, "Nastaliq": texts(1, 1), "Nq": texts(1, 1),
             "Lang-ur": texts(1, 1),
         },
-        0.4, OF_LANGUAGES, changes=(0, 3, 4, 4),
+        0.2, OF_LANGUAGES, changes=(0, 3, 4, 4),
     ),
     "pronunciation": of(
         {"IPA": transcription, "IPAc-en": ipa_english, "IPA-hns": hindustani, "IPA-ur": hindustani},

@@ -119,8 +119,9 @@ class Arguments:
                 parts = self.persons[role].setdefault(number, [(99, "")] * 3)
                 parts[part] = min(parts[part], (rank, value))
 
-    def names(self, role: str, between: str) -> tuple[list[tuple[str, str]], bool]:
+    def names(self, role: str, *, vancouver: bool) -> tuple[list[tuple[str, str]], bool]:
         """The names with the gap after each, and True if there are more of them."""
+        between = " " if vancouver else ", "
         found: list[tuple[str, str]] = []
         more, previous = False, 0
         for number, parts in sorted(self.persons[role].items()):
@@ -132,7 +133,9 @@ class Arguments:
                 continue
             more = more or ET_AL.search(last) is not None or ET_AL.search(first) is not None
             last, first = ET_AL.sub("", last), ET_AL.sub("", first)
-            dashes = whole_number(mask, digits=1)
+            if vancouver:  # initials
+                first = "".join(word[0] for word in re.findall(r"\w+", first)[:2])
+            dashes = whole_number(mask, digits=2)
             if mask:
                 found.append(("—" * dashes, "; ") if dashes is not None else (mask, " "))
             elif last:
@@ -142,7 +145,10 @@ class Arguments:
 
 @lru_cache(maxsize=2**12)
 def _part_of(name: str) -> tuple[str, int, int, int] | None:
-    """The role, part, rank and number of an argument that is part of a name: `editor2-first`."""
+    """The role, part, rank and number of an argument of a name: `editor2-first`; `last` is before `last1`."""
     number = NUMBER.search(name)
     form = f"{name}#" if number is None else f"{name[: number.start()]}#{name[number.end() :]}"
-    return (*PART_OF[form], int(number[0]) if number else 1) if form in PART_OF else None
+    if form not in PART_OF:
+        return None
+    role, part, rank = PART_OF[form]
+    return role, part, 2 * rank + (number is not None), int(number[0]) if number else 1

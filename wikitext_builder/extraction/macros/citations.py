@@ -25,6 +25,7 @@ NO_CHAPTER = QUOTED - {"mailing list"}
 PAGES_AS_BOOK = frozenset(listed("encyclopedia; web; book; news; podcast"))
 PUBLISHER_AS_BOOK = frozenset(listed("encyclopedia; web; press release; podcast"))
 PDF = re.compile(r"\.pdf(?:[?#]|$)", re.IGNORECASE)
+PAGE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 SCRIPT_CODE = re.compile(r"^[a-z]{2}\s*:\s*")
 
 
@@ -48,6 +49,8 @@ class _Citation:
         fields = self.fields
         if fields["page"]:
             fields["pages"] = fields["at"] = ""
+        elif fields["pages"]:
+            fields["at"] = ""
         fields["publication_place"] = fields["publication_place"] or fields["place"]
         if fields["publication_place"] == fields["place"]:
             fields["place"] = ""
@@ -143,7 +146,7 @@ class _Citation:
     def people(self, role: str) -> tuple[str, int]:
         """The names of the authors or editors, and how many are shown."""
         vancouver = self["names"] == "vanc"
-        found, more = self.arguments.names(role, ", " if not vancouver else " ")
+        found, more = self.arguments.names(role, vancouver=vancouver)
         limit = self.fields.get(f"display_{role}s", "")
         most = whole_number(limit, digits=3)
         if limit and most is None:
@@ -245,7 +248,7 @@ class _Citation:
         if pages and self["periodical"] and self.kind not in PAGES_AS_BOOK:
             shown += f": {pages}"
         elif pages:
-            one = bool(self["page"]) or pages.isdecimal()
+            one = bool(self["page"]) or PAGE.fullmatch(pages) is not None
             shown += self.after(pages if self["no_pp"] else f"{'p.' if one else 'pp.'} {pages}")
         return shown + self.after(self["at"])
 
@@ -282,7 +285,8 @@ class _Citation:
         given = self.arguments.identifiers
         shown = [f"{label}{given[label]}" for label in IDENTIFIERS if label in given]
         identifiers = f"{self.separator} ".join(filter(None, [*shown, self["id"]]))
-        online = self["url"] or self["chapter_url"]
+        linked = self.kind == "journal" and "PMC " in given  # the title is a link to it
+        online = bool(self["url"] or self["chapter_url"]) or linked
         accessed = f"{self.word('Retrieved')} {self['accessed']}" if self["accessed"] and online else ""
         docket = f"Docket {self['docket']}" if self["docket"] and self.kind == "thesis" else ""
         yes = {"yes", "true", "y"}

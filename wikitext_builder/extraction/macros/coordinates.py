@@ -30,7 +30,8 @@ def coordinates(call: Call) -> str | None:
         sides = [values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]]
         if not all(len(side) > 1 and all(NUMBER.fullmatch(one) for one in side[:-1]) for side in sides):
             return None
-        if call.get("format") != "dms" or not all(len(side) == 2 for side in sides):
+        only_degrees = all(len(side) == 2 for side in sides) and any("." in side[0] for side in sides)
+        if call.get("format") != "dms" or not only_degrees:
             decimal = call.get("format") == "dec"
             return " ".join(_as_decimal(side) if decimal else _marked(side) for side in sides)
         values = [("-" if letter.upper() in "SW" else "") + value for value, letter in sides]
@@ -65,7 +66,7 @@ def _parts(value: str) -> int:
 
 def _in_parts(value: str, letters: str, parts: int) -> str:
     """Whole degrees, or with minutes and seconds."""
-    letter = letters[value.startswith("-")]
+    letter = letters[float(value) < 0]
     rest = floor(abs(float(value)) * 60 ** (parts - 1) + 0.5)
     shown = ""
     for mark in MARKS[parts - 1 : 0 : -1]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
+from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro
@@ -37,15 +38,20 @@ HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
+NOTHING = ("", "")
+
+
+class Rest(NamedTuple):
     """What follows the unit in a call."""
 
     outputs: str = ""  # code
     precision: int | None = None
     middle: str = ""
-    before: tuple[str, str] = ("", "")  # the units of the input and of the outputs
+    before: tuple[str, str] = NOTHING  # the units of the input and of the outputs
     joins: tuple[str, str] | None = None  # own words around the outputs
+
+
+WITH_WORDS = frozenset(["mid", "before", "befores"])  # flags: words follow the outputs
 
 
 def convert(call: Call) -> str | None:
@@ -62,7 +68,7 @@ def convert(call: Call) -> str | None:
     options = parse_options(call)
     numbered: list[str] = []
     while (value := call.arguments.get(str(len(numbered) + 1))) is not None:
-        numbered.append(value.replace("&nbsp;", " "))
+        numbered.append(value.replace("&nbsp;", " ") if "&" in value else value)
     if len(numbered) > 1 and numbered[1].strip().endswith("nocomma"):
         numbered[1] = numbered[1].strip().removesuffix("nocomma")
         options = replace(options, flags=options.flags | {"nocomma"})
@@ -70,7 +76,7 @@ def convert(call: Call) -> str | None:
     if given is None or not given[2]:
         return None
     values, between, rest = given
-    unit = find_unit(rest[0].strip(), american="american" in options)
+    unit = find_unit(rest[0].strip(), american="american" in options.flags)
     return _converted(values, between, unit, rest[1:], options) if unit else None
 
 
@@ -82,19 +88,21 @@ def _converted(
     if source.parts:
         values = [_total(source)]
     outputs = find_outputs(
-        rest.outputs or default_code(source.unit, values[0].number), american="american" in options
+        rest.outputs or default_code(source.unit, values[0].number), american="american" in options.flags
     )
     if not outputs or not all(convertible(source.unit, output) for output in outputs):
         return None
-    flipped = "flip" in options
+    flipped = "flip" in options.flags
     task = Task(
         values=values, between=between, source=source, options=options, precision=rest.precision,
         middle=rest.middle if flipped else "", before=rest.before[1],
     )  # fmt: skip
-    texts = [""] if "unit" in options else all_outputs(task, outputs)
+    texts = [""] if "unit" in options.flags else all_outputs(task, outputs)
     if texts is None:
         return None
-    shown = _input(replace(task, middle="" if flipped else rest.middle, before=rest.before[0]))
+    if rest.middle or rest.before != NOTHING:
+        task = task._replace(middle="" if flipped else rest.middle, before=rest.before[0])
+    shown = _input(task)
     symbol = unit.symbols[0] if "/" in unit.symbol else unit.symbol
     return _joined(shown, texts, options, rest, "" if source.parts else f"{symbol}, ")
 
@@ -105,15 +113,15 @@ def _joined(shown: str, outputs: list[str], options: Options, rest: Rest, symbol
     if rest.joins:
         before, after = rest.joins
     if options.flags & {"table", "tablecen"}:
-        align = f'align="{"right" if "table" in options else "center"}"|'
+        align = f'align="{"right" if "table" in options.flags else "center"}"|'
         return f"{align}{shown}\n|{align}" + f"\n|{align}".join(outputs)
     if options.flags & {"output", "number", "unit2", "unit"}:
         before = after = ""
-    elif "symbol" in options and before in {" (", " [", " &#91;"}:
+    elif "symbol" in options.flags and before in {" (", " [", " &#91;"}:
         before += symbol
     converted = between.join(outputs)
-    left, right = (converted, shown) if "flip" in options else (shown, converted)
-    left = left[:1].upper() + left[1:] if "upper" in options else left
+    left, right = (converted, shown) if "flip" in options.flags else (shown, converted)
+    left = left[:1].upper() + left[1:] if "upper" in options.flags else left
     return left + before + right + after
 
 
@@ -125,16 +133,18 @@ def _source(
         return Source(unit=unit, altitude=altitude.number), arguments[1:]
     parts = [(unit, values[0])]
     default, last = "", unit
-    while not between and last.below and len(arguments) > 1:
+    while last.below and not between and len(arguments) > 1:
         code = arguments[1].strip()
-        smaller = find_unit(code, american="american" in options)
+        smaller = find_unit(code, american="american" in options.flags)
         below = dict(last.below).get(code) or dict(last.below).get(smaller.code if smaller else "")
         value = value_of(arguments[0], options)
         if below is None or smaller is None or value is None:
             break
         default = default or below.default
         shown = (
-            find_unit(below.code, american="american" in options) if below.code != smaller.code else smaller
+            find_unit(below.code, american="american" in options.flags)
+            if below.code != smaller.code
+            else smaller
         )
         parts.append((shown or smaller, value))
         last, arguments = smaller, arguments[2:]
@@ -152,11 +162,15 @@ def _total(source: Source) -> Value:
         factor = round(larger.size / unit.size) if larger else 1
         total = total * factor + value.number
         larger = unit
-    return replace(source.parts[-1][1], number=total)
+    return source.parts[-1][1]._replace(number=total)
 
 
 def _rest(arguments: list[str], options: Options) -> Rest:
     """Outputs, precision and words that follow the unit, in this order."""
+    if len(arguments) < 2 and not (options.flags & WITH_WORDS or options.display == "x"):
+        last = arguments[0].strip() if arguments else ""
+        if not NUMBER.fullmatch(last.replace(",", "")):
+            return Rest(outputs=last)
     left = list(arguments)
 
     def take() -> str:
@@ -169,7 +183,7 @@ def _rest(arguments: list[str], options: Options) -> Rest:
     number = take_number()
     outputs = "" if number else take().strip()
     number = number or take_number()
-    middle = take() if "mid" in options else ""
+    middle = take() if "mid" in options.flags else ""
     before = _before(take, options)
     joins = (take(), take()) if options.display == "x" else None
     if joins and not joins[0].strip():
@@ -182,10 +196,10 @@ def _rest(arguments: list[str], options: Options) -> Rest:
 
 def _before(take: Callable[[], str], options: Options) -> tuple[str, str]:
     """Words of the call before the units: `adj=pre|imperial`, `disp=preunit`."""
-    first = take() if "before" in options else ""
+    first = take() if "before" in options.flags else ""
     first = with_spaces(first, ends=(0, -1)) if first.strip() else ""
-    if "befores" not in options:
-        return ("", first) if "flip" in options else (first, "")
+    if "befores" not in options.flags:
+        return ("", first) if "flip" in options.flags else (first, "")
     one, two = take(), take()
     if not one.strip() and not two.strip():
         return first, ""
@@ -207,14 +221,14 @@ def _input(task: Task) -> str:
         shown = [Shown(text=one.shown, singular=one.singular, size=one.number) for one in task.values]
         return measured(task, unit, shown, "in")
     named = by_name(task.source.parts[0][0], options, "in")
-    inner = "-" if named and "adjective" in options else " "
+    inner = "-" if named and "adjective" in options.flags else " "
     texts = []
     for one, value in task.source.parts:
         name = identity(one, options, "in", Shown(text="", singular=value.singular, size=value.number))
-        texts.append(name if "unit" in options else f"{value.shown}{inner}{name}")
-    if "unit" in options:
+        texts.append(name if "unit" in options.flags else f"{value.shown}{inner}{name}")
+    if "unit" in options.flags:
         text = " ".join(texts)
-        return task.before + (hyphenated(text) if named and "adjective" in options else text)
+        return task.before + (hyphenated(text) if named and "adjective" in options.flags else text)
     return inner.join(texts) + task.middle
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.convert.options import Options
 from wikitext_builder.extraction.macros.convert.units import POWERS, Unit
@@ -11,8 +11,7 @@ from wikitext_builder.extraction.macros.convert.units import POWERS, Unit
 SHOWN_BY_NAME = frozenset(["br", "or", "slash"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(NamedTuple):
     """A value as it is shown, of an input or an output."""
 
     text: str
@@ -36,24 +35,24 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
 
 def identity(unit: Unit, options: Options, side: str, value: Shown, *, times: bool = False) -> str:
     """The name or the symbol of a unit after a value."""
-    if "values" in options or (options.flags & {"table", "tablecen"} and not options.asked):
+    if "values" in options.flags or (options.flags & {"table", "tablecen"} and not options.asked):
         return ""
     if not by_name(unit, options, side):
-        return "hh" if unit.built_in == "hand" and "hh" in options else unit.symbol
+        return "hh" if unit.built_in == "hand" and "hh" in options.flags else unit.symbol
     singular = _singular(unit, options, side, value)
     if unit.power or times:
         singular = False
-    return unit.name if "adjective" in options or singular else unit.plural
+    return unit.name if "adjective" in options.flags or singular else unit.plural
 
 
 def _singular(unit: Unit, options: Options, side: str, value: Shown) -> bool:
-    flipped = "flip" in options
-    if "singular" in options:
+    flipped = "flip" in options.flags
+    if "singular" in options.flags:
         return 0 < abs(value.size) < 1.0001
     if not unit.named or options.linked in {"on", side}:
         return value.singular
     if side == "in":
-        if "adjective" not in options and (options.asked == "out" or flipped):
+        if "adjective" not in options.flags and (options.asked == "out" or flipped):
             return 0 < value.size < 1.0001
     elif options.asked == "on" or options.asked in (("in",) if flipped else ("", "out")):
         return value.size < 1.0001 and not value.scientific
@@ -80,7 +79,7 @@ def placed(unit: Unit, options: Options, side: str, name: str, *, middle: str, b
     if not name:
         return before
     named = by_name(unit, options, side)
-    if named and "adjective" in options:
+    if named and "adjective" in options.flags:
         return before + "-" + hyphenated(name) + middle
     space = " " if (named or unit.spaced) and not before and name[0] != "/" else ""
     return before + space + name + middle
@@ -89,10 +88,10 @@ def placed(unit: Unit, options: Options, side: str, name: str, *, middle: str, b
 def decorated(text: str, unit: Unit, options: Options, side: str) -> str:
     """A value with the thousands or millions of its unit, and with its currency."""
     if unit.power:
-        if options.abbreviated in {"on", side} and "words" not in options:
+        if options.abbreviated in {"on", side} and "words" not in options.flags:
             text += f"×10{unit.power}"
         else:
-            text += ("-" if "adjective" in options else " ") + POWERS[unit.power]
+            text += ("-" if "adjective" in options.flags else " ") + POWERS[unit.power]
     return unit.currency + text
 
 

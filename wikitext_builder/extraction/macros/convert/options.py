@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from wikitext_builder.extraction.macros.call import Call
 
@@ -63,10 +64,6 @@ class Options:
     denominator: int = 0  # of the fractions that outputs are rounded to; 0 for decimals
     stacked: bool = False  # fractions with a horizontal bar
 
-    def __contains__(self, flag: str) -> bool:
-        """True if a flag is set."""
-        return flag in self.flags
-
 
 PLAIN = {name: Options(asked="on", abbreviated="on") for name in ABBREVIATED}
 NO_OPTIONS = Options()
@@ -74,16 +71,22 @@ NO_OPTIONS = Options()
 
 def parse_options(call: Call) -> Options:
     """The options of one call; unknown ones are ignored, as the module does."""
-    named = {name: value.strip() for name, value in call.arguments.items() if not name.isdecimal()}
+    named = tuple(item for item in call.arguments.items() if not item[0].isdecimal())
     if not named:  # the most frequent case
         return PLAIN.get(call.name, NO_OPTIONS)
+    return _parsed(call.name in ABBREVIATED, named)
+
+
+@lru_cache(maxsize=512)
+def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Options:
+    named = {name: value.strip() for name, value in arguments}
     adjective = named.get("adj", named.get("sing", ""))
     if "adj" not in named and adjective == "yes":
         adjective = "on"
     asked = {**named, "adj": adjective}
     effects = " ".join(VALUES[name].get(asked[name], "") for name in VALUES if name in asked).split()
     flags = {effect[1:] for effect in effects if effect.startswith("+")}
-    abbreviation = _word("abbr", asked) or ("on" if "hh" in flags or call.name in ABBREVIATED else "")
+    abbreviation = _word("abbr", asked) or ("on" if "hh" in flags or abbreviated else "")
     if {"spellin", "flip"} <= flags and "spellout" not in flags:
         flags = flags - {"spellin"} | {"spellout"}
     display = _word("disp", asked)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
+from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.convert.names import (
     Shown,
@@ -24,8 +25,7 @@ from wikitext_builder.extraction.macros.spelling import in_words
 NEGATIVE = re.compile(MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(NamedTuple):
     """What to convert, and how to show it."""
 
     values: list[Value]
@@ -39,14 +39,22 @@ class Task:
     @property
     def times(self) -> bool:
         """True if the values are sides: 2 by 4 metres; the last word with two forms decides."""
+        if not self.between:
+            return False
         return next((word.times for word in reversed(self.between) if not word.one_form), False)
 
 
 def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
     """The text of each output; None if one cannot be computed."""
-    denominators = [_denominator(task, output, alone=len(outputs) == 1) for output in outputs]
+    if len(outputs) == 1:
+        one, denominator = outputs[0], task.options.denominator
+        text = (
+            _several(task, one, denominator) if isinstance(one, Several) else _single(task, one, denominator)
+        )
+        return None if text is None else [text]
+    denominators = [_denominator(task, output) for output in outputs]
     first = outputs[0]
-    if len(outputs) > 1 and isinstance(first, Unit) and first.built_in == "hand":
+    if isinstance(first, Unit) and first.built_in == "hand":
         second = outputs[1]
         if isinstance(second, Unit) and second.exact == "below":
             denominators[1] = _of_inches(task, denominators[0])
@@ -60,8 +68,8 @@ def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
     return found if len(found) == len(texts) else None
 
 
-def _denominator(task: Task, output: Output, *, alone: bool) -> int:
-    if alone or (isinstance(output, Unit) and output.built_in == "hand"):
+def _denominator(task: Task, output: Output) -> int:
+    if isinstance(output, Unit) and output.built_in == "hand":
         return task.options.denominator
     prefixed = isinstance(output, Unit) and output.prefixes
     return 0 if prefixed or task.precision is not None else task.options.denominator
@@ -97,24 +105,28 @@ def _single(task: Task, unit: Unit, denominator: int) -> str | None:
 def measured(task: Task, unit: Unit, values: list[Shown], side: str) -> str:
     """Values with their unit; side is in or out."""
     options = task.options
-    first = identity(unit, options, side, values[0], times=task.times)
+    times = task.times
+    first = identity(unit, options, side, values[0], times=times)
     named = bool(first) and by_name(unit, options, side)
     if options.flags & {"unit", "unit2"}:
-        return task.before + (hyphenated(first) if named and "adjective" in options else first)
+        return task.before + (hyphenated(first) if named and "adjective" in options.flags else first)
     if unit.built_in == "mach" and first:
         return task.before + _joined(task, [f"{first} {value.text}" for value in values[:2]], named=named)
-    last = identity(unit, options, side, values[-1] if len(values) < 2 else values[1], times=task.times)
+    last = identity(unit, options, side, values[1], times=times) if task.between else first
     ending = placed(unit, options, side, last, middle=task.middle, before=task.before)
+    if not task.between:
+        text = decorated(values[0].text, unit, options, side)
+        return text if side == "out" and "number" in options.flags else text + ending
     texts = [decorated(value.text, unit, options, side) for value in values]
     space = " " if first and (named or unit.spaced) else ""
     if len(values) == 2:
-        if options.abbreviated == "mos" and side == "in" and not (named and "adjective" in options):
+        if options.abbreviated == "mos" and side == "in" and not (named and "adjective" in options.flags):
             texts[0] += space + first
         else:
             if options.abbreviated not in {"on", side}:
                 texts[0] = values[0].text
-            texts[0] += space + first if task.times and not named else ""
-    return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options else ending)
+            texts[0] += space + first if times and not named else ""
+    return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options.flags else ending)
 
 
 def _joined(task: Task, texts: list[str], *, named: bool) -> str:
@@ -145,7 +157,7 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
 
 def _split(result: Result, output: Several, options: Options, *, named: bool) -> str:
     left, decimals = _smallest(result)
-    inner, outer = ("-", "-") if "adjective" in options and named else (" ", " ")
+    inner, outer = ("-", "-") if "adjective" in options.flags and named else (" ", " ")
     pieces: list[str] = []
     sign = result.sign
     for place, unit in enumerate(output.units):
@@ -159,8 +171,8 @@ def _split(result: Result, output: Several, options: Options, *, named: bool) ->
             shown = fraction(f"{size:.0f}" if size else "", over[1], over[2], options)
         else:
             shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
-        if "spellout" in options:
-            shown = in_words(shown, american="american" in options)
+        if "spellout" in options.flags:
+            shown = in_words(shown, american="american" in options.flags)
         name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbols[0]
         pieces.append(shown + inner + name)
         if not left or place == len(output.factors):
@@ -177,12 +189,12 @@ def _smallest(result: Result) -> tuple[float, int]:
 
 
 def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
-    if "adjective" in options or (over and not size):
+    if "adjective" in options.flags or (over and not size):
         one = True
     elif over:
         one = False
     else:
-        one = 0 < size < 1.0001 if "singular" in options else size == 1
+        one = 0 < size < 1.0001 if "singular" in options.flags else size == 1
     return unit.names[0] if one else unit.plurals[0]
 
 
@@ -212,4 +224,4 @@ def _hands_of(result: Result, options: Options, precision: int | None) -> Result
             str(rest), result.fraction[1], result.fraction[2], options, stacked=options.stacked
         )
     shown = result.sign + with_separators(str(hands), options) + text
-    return replace(result, shown=shown, rounded=hands + rest / 4)
+    return result._replace(shown=shown, rounded=hands + rest / 4)

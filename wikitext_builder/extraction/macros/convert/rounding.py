@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import floor, gcd, isfinite, log10, modf
+from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.convert.options import Options
 from wikitext_builder.extraction.macros.convert.units import Unit
@@ -14,6 +14,7 @@ from wikitext_builder.extraction.macros.spelling import fraction_in_words, in_wo
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99
 LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, is not a measure
+TO_STEPS = frozenset(["round5", "round25"])
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 ROUNDING_FUDGE = 2e-14  # and this to results before it rounds them
 # Miles per hour of sound at -15,000 feet, -10,000 feet, and so on up to 300,000 feet.
@@ -27,8 +28,7 @@ SOUND = (
 DIGITS = re.compile(r"([0-9]*)(\.?)([0-9]*)(?:[eE]([-+]?[0-9]+))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(NamedTuple):
     """What is converted: a unit, the units of a measure of several, how high a plane flies."""
 
     unit: Unit
@@ -36,8 +36,7 @@ class Source:
     altitude: float = 0.0  # feet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
+class Converted(NamedTuple):
     """A result before rounding, and what its number of digits depends on."""
 
     size: float
@@ -48,8 +47,7 @@ class Converted:
     least: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """A rounded result."""
 
     shown: str
@@ -71,14 +69,13 @@ def converted(value: Value, source: Source, target: Unit) -> Converted | None:
     """A value in the output unit; None if it is too large or too small to compute with."""
     unit = source.unit
     given = value.in_hands if unit.built_in == "hand" else value.number
-    plain = Converted(size=0.0, given=given, clean=value.clean)
     try:
-        if unit.built_in == "hand":
-            result = _from_hands(given, value, unit, target)
-        elif "mach" in {unit.built_in, target.built_in}:
-            result = _of_sound(plain, source, target)
-        else:
+        if not (unit.built_in or target.built_in):
             result = Converted(size=_simply(value, unit, target), given=given, clean=value.clean)
+        elif unit.built_in == "hand":
+            result = _from_hands(given, value, unit, target)
+        else:
+            result = _of_sound(Converted(size=0.0, given=given, clean=value.clean), source, target)
     except (OverflowError, ZeroDivisionError):
         return None
     size = abs(result.size)
@@ -167,11 +164,11 @@ def results_of(
     if len(sizes) < len(values):
         return None
     decimals: list[int | None] = [precision] * len(sizes)
-    if precision is None and not (denominator or options.digits or options.flags & {"round5", "round25"}):
+    if precision is None and not (denominator or options.digits or options.flags & TO_STEPS):
         needed = [
             default_decimals(size, value, source, target) for size, value in zip(sizes, values, strict=True)
         ]
-        decimals = [*needed] if "each" in options else [max(needed)] * len(needed)
+        decimals = [*needed] if "each" in options.flags else [max(needed)] * len(needed)
     results = [
         _result(size, options, None if size.shown and precision is None else digits, denominator)
         for size, digits in zip(sizes, decimals, strict=True)
@@ -191,8 +188,8 @@ def _result(size: Converted, options: Options, decimals: int | None, denominator
         shown, exponent = _with_decimals(value, decimals)
     elif options.digits:
         shown, exponent = _with_digits(value, options.digits)
-    elif options.flags & {"round5", "round25"}:
-        step = 5 if "round5" in options else 25
+    elif options.flags & TO_STEPS:
+        step = 5 if "round5" in options.flags else 25
         shown = f"{floor(value / step + 0.5) * step:.0f}"
     else:
         shown = size.shown
@@ -258,8 +255,8 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
     if not shown.strip("0."):
         sign = ""
     text = sign + with_separators(shown, options)
-    if "spellout" in options:
-        text = in_words(sign + shown, american="american" in options)
+    if "spellout" in options.flags:
+        text = in_words(sign + shown, american="american" in options.flags)
     return Result(
         shown=text, size=value, sign=sign, rounded=float(shown), singular=one and not negative,
     )  # fmt: skip
@@ -278,8 +275,8 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
     divisor = gcd(over, denominator)
     pieces = (f"{whole:.0f}" if whole else "", str(over // divisor), str(denominator // divisor))
     shown = fraction(*pieces, options, stacked=options.stacked)
-    if "spellout" in options:
+    if "spellout" in options.flags:
         whole_text, over, denominator = pieces[0], over // divisor, denominator // divisor
-        shown = fraction_in_words(whole_text, over, denominator, american="american" in options)
+        shown = fraction_in_words(whole_text, over, denominator, american="american" in options.flags)
     sign = MINUS if negative else ""
     return Result(shown=sign + shown, size=value, sign=sign, rounded=value, fraction=pieces)

@@ -138,8 +138,11 @@ def _outputs(code: str, *, american: bool) -> tuple[Output, ...]:
 
 def convertible(one: Output, other: Output) -> bool:
     """True if a unit can be converted to the other."""
-    kinds = [(each.kind, each.other_kind if isinstance(each, Unit) else "") for each in (one, other)]
-    return kinds[0][0] == kinds[1][0] or (kinds[0] == kinds[1][::-1] and all(kinds[0]))
+    if one.kind == other.kind:
+        return True
+    if isinstance(one, Several) or isinstance(other, Several):
+        return False
+    return one.other_kind == other.kind and other.other_kind == one.kind
 
 
 def clean_code(code: str) -> str:

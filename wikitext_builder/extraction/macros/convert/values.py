@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.convert.options import Options
 from wikitext_builder.extraction.macros.spelling import fraction_in_words, in_words
@@ -12,6 +13,8 @@ MINUS = "−"
 MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be too large for a float
 MAX_VALUES = 30  # in one range
 MAX_SPLITS = 20  # arguments that can hold several numbers
+ROUNDED = frozenset(["ri0", "ri1", "ri2", "ri3"])  # input values, to so many decimals
+POINT = re.compile(r"[.eE]")
 NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?\s*")
 FRACTION = re.compile(
     r"\s*(?P<plus>\+?)\s*(?:(?P<whole>[0-9]+(?:\.[0-9])?)\s*(?P<sign>[-+ ]|&nbsp;))??"
@@ -19,8 +22,7 @@ FRACTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(NamedTuple):
     """A number as given."""
 
     number: float
@@ -47,7 +49,7 @@ class Between:
         """The text, with hyphens in an adjective."""
         text = self.with_names if by_name else self.with_symbols
         if (
-            "adjective" in options
+            "adjective" in options.flags
             and (by_name or (self.hyphens and options.asked == "on"))
             and not self.change
         ):
@@ -109,20 +111,13 @@ def parse_values(
         if value is None:
             return None
         if texts and texts[-1].change:
-            value = _changed(value)
+            value = value._replace(change=True)
         values.append(value)
         word = between(arguments[position + 1].strip()) if position + 1 < len(arguments) else None
         if word is None or len(texts) == MAX_VALUES:
             return values, texts, arguments[position + 1 :]
         texts.append(word)
         position += 2
-
-
-def _changed(value: Value) -> Value:
-    return Value(
-        number=value.number, clean=value.clean, shown=value.shown, singular=value.singular,
-        denominator=value.denominator, in_hands=value.in_hands, change=True,
-    )  # fmt: skip
 
 
 def _value_at(arguments: list[str], position: int, options: Options) -> Value | None:
@@ -170,11 +165,12 @@ def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> 
     number = float(clean)
     if number == float("inf"):
         return None
-    decimals = next((int(flag[2]) for flag in options.flags if flag.startswith("ri")), None)
-    shown = clean if decimals is None else f"{number + 2e-14:.{decimals}f}"
+    shown = clean
+    for flag in options.flags & ROUNDED:
+        shown = f"{number + 2e-14:.{flag[2]}f}"
     shown = sign + with_separators(shown, options)
-    if "spellin" in options:
-        shown = in_words(sign + clean, american="american" in options)
+    if "spellin" in options.flags:
+        shown = in_words(sign + clean, american="american" in options.flags)
     negative = negative and number != 0
     return Value(
         number=-number if negative else number, clean=clean, shown=shown,
@@ -194,8 +190,8 @@ def _fraction_value(clean: str, options: Options, *, negative: bool) -> Value | 
     shown = fraction(
         match["plus"] + whole, match["over"], match["under"], options, stacked=len(match["slash"]) > 1
     )
-    if "spellin" in options:
-        shown = fraction_in_words(whole, over, under, american="american" in options)
+    if "spellin" in options.flags:
+        shown = fraction_in_words(whole, over, under, american="american" in options.flags)
     return Value(
         number=-number if negative else number, clean=clean, shown=(MINUS if negative else "") + shown,
         singular=number <= 1, denominator=under, in_hands=-in_hands if negative else in_hands,
@@ -217,8 +213,8 @@ def with_separators(text: str, options: Options) -> str:
     >>> with_separators("1234.5678", Options()), with_separators("12345e6", Options())
     ('1,234.5678', '12,345e6')
     """
-    last = next((place for place, character in enumerate(text) if character in ".eE"), len(text))
-    if "nocomma" in options or last < 4 or (last == 4 and "comma5" in options):
+    last = len(text) if text.isdecimal() else len(POINT.split(text, maxsplit=1)[0])
+    if "nocomma" in options.flags or last < 4 or (last == 4 and "comma5" in options.flags):
         return text
     groups = [text[max(end - 3, 0) : end] for end in range(last, 0, -3)]
-    return ("" if "gaps" in options else ",").join(reversed(groups)) + text[last:]
+    return ("" if "gaps" in options.flags else ",").join(reversed(groups)) + text[last:]
