@@ -10,13 +10,14 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.choice import parse_wishes
 from wikitext_builder.fetching.expansions import ExpansionsReport, fetch_expansions
 from wikitext_builder.fetching.html import HtmlReport, fetch_html
+from wikitext_builder.fetching.lookup import Selection
 from wikitext_builder.fetching.pages import PagesReport, fetch_pages
 from wikitext_builder.fetching.selection import default_selections, parse_selection
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia, api_of
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.languages import Language, language_of
 
 CONNECTING = "connecting"  # the stage before the first answer
 
@@ -76,19 +77,12 @@ def fetch(
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
     wiki = language_of(language)
-    texts = [select] if isinstance(select, str) else select
-    selections = [parse_selection(text, wiki) for text in texts] or default_selections(wiki)
-    wishes = parse_wishes(within, without, wiki)
+    selections, wishes = _selections(select, wiki), parse_wishes(within, without, wiki)
     if limit is not None and limit < 1:
         raise BuilderError(f"`limit={limit}`: give 1 or more")
-    date, shown = parse_date(as_of), WaitingProgress(progress)
+    date, shown, address = parse_date(as_of), WaitingProgress(progress), api or api_of(wiki)
     asked = Wikipedia(
-        api or api_of(wiki),
-        language=wiki,
-        contact=contact,
-        maxlag=maxlag,
-        parallel=parallel,
-        on_wait=shown.wait,
+        address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel, on_wait=shown.wait
     )
     with asked as wikipedia, Store.create(Path(store)) as opened:
         found = fetch_pages(
@@ -98,6 +92,11 @@ def fetch(
         expansions = fetch_expansions(opened, wikipedia, ids, progress=shown) if expand else None
         html = fetch_html(opened, wikipedia, ids, progress=shown) if rendered else None
     return FetchReport(pages=found.report, expansions=expansions, html=html)
+
+
+def _selections(select: str | Sequence[str], wiki: Language) -> Sequence[Selection]:
+    texts = [select] if isinstance(select, str) else select
+    return [parse_selection(text, wiki) for text in texts] or default_selections(wiki)
 
 
 class WaitingProgress:
