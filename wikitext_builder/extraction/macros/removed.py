@@ -162,7 +162,7 @@ MARKS = re.compile(
 def is_removed(name: str) -> bool:
     """True if a template of this name is removed on purpose; look for a macro first.
 
-    >>> is_removed("Infobox person"), is_removed("Cite web"), is_removed("Convert")
+    >>> is_removed("Infobox person"), is_removed("Reflist"), is_removed("Convert")
     (True, True, False)
     """
     return (_is_removed if len(name) <= LONGEST_KEY else _is_removed.__wrapped__)(name)
