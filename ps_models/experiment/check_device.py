@@ -118,7 +118,7 @@ def check_device(
 class _Run:
     numbers: Tensor  # float64, (updates, 2): the nats of each, and the norm of its gradient
     tokens_per_second: float
-    refused: str | None = None  # why graphs were not recorded
+    failed: str = ""  # the error of the device, or why graphs were not recorded
 
 
 def _precisions(model: str, device: torch.device, right: _Run) -> Iterator[DeviceCheck]:
@@ -144,10 +144,9 @@ def _graphs(
         )
 
 
-def _compared(check: DeviceCheck, run: _Run | str, right: _Run | str) -> DeviceCheck:
-    if isinstance(run, str) or isinstance(right, str) or run.refused is not None:
-        reason = next(str(one) for one in (run, right, getattr(run, "refused", None)) if isinstance(one, str))
-        return replace(check, difference=math.inf, failed=reason)
+def _compared(check: DeviceCheck, run: _Run, right: _Run) -> DeviceCheck:
+    if failed := run.failed or right.failed:
+        return replace(check, difference=math.inf, failed=failed)
     difference = ((run.numbers - right.numbers).abs() / right.numbers.abs()).max().item()
     return replace(
         check,
@@ -156,12 +155,12 @@ def _compared(check: DeviceCheck, run: _Run | str, right: _Run | str) -> DeviceC
     )
 
 
-def _tried(model: str, precision: str, device: torch.device, **options: Any) -> _Run | str:
-    """The run, or the error of the device in one line: other checks are still made."""
+def _tried(model: str, precision: str, device: torch.device, **options: Any) -> _Run:
+    """The run; after an error of the device its reason, so that other checks are still made."""
     try:
         return _train(model, precision, device, **options)
     except RuntimeError as error:
-        return reason_of(error)
+        return _Run(numbers=torch.empty(0, 2), tokens_per_second=0.0, failed=reason_of(error))
 
 
 def _train(
@@ -198,4 +197,4 @@ def _train(
         found = torch.stack(numbers).cpu()
     speed = tokens / (time.perf_counter() - start)
     refused = run.recorded.refused if run.recorded else None
-    return _Run(numbers=found, tokens_per_second=speed, refused=refused)
+    return _Run(numbers=found, tokens_per_second=speed, failed=refused or "")

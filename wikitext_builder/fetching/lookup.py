@@ -50,6 +50,17 @@ class Lookup:
             self._list(listing, name, None, parameters, read)  # the wiki has forgotten our position
         return self.store.listed(listing)
 
+    def list_members(self, what: str, name: str, category: str, **parameters: str) -> list[str]:
+        """Return the articles in a category; see `list_all`, and the API's `categorymembers`."""
+        members = {
+            "list": "categorymembers",
+            "cmtitle": f"Category:{category}",
+            "cmnamespace": "0",
+            "cmprop": "title",
+            "cmlimit": "max",
+        }
+        return self.list_all(what, name, members | parameters, _articles)
+
     def _list(
         self,
         listing: str,
@@ -70,6 +81,10 @@ class Lookup:
             self.store.note_listing(listing, lines, json.dumps(token) if token else DONE)
             count += len(lines)
             self.progress(stage, count, None if token else count)
+
+
+def _articles(query: Json) -> list[str]:
+    return [str(one["title"]) for one in query["categorymembers"] if one["ns"] == 0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

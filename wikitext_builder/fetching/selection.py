@@ -20,7 +20,7 @@ from wikitext_builder.store.titles import read_titles
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.dates import parse_span
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import FoundPage, Json, Site
+from wikitext_builder.wiki.responses import FoundPage, Site
 from wikitext_builder.wiki.titles import tidy_title, title_fault
 
 LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
@@ -70,29 +70,13 @@ class Category:
 
     def find(self, lookup: Lookup) -> Selected:
         """List the members; the store notes each piece, so that a killed listing can be resumed."""
-        titles = lookup.list_all(f"category {self.name}", self.name, members(self.name), _articles)
+        titles = lookup.list_members(f"category {self.name}", self.name, self.name, cmtype="page")
         if not titles:
             api = lookup.wikipedia.api
             raise BuilderError(
                 f"Category:{self.name} of {api} has no articles or does not exist; check its name"
             )
         return Selected(wanted=lookup.wanted(titles))
-
-
-def members(category: str) -> dict[str, str]:
-    """The parameters that list the members of a category."""
-    return {
-        "list": "categorymembers",
-        "cmtitle": f"Category:{category}",
-        "cmnamespace": "0",
-        "cmtype": "page",
-        "cmprop": "title",
-        "cmlimit": "max",
-    }
-
-
-def _articles(query: Json) -> list[str]:
-    return [str(one["title"]) for one in query["categorymembers"] if one["ns"] == 0]
 
 
 # --- list pages

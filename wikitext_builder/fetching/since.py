@@ -60,24 +60,17 @@ class PromotedSince:
         """List what joined the categories since then."""
         since, titles = self.span.since, set[str]()
         for category in self.language.categories:
-            joined = {
-                "list": "categorymembers",
-                "cmtitle": f"Category:{category}",
-                "cmnamespace": "0",
-                "cmprop": "title",
-                "cmsort": "timestamp",
-                "cmdir": "newer",
-                "cmstart": since,
-                "cmlimit": "max",
-            }
-            name = f"category {category} since {since}"
-            titles.update(lookup.list_all(name, f"{category} since {since[:10]}", joined, _members))
+            found = lookup.list_members(
+                f"category {category} since {since}",
+                f"{category} since {since[:10]}",
+                category,
+                cmsort="timestamp",
+                cmdir="newer",
+                cmstart=since,
+            )
+            titles.update(found)
         condition = Promoted(span=self.span, language=self.language)
         return Selected(wanted=lookup.wanted(titles), condition=condition)
-
-
-def _members(query: Json) -> Iterator[str]:
-    yield from (str(one["title"]) for one in query["categorymembers"] if one["ns"] == 0)
 
 
 # --- logs

@@ -18,7 +18,7 @@ from lm_benchmarks.adapters.completions import checked
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError, UnreachableError
 
-from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.conventions.conftest import write_dataset
 from tests.lm_benchmarks.tiny_llama import write_folder
 
 pytest.importorskip("transformers", reason="needs the package transformers")
@@ -129,11 +129,7 @@ def honest(server, monkeypatch):
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "tiny"
-    folder.mkdir()
-    for name in ("wiki.test.raw", "wiki.test.tokens"):
-        (folder / name).write_text(make_text(60), encoding="utf-8")
-    return folder
+    return write_dataset(tmp_path_factory.mktemp("data") / "tiny", 60)
 
 
 def measured(server, dataset, folder, **options):

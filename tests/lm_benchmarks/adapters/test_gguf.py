@@ -11,7 +11,7 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
 
-from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.conventions.conftest import make_text, write_dataset
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "perplexities.json").read_text(encoding="utf-8"))
@@ -19,11 +19,7 @@ CASES = json.loads((Path(__file__).parents[2] / "cases" / "perplexities.json").r
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "tiny"
-    folder.mkdir()
-    for name in ("wiki.test.raw", "wiki.test.tokens"):
-        (folder / name).write_text(make_text(40), encoding="utf-8")
-    return folder
+    return write_dataset(tmp_path_factory.mktemp("data") / "tiny", 40)
 
 
 @pytest.mark.parametrize("marks", ["bos-added", "bos-not-added"])

@@ -22,6 +22,14 @@ def make_text(lines):
     return text + " \n"
 
 
+def write_dataset(folder, lines):
+    """A folder with the test split of such a text, raw and tokenized alike."""
+    folder.mkdir()
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (folder / name).write_text(make_text(lines), encoding="utf-8")
+    return folder
+
+
 def make_marked_model(folder, text, *, window=64, pieces=300):
     """GPT-2's kind: there is a mark of a start, but the tokenizer does not add it."""
     transformers = importlib.import_module("transformers")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 
-from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.conventions.conftest import write_dataset
 from tests.lm_benchmarks.tiny_llama import write_folder
 
 pytest.importorskip("transformers", reason="needs the package transformers")
@@ -20,11 +20,7 @@ pytest.importorskip("transformers", reason="needs the package transformers")
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "tiny"
-    folder.mkdir()
-    for name in ("wiki.test.raw", "wiki.test.tokens"):
-        (folder / name).write_text(make_text(140), encoding="utf-8")
-    return folder
+    return write_dataset(tmp_path_factory.mktemp("data") / "tiny", 140)
 
 
 @pytest.fixture(scope="module")
