@@ -40,6 +40,8 @@ class BuildOptions(TypedDict, total=False):
     """How many articles valid gets."""
     test_articles: int | None
     """How many articles test gets."""
+    test_words: int | None
+    """How many words test gets at least: articles are taken until they have them. For `live` alone."""
     min_count: int | None
     """Words that occur fewer times in train become `<unk>`."""
     sections: str | None

@@ -96,6 +96,8 @@ def make_plan(
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"`valid_titles`: {recipe.name} has no valid; use another recipe")
+    if given_test and recipe.test_words:
+        raise BuilderError("`test_titles` and `test_words`: use one of the two")
     if given_valid & given_test:
         raise BuilderError(
             f"{len(given_valid & given_test)} titles are both in {valid_titles} and in {test_titles};"

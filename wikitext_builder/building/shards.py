@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,6 +41,7 @@ class ShardTask:
     source: str = "wikitext"  # or "rendered", see `Recipe`
     plain: bool = False  # keep the plain text and what else an export of articles needs
     as_of: str = ""  # take templates up to this time; empty: the newest ones
+    count: bool = False  # the words of each article
     templates: str = ""  # the folder of `pack_templates`, if workers do not reach the store and there are any
 
 
@@ -51,6 +52,7 @@ class ShardResult:
     pages: int
     rejected: tuple[Rejected, ...]
     wikitext_bytes: int  # 0 if the shard was there already
+    words: Mapping[int, int]  # by page id: of its article, without `<eos>`
 
 
 def make_shard(task: ShardTask) -> ShardResult:
@@ -64,8 +66,15 @@ def make_shard(task: ShardTask) -> ShardResult:
                 record = asdict(_use(one, task, templates))
                 lines.append(json.dumps(record, ensure_ascii=False) + "\n")
         blobs.write(task.location, zstandard.compress("".join(lines).encode(), level=3))
-    rejected = tuple(one for one in read_shard(task.location) if isinstance(one, Rejected))
-    return ShardResult(pages=len(task.revision_ids), rejected=rejected, wikitext_bytes=size)
+    rejected, words = [], dict[int, int]()
+    for found in read_shard(task.location):
+        if isinstance(found, Rejected):
+            rejected.append(found)
+        elif task.count:
+            words[found.page_id] = sum(len(line.split()) for line in found.lines)
+    return ShardResult(
+        pages=len(task.revision_ids), rejected=tuple(rejected), wikitext_bytes=size, words=words
+    )
 
 
 def _inputs(task: ShardTask) -> Iterator[StoredPage]:

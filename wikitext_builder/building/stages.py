@@ -6,7 +6,7 @@ import logging
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -45,7 +45,13 @@ from wikitext_builder.building.plan import (
 )
 from wikitext_builder.building.rebuild import write_source
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, pack_pages
-from wikitext_builder.building.sizes import refuse_empty_train, small_splits
+from wikitext_builder.building.sizes import (
+    needed,
+    refuse_empty_train,
+    refuse_few_words,
+    small_splits,
+    test_size,
+)
 from wikitext_builder.building.templates import pack_templates
 from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
@@ -168,11 +174,13 @@ def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, foun
     """
     revision_ids = {revision.page_id: revision.revision_id for revision in plan.revisions}
     shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
+    words = dict[int, int]()  # by page id, if the recipe counts them
     while True:
-        split = _choose(plan, set(revision_ids) - {one.page_id for one in rejected})
+        split = _choose(plan, set(revision_ids) - {one.page_id for one in rejected}, words)
         todo = [page_id for page_id in split.roles() if page_id not in shards]
         if not todo:
-            return _Extracted(split, shards, rejected, done, size)
+            refuse_few_words(plan, split, words)
+            return _Extracted(split, shards, needed(plan, split, rejected), done, size)
         todo.sort(key=lambda page_id: rank(page_id, plan.recipe.seed))
         tasks = []
         for start in range(0, len(todo), PAGES_PER_SHARD):
@@ -185,19 +193,20 @@ def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, foun
             done += result.pages
             size += result.wikitext_bytes
             rejected += result.rejected
+            words |= result.words
             for one in result.rejected:
                 LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
             progress("extract", done, len(shards), f"{len(rejected)} rejected" if rejected else "")
 
 
-def _choose(plan: Plan, usable: set[int]) -> Split:
+def _choose(plan: Plan, usable: set[int], words: Mapping[int, int]) -> Split:
     recipe = plan.recipe
     return choose(
         usable,
         train=recipe.train_articles,
         # if given articles were rejected, others do not take their places
         valid=0 if plan.given_valid else recipe.valid_articles,
-        test=0 if plan.given_test else recipe.test_articles,
+        test=0 if plan.given_test else test_size(recipe, usable, words),
         seed=recipe.seed,
         given_valid=plan.given_valid & usable,
         given_test=plan.given_test & usable,
@@ -215,6 +224,7 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
         revision_ids=tuple(revision_ids),
         location=f"{location}/shards/{name}.jsonl.zst",
         plain=bool(plan.recipe.articles),
+        count=plan.recipe.test_words is not None,
     )
     if not blobs.is_url(location):
         return task

@@ -83,6 +83,11 @@ def _bad_encoding(name: str) -> Iterator[None]:
 )
 @click.option("--valid-articles", type=click.IntRange(min=1), help="Instead of the recipe's number.")
 @click.option("--test-articles", type=click.IntRange(min=1), help="Instead of the recipe's number.")
+@click.option(
+    "--test-words",
+    type=click.IntRange(min=1),
+    help="Of live: take articles until they have this many words, instead of a number of articles.",
+)
 @click.option("--min-count", type=click.IntRange(min=1), help="Rarer words become <unk>; the recipes have 3.")
 @click.option(
     "--sections",

@@ -57,6 +57,8 @@ class Manifest:
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Write a manifest as JSON, with sorted keys."""
     stored = {name: value for name, value in asdict(manifest).items() if value or name != "templates"}
+    if manifest.recipe.test_words is None:  # a field that only some recipes have
+        del stored["recipe"]["test_words"]
     text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 

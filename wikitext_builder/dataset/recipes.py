@@ -23,6 +23,7 @@ class Recipe:
     train_articles: int | None  # at most; None: all that remain; 0: no vocabulary either, see `splits`
     valid_articles: int = 60  # Table 1 of the paper
     test_articles: int | None = 60  # Table 1; None: all
+    test_words: int | None = None  # of a test set alone, instead of `test_articles`
     min_count: int = 3  # section 4.3: words that occur fewer than 3 times become <unk>
     sections: str = "official"  # or "clean": see extraction/sections.py
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
@@ -54,6 +55,14 @@ class Recipe:
         object.__setattr__(self, "articles", tuple(sorted(set(self.articles))))  # a manifest has a list
         if unknown := set(self.articles) - set(ARTICLES):
             raise BuilderError(f"`articles`: {min(unknown)!r}; expected {' or '.join(ARTICLES)}")
+        if self.test_words is not None:
+            if (self.train_articles, self.valid_articles, self.test_articles) != (0, 0, None):
+                raise BuilderError(
+                    f"`test_words`: {self.name} has {', '.join(self.splits)} and `test_articles`"
+                    f" {self.test_articles}; it is for live, a test set alone, instead of `test_articles`"
+                )
+            if self.test_words < 1:
+                raise BuilderError(f"`test_words`: {self.test_words}; expected at least 1")
         if self.min_count < 1:
             raise BuilderError(f"`min_count`: {self.min_count}; expected at least 1")
 

@@ -27,6 +27,12 @@ def rank(page_id: int, seed: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{page_id}".encode()).digest()[:8])
 
 
+def rank_for_test(page_id: int, seed: str) -> tuple[int, int, int]:
+    """A key that orders the candidates for test: those of test come before those of valid."""
+    number = rank(page_id, seed)
+    return ~number & 1, number, page_id
+
+
 def choose(
     page_ids: Collection[int],
     *,
@@ -60,7 +66,7 @@ def choose(
     free = [page_id for page_id in order if page_id not in {*given_valid, *given_test}]
     # Candidates for the other split come last: they are used only if there are too few for this one.
     for_valid = sorted(free, key=lambda page_id: rank(page_id, seed) & 1)
-    for_test = sorted(free, key=lambda page_id: ~rank(page_id, seed) & 1)
+    for_test = sorted(free, key=lambda page_id: rank_for_test(page_id, seed))
     in_valid = set(given_valid) if given_valid else set(for_valid[:valid])
     left = [page_id for page_id in for_test if page_id not in in_valid]
     in_test = set(given_test) if given_test else set(left[:test])

@@ -7,6 +7,11 @@ import pytest
 
 import wikitext_builder as wb
 from tests.conftest import ROOT
+from tests.dumps import numbered_page
+from tests.wikitext_builder.building.test_build import store_of
+from wikitext_builder.building import sizes
+from wikitext_builder.dataset.attribution import read_attribution
+from wikitext_builder.dataset.split import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.store import Store
@@ -88,6 +93,79 @@ def test_a_series_of_months_is_one_call_and_resumes(dated: Path, tmp_path: Path)
     ):
         with pytest.raises(BuilderError, match=words):
             wb.build_months("live", dated, tmp_path / "x", months=months, by=by, workers=1)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of short pages of different lengths; every fifth has no text."""
+    pages = [
+        numbered_page(
+            number, "== A heading ==" if number % 5 == 0 else f"{number} words. " * (3 + number % 7)
+        )
+        for number in range(1, 61)
+    ]
+    return store_of(tmp_path_factory.mktemp("short") / "a.store", pages)
+
+
+@pytest.mark.parametrize("wanted", [1, 100, 617])
+def test_a_number_of_words_takes_whole_articles_until_it_has_them(
+    short: Path, tmp_path: Path, wanted: int
+) -> None:
+    out, same, again = tmp_path / "out", tmp_path / "same", tmp_path / "again"
+    counts = wb.build("live", short, out, test_words=wanted, workers=1).manifest.splits["test"]
+    text = (out / "wiki.test.tokens").read_text(encoding="utf-8").split()
+    assert len(text) == counts.tokens - counts.lines >= wanted
+    assert f"--test-words {wanted}" in (out / "README.md").read_text(encoding="utf-8")
+    # as many articles as that, and no more: without the last one there are too few words
+    wb.build("live", short, same, test_articles=counts.articles, workers=1)
+    for name in (
+        "wiki.test.tokens",
+        "articles/test.jsonl",
+        "rejected.jsonl",
+        "attribution.tsv",
+        "titles.lock",
+    ):
+        assert (same / name).read_bytes() == (out / name).read_bytes()
+    last = max((one.page_id for one in read_attribution(out)), key=lambda one: rank_for_test(one, "wikitext"))
+    lengths = {
+        one.title: sum(len(line.split()) for line in one.lines) for one in wb.load(out).articles("test")
+    }
+    assert sum(lengths.values()) - lengths[f"Page {last}"] < wanted
+    wb.build("live", short, again, lock=out / "titles.lock", test_words=wanted, workers=1)
+    assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
+
+
+def test_rounds_of_counting_words_do_not_decide_what_is_taken(
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests = set()
+    for articles in (1, 7, 256):
+        monkeypatch.setattr(sizes, "ROUND", articles)
+        report = wb.build("live", short, tmp_path / f"{articles}", test_words=300, workers=1)
+        assert report.rejected.keys() == {"no-text"}
+        manifests.add((tmp_path / f"{articles}" / "manifest.json").read_bytes())
+    assert len(manifests) == 1
+
+
+def test_too_few_words_are_an_error(short: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match=r"48 articles have [\d,]+ words; `test_words` expects 5,000:"):
+        wb.build("live", short, tmp_path / "x", test_words=5_000, workers=1)
+    assert not (tmp_path / "x").exists()
+    for recipe, options, words in (
+        ("live", {"test_articles": 3}, "instead of `test_articles`"),
+        ("demo", {}, "it is for live"),
+        ("live", {"test_titles": titles_file(tmp_path, "Page 1")}, "use one of the two"),
+    ):
+        with pytest.raises(BuilderError, match=words):
+            wb.build(recipe, short, tmp_path / "x", test_words=100, workers=1, **options)
+    with pytest.raises(BuilderError, match="`test_words`: 0; expected at least 1"):
+        wb.build("live", short, tmp_path / "x", test_words=0, workers=1)
+
+
+def titles_file(folder: Path, *titles: str) -> Path:
+    path = folder / "titles.txt"
+    path.write_text("".join(f"{title}\n" for title in titles), encoding="utf-8")
+    return path
 
 
 def test_what_a_test_set_alone_cannot_be_is_an_error(dated: Path, tmp_path: Path) -> None:
