@@ -65,7 +65,8 @@ def _base(recipe: Recipe) -> str | None:
     """The command line's name of the recipe that this one is a variant of; None if there is none."""
     for name, base in RECIPES.items():
         unlimited = recipe.train_articles is None and base.train_articles is not None
-        if base.name == recipe.name and not unlimited:  # no option removes a limit
+        without = base.articles and not recipe.articles
+        if base.name == recipe.name and not (unlimited or without):  # no option removes a limit or an export
             return name
     return None
 

@@ -105,6 +105,7 @@ def _bad_encoding(name: str) -> Iterator[None]:
     "--articles",
     type=click.Choice(ARTICLES),
     multiple=True,
+    callback=lambda _context, _parameter, value: value or None,  # not given: as the recipe says
     help="Export whole articles as plain text too; repeatable.",
 )
 @click.option(

@@ -25,6 +25,7 @@ VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {
     "a seed that a shell must not read": ("demo", {"seed": 'it\'s; $HOME "x" \\ {y} $(z)'}),
     "a limit of a recipe that has none": ("wikitext-103", {"train_articles": 20, "test_articles": 3}),
     "a test set of some words": ("live", {"test_words": 700}),
+    "an export that no option removes": ("live", {"articles": ()}),
     "rendered pages": ("demo", {"source": "rendered"}),
     "a recipe of one's own": (MINE, {}),
     "a limit that no option removes": (Recipe(name="wikitext-2", train_articles=None, valid_articles=3), {}),
