@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from lm_benchmarks.measuring.conventions import ByConvention
 from lm_benchmarks.reporting.formats import latex_cell, markdown_cell
+from lm_benchmarks.reporting.page import document, html_table
 from wikitext_builder.csv_text import csv_text
 
 HEAD: Final = (
@@ -23,6 +24,7 @@ HEAD: Final = (
     "known numbers",
 )
 SHOWN: Final = 4  # columns that fit a terminal
+TEXT: Final = frozenset(HEAD[3:])
 
 
 def cells(one: ByConvention) -> list[str]:
@@ -102,20 +104,19 @@ def _latex(found: Sequence[ByConvention]) -> str:
 
 
 def _html(found: Sequence[ByConvention]) -> str:
+    """A page of its own: it loads nothing, and fits a phone."""
     head, *rows = _rows(found)
-    heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
-    lines = [
-        f'<tr><th scope="row">{html.escape(row[0])}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
-        + "</tr>"
-        for row in rows
-    ]
+    made = [one.result for one in found if one.result]
+    title = f"{made[0].model} by convention" if made else "Perplexity by convention"
     reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in _reasons(found))
-    return (
-        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n"
-        + "\n".join(lines)
-        + "\n</tbody>\n</table>\n"
-        + f"<ul>{reasons}</ul>\n" * bool(reasons)
+    signatures = "".join(f"<p><code>{html.escape(str(result.signature))}</code></p>" for result in made)
+    return document(
+        title,
+        [
+            f"<section>{html_table(head, rows, around='wide cards', words=TEXT)}",
+            f"<ul>{reasons}</ul></section>" if reasons else "</section>",
+            f"<details><summary>Signatures</summary>{signatures}</details>",
+        ],
     )
 
 

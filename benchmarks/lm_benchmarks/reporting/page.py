@@ -7,7 +7,6 @@ import hashlib
 import html
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from typing import Final
 
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
@@ -15,31 +14,34 @@ from lm_benchmarks.reporting.formats import INTERVALS, LAWS, group_columns, grou
 from lm_benchmarks.reporting.report import Grouping, Report, Section, grouping_chart
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns
 
-WORDS: Final = frozenset({"laws"})  # columns of text, aligned to the left
-
 
 def page(report: Report) -> str:
     """One HTML page. It loads nothing, and its content policy forbids loading."""
-    style, script = _resource("report.css"), _resource("report.js")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
-        " base-uri 'none'; form-action 'none'"
-    )
-    body = [f"<h1>{html.escape(report.title)}</h1>"]
+    body = []
     if report.first is not None:
         body.append(_first_section(report.first))
     for table, groupings in zip(report.tables, report.groupings, strict=True):
         body += [_section(table), *map(_grouping_section, groupings)]
     body += [f"<section><h2>{html.escape(name)}</h2>{chart}</section>" for name, chart in report.charts]
-    body.append(_made(report))
-    refresh = f'<meta http-equiv="refresh" content="{report.refresh}">' if report.refresh else ""
+    return document(report.title, [*body, _made(report)], refresh=report.refresh)
+
+
+def document(title: str, body: Sequence[str], *, refresh: int = 0) -> str:
+    """A page in the style of reports; with `refresh` it loads itself again after so many seconds."""
+    style, script = _resource("report.css"), _resource("report.js")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    again = f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            refresh,
-            f"<title>{html.escape(report.title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+            again,
+            f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+            f"<h1>{html.escape(title)}</h1>",
             *body,
             f"<script>{script}</script>\n</body>\n</html>\n",
         ]
@@ -49,13 +51,13 @@ def page(report: Report) -> str:
 def _first_section(section: Section) -> str:
     return (
         f"<section><h2>{html.escape(section.title)}</h2><p>{html.escape(section.text)}</p>"
-        f"{_html_table(section.head, section.rows, around='wide cards')}</section>"
+        f"{html_table(section.head, section.rows, around='wide cards')}</section>"
     )
 
 
 def _section(table: Table) -> str:
     head, rows = columns(table), [cells(table, row) for row in table.rows]
-    drawn = _html_table(head, rows, [_class(row) for row in table.rows], "wide cards")
+    drawn = html_table(head, rows, [_class(row) for row in table.rows], "wide cards")
     listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes(table))
     return (
         f"<section><h2>{html.escape(table.data)}</h2><p>{html.escape(table.caption)}</p>"
@@ -72,23 +74,30 @@ def _grouping_section(grouping: Grouping) -> str:
     return (
         f"<section><h3>By {html.escape(grouping.by)}</h3><p>{html.escape(group_legend(grouping))}</p>"
         f'<div class="pair">{grouping_chart(grouping)}'
-        f"{_html_table(group_columns(grouping), group_rows(grouping), few)}</div></section>"
+        f"{html_table(group_columns(grouping), group_rows(grouping), few)}</div></section>"
     )
 
 
-def _html_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], classes: Sequence[str] = (), around: str = "wide"
+def html_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    classes: Sequence[str] = (),
+    around: str = "wide",
+    words: frozenset[str] = frozenset({"laws"}),
 ) -> str:
-    """A table that can be sorted by its headings. If it is too wide it scrolls, or shows a card per row."""
+    """A table that can be sorted by its headings. If it is too wide it scrolls, or shows a card per row.
+
+    Columns named in `words` have text, which is aligned to the left.
+    """
     heads = "".join(
-        f'<th scope="col"{_aligned(name)}><button>{html.escape(name)}</button></th>' for name in head
+        f'<th scope="col"{_aligned(name, words)}><button>{html.escape(name)}</button></th>' for name in head
     )
     lines = []
     for number, row in enumerate(rows):
         style = f' class="{classes[number]}"' if number < len(classes) and classes[number] else ""
         first = f'<th scope="row">{html.escape(row[0])}</th>'
         rest = "".join(
-            f'<td{_aligned(name)} data-head="{html.escape(name)}">{html.escape(cell)}</td>'
+            f'<td{_aligned(name, words)} data-head="{html.escape(name)}">{html.escape(cell)}</td>'
             for name, cell in zip(head[1:], row[1:], strict=True)
         )
         lines.append(f"<tr{style}>{first}{rest}</tr>")
@@ -98,8 +107,8 @@ def _html_table(
     )
 
 
-def _aligned(column: str) -> str:
-    return ' class="word"' if column in WORDS else ""
+def _aligned(column: str, words: frozenset[str]) -> str:
+    return ' class="word"' if column in words else ""
 
 
 def _made(report: Report) -> str:

@@ -1,6 +1,7 @@
 """One model by all conventions: the table, what does not fit, shared passes, and resuming."""
 
 import csv
+import html
 import io
 import json
 import xml.etree.ElementTree as ET
@@ -167,9 +168,11 @@ def test_the_table_in_each_format(found):
     assert float(rows[2]["number"]) == gptq.number
     assert rows[2]["signature"] == str(gptq.result.signature)
     assert f"version:{version('wikitext-builder')}" in rows[2]["signature"]
-    parsed = ET.fromstring(f"<div>{tables['html']}</div>")
+    page = tables["html"]
+    parsed = ET.fromstring(page[page.index("<table") : page.index("</table>") + len("</table>")])
     assert [cell.text for cell in parsed.findall(".//tbody/tr/th")] == list(CONVENTIONS)
-    assert "&lt;unk&gt;" in tables["html"]
+    assert "&lt;unk&gt;" in page
+    assert html.escape(str(gptq.result.signature)) in page
     assert tables["latex"].count(r" \\") == len(found) + 1
     assert tables["markdown"].count("\n| ") == len(found) + 1
     for form in ("text", "markdown", "latex", "html"):

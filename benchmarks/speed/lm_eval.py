@@ -1,0 +1,140 @@
+"""One pass of a text by a model of pieces: our `lm-eval` convention beside lm-evaluation-harness itself.
+
+    python benchmarks/speed/lm_eval.py DATASET --python PYTHON [--split valid] [--rounds N] [--batch 1,8]
+
+DATASET has `wiki.SPLIT.raw` and `wiki.SPLIT.tokens`. PYTHON has lm-evaluation-harness (`pip install
+'lm-eval[hf]'`, in a virtual environment of its own). A GPT-2 of 6 layers of 512 units, 1,024 positions and
+random weights is made on the spot, with a tokenizer of 8,000 byte pairs trained on the same split. Both
+programs then read it: ours by `lm-benchmarks run`, theirs by the task that `lm-benchmarks lm-eval-task`
+writes. They take turns, with one thread each; whole commands are measured, so their start counts. The table
+has the medians, and the word perplexity, which must agree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import lm_benchmarks as lb
+import tokenizers
+import torch
+import transformers
+
+END = "<|end|>"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of a command took and found."""
+
+    wall: float  # seconds
+    processor: float  # seconds, of the user and the system
+    perplexity: float  # per word of the raw pages
+
+
+def make_model(text: Path, folder: Path) -> Path:
+    """A random GPT-2 of real depth, and a tokenizer for the text."""
+    bytes_pairs = tokenizers.ByteLevelBPETokenizer()
+    bytes_pairs.train([str(text)], vocab_size=8_000, special_tokens=[END])
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bytes_pairs._tokenizer, eos_token=END)
+    torch.manual_seed(1)
+    size = {"n_positions": 1024, "n_embd": 512, "n_layer": 6, "n_head": 8}
+    config = transformers.GPT2Config(vocab_size=len(fast), bos_token_id=0, eos_token_id=0, **size)
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+def run(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds of wall time and of processor time of a command with one thread."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+    offline = {"PYTHONPATH": "", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    environment = os.environ | one | offline
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise click.ClickException(
+            f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[-2000:]}"
+        )
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def ours(model: Path, raw: Path, split: str, out: Path) -> Ran:
+    """Our command."""
+    results = out / "results.jsonl"
+    words = ["run", f"transformers:{model}", "--data", str(raw), "--split", split, "--convention", "lm-eval"]
+    wall, processor = run(
+        [
+            sys.executable,
+            "-m",
+            "lm_benchmarks",
+            "--threads",
+            "1",
+            *words,
+            "--no-check",
+            "--results",
+            str(results),
+        ]
+    )
+    (found,) = lb.read_results(results)
+    return Ran(wall, processor, lb.METRICS["lm-eval-word-perplexity"].of(found.total))
+
+
+def theirs(python: str, model: Path, task: Path, batch: int, out: Path) -> Ran:
+    """The program of lm-evaluation-harness."""
+    words = [
+        "--model",
+        "hf",
+        "--model_args",
+        f"pretrained={model}",
+        "--device",
+        "cpu",
+        "--batch_size",
+        str(batch),
+    ]
+    where = ["--tasks", task.name, "--include_path", str(task.parent), "--output_path", str(out)]
+    wall, processor = run([python, "-m", "lm_eval", *words, *where])
+    (file,) = out.rglob("results_*.json")
+    return Ran(wall, processor, json.loads(file.read_text())["results"][task.name]["word_perplexity,none"])
+
+
+@click.command()
+@click.argument("raw", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--python", required=True, help="A Python that has lm-evaluation-harness.")
+@click.option("--split", default="test", show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--batch", default="1,8", show_default=True, help="Its batch sizes, separated by commas.")
+def main(raw: Path, python: str, split: str, rounds: int, batch: str) -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = make_model(raw / f"wiki.{split}.raw", folder / "model")
+        task = lb.lm_eval_task(raw, folder / "tasks", split=split)
+        ran: dict[str, list[Ran]] = {}
+        for number in range(rounds):
+            for size in map(int, batch.split(",")):
+                found = theirs(python, model, task, size, folder / f"theirs-{number}-{size}")
+                ran.setdefault(f"lm-evaluation-harness, batch {size}", []).append(found)
+            (folder / f"ours-{number}").mkdir()
+            ran.setdefault("lm-benchmarks run", []).append(ours(model, raw, split, folder / f"ours-{number}"))
+    click.echo("| command | wall s | processor s | each round | word perplexity |\n|---|---|---|---|---|")
+    for title, runs in ran.items():
+        wall = statistics.median(one.wall for one in runs)
+        processor = statistics.median(one.processor for one in runs)
+        every = ", ".join(f"{one.processor:.1f}" for one in runs)
+        click.echo(f"| {title} | {wall:.1f} | {processor:.1f} | {every} | {runs[0].perplexity:,.4f} |")
+
+
+if __name__ == "__main__":
+    main()
