@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
-from wikitext_builder.building.plan import make_plan
+from wikitext_builder.building.plan import disk_errors, make_plan
 from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.newness.card import is_compared, write_into_card
+from wikitext_builder.newness.overlap import overlap
+from wikitext_builder.newness.sources import files_of
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.choice import open_runners
 from wikitext_builder.wiki.dates import days_of, months_of
@@ -96,7 +100,7 @@ def build_months(
 
 def _of_plan(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a build that decide what is built."""
-    others = ("workers", "scheduler", "work", "progress")
+    others = ("workers", "scheduler", "work", "against", "progress")
     return {name: value for name, value in options.items() if name not in others}
 
 
@@ -108,6 +112,7 @@ def build(
     workers: int | None = None,
     scheduler: str | None = None,
     work: str | None = None,
+    against: str | Path | Sequence[str | Path] = (),
     progress: Progress = no_progress,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
@@ -123,6 +128,8 @@ def build(
         workers: Processes on this machine; None: one per core.
         scheduler: Address of a Dask scheduler whose workers do the work, such as tcp://host:8786.
         work: URL for intermediate results, for workers that do not reach this disk, such as s3://bucket/folder.
+        against: Other text with which the dataset is compared when it is built, see `overlap`. The result is
+            written into it, and does not change its manifest.
         progress: Is called as the build proceeds.
         options: Which revisions to take, and fields of the recipe to change; see `BuildOptions`.
 
@@ -133,5 +140,14 @@ def build(
         BuilderError: There is nothing to build from, `out` holds something else, or a disk or worker fails.
     """
     plan = make_plan(recipe, Path(store), Path(out), work_url=work or "", **options)
+    others = [against] if isinstance(against, str | Path) else list(against)
+    if others:
+        files_of(others)  # what is missing is an error now, and not after the build
     with open_runners(len(plan.revisions), workers=workers, scheduler=scheduler) as (runner, here):
-        return carry_out(plan, progress, runner=runner, here=here)
+        report = carry_out(plan, progress, runner=runner, here=here)
+    if not others or is_compared(plan.out, others):
+        return report
+    found = overlap(plan.out, against=others, workers=workers, progress=progress)
+    with disk_errors(plan.out):
+        write_into_card(plan.out, found)
+    return replace(report, overlap=found)

@@ -59,6 +59,7 @@ from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import lines_sha256
+from wikitext_builder.newness.overlap import Overlap
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner, Serial
@@ -83,6 +84,7 @@ class BuildReport:
     left_out_reasons: dict[str, int] = field(default_factory=dict)  # why, if the store has templates
     expanded: int = 0  # template calls with a text from the store's templates
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    overlap: Overlap | None = None  # with other text, if it was compared in this run
     warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
 
 

@@ -121,6 +121,12 @@ def _bad_encoding(name: str) -> Iterator[None]:
     default="",
     help="URL for intermediate results, for workers that do not reach your disk.",
 )
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path, exists=True),
+    multiple=True,
+    help="Compare the dataset with other text and write the result into it, see `overlap`; repeatable.",
+)
 @json_option
 def build(
     recipe: str,
@@ -162,8 +168,15 @@ def _print_report(out: Path, report: BuildReport) -> None:
         counts = report.manifest.splits[name]
         click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
     click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
-    if report.already_built:
-        return
+    if not report.already_built:
+        _print_work(report)
+    if report.overlap:
+        from wikitext_builder.newness.report import as_text
+
+        click.echo(f"\n{as_text(report.overlap, most=0)}", nl=False)
+
+
+def _print_work(report: BuildReport) -> None:
     _print_speed(report)
     if report.shards_found:
         click.echo(f"  found      {report.shards_found:,} shards of pages were there already")

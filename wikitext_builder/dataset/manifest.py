@@ -2,15 +2,19 @@
 
 Manifests can grow. A field that a stored manifest does not have takes its default; a field that this version
 does not know is ignored. A change that a reader must not miss gets a new `MANIFEST_FORMAT`.
+
+What a dataset was compared with is not part of what it is: `overlap.json` says it, with hashes of its own.
+The manifest's hash of the card is of what the build wrote, without the section about the overlap.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.split import SPLITS
@@ -19,6 +23,10 @@ from wikitext_builder.hashing import file_sha256
 
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
+CARD: Final = "README.md"
+OVERLAP: Final = "overlap.json"  # what the dataset was compared with, the totals, and hashes of what follows
+OVERLAP_BY_ARTICLE: Final = "overlap.csv"
+OVERLAP_HEADING: Final = b"\n## Overlap with other text\n"  # the last section of a card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +118,47 @@ def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, F
     """Each file of a manifest: its name, its entry, and the entry of what is there; None if it is missing."""
     for name, expected in manifest.files.items():
         path = directory / name
-        yield name, expected, entry_of(path) if path.is_file() else None
+        if not path.is_file():
+            yield name, expected, None
+        elif name == CARD:
+            yield name, expected, entry_of_data(parts_of_card(directory)[0])
+        else:
+            yield name, expected, entry_of(path)
+
+
+def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
+    """The same for each part of an overlap that was written into a dataset; nothing if there is none.
+
+    Raises:
+        BuilderError: There is one, but its `overlap.json` is missing or damaged.
+    """
+    section, table, path = parts_of_card(directory)[1], directory / OVERLAP_BY_ARTICLE, directory / OVERLAP
+    if not (path.exists() or table.exists() or section):
+        return
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))["files"]
+        entries = {name: FileEntry(**_known(FileEntry, stored[name])) for name in (CARD, OVERLAP_BY_ARTICLE)}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BuilderError(
+            f"{path}: {type(error).__name__}: {error}; expected what `overlap` writes into a dataset:"
+            " compare it again"
+        ) from error
+    yield CARD, entries[CARD], entry_of_data(section) if section else None
+    yield OVERLAP_BY_ARTICLE, entries[OVERLAP_BY_ARTICLE], entry_of(table) if table.is_file() else None
+
+
+def parts_of_card(directory: Path) -> tuple[bytes, bytes]:
+    """What the build wrote of a dataset's card, and the section about the overlap; empty if it is missing."""
+    path = directory / CARD
+    built, heading, section = (path.read_bytes() if path.is_file() else b"").partition(OVERLAP_HEADING)
+    return built, heading + section
 
 
 def entry_of(path: Path) -> FileEntry:
     """Hash and size of a file."""
     return FileEntry(sha256=file_sha256(path), bytes=path.stat().st_size)
+
+
+def entry_of_data(data: bytes) -> FileEntry:
+    """Hash and size of a file with this content."""
+    return FileEntry(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -12,7 +12,15 @@ from pathlib import Path
 from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK, read_attribution
 from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
-from wikitext_builder.dataset.manifest import MANIFEST, Manifest, SplitCounts, compared_files, read_manifest
+from wikitext_builder.dataset.manifest import (
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    SplitCounts,
+    compared_files,
+    compared_overlap,
+    read_manifest,
+)
 from wikitext_builder.dataset.plain import read_plain_articles, sections_of
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
@@ -20,6 +28,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.lock import read_lock
 
 BUILD_AGAIN = "remove the folder and build again"
+COMPARE_AGAIN = "compare it again with `overlap`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +62,7 @@ def verify(directory: str | Path) -> list[Check]:
     if not present:
         raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
     manifest = read_manifest(directory)
-    checks = [*_hashes(directory, manifest), *_sources(directory, manifest)]
+    checks = [*_hashes(directory, manifest), *_overlap(directory), *_sources(directory, manifest)]
     counts: dict[str, Counter[str]] = {}
     checks += [
         Check(name=f"{path.name} grammar", passed=None, found="the file is not here")
@@ -86,16 +95,29 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
     if manifest is None:
         yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
         return
-    for name, expected, found in compared_files(directory, manifest):
+    yield from _compared(compared_files(directory, manifest), BUILD_AGAIN)
+
+
+def _overlap(directory: Path) -> Iterator[Check]:
+    """What the dataset was compared with, if that is written into it."""
+    try:
+        for check in _compared(compared_overlap(directory), COMPARE_AGAIN):
+            yield replace(check, name=f"overlap: {check.name}")
+    except BuilderError as error:
+        yield Check(name="overlap", passed=False, found=str(error))
+
+
+def _compared(files: Iterable[tuple[str, FileEntry, FileEntry | None]], advice: str) -> Iterator[Check]:
+    for name, expected, found in files:
         if found is None:
-            yield Check(name=f"{name} sha256", passed=False, found=f"the file is missing; {BUILD_AGAIN}")
+            yield Check(name=f"{name} sha256", passed=False, found=f"the file is missing; {advice}")
         elif found == expected:
             yield Check(
                 name=f"{name} sha256", passed=True, found=f"{found.sha256[:12]}…, {found.bytes:,} bytes"
             )
         else:
             found_text = f"{found.sha256} ({found.bytes:,} bytes)"
-            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); {BUILD_AGAIN}"
+            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); {advice}"
             yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
 
 

@@ -1,34 +1,77 @@
-"""Writes an overlap into the card of a dataset that was built here."""
+"""Writes an overlap into a dataset that was built here: the totals into its card, and figures by article."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 
-from wikitext_builder.dataset.manifest import entry_of, read_manifest, write_manifest
+from wikitext_builder.csv_text import csv_text
+from wikitext_builder.dataset.manifest import (
+    CARD,
+    OVERLAP,
+    OVERLAP_BY_ARTICLE,
+    OVERLAP_HEADING,
+    compared_overlap,
+    entry_of_data,
+    parts_of_card,
+    read_manifest,
+)
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.newness.overlap import Overlap
-from wikitext_builder.newness.report import as_markdown
-
-CARD: Final = "README.md"
-HEADING: Final = "## Overlap with other text\n"
+from wikitext_builder.newness.report import as_markdown, as_rows
+from wikitext_builder.newness.sources import files_of
+from wikitext_builder.runners import blobs
 
 
 def write_into_card(directory: str | Path, found: Overlap) -> None:
-    """Write an overlap as the last section of a dataset's card, in place of an earlier one.
+    """Write an overlap into a dataset, in place of an earlier one.
 
-    The manifest gets the new hash of the card; `verify` then holds.
+    The card gets its last section, `overlap.csv` the figures of each article, and `overlap.json` the totals,
+    what the other text was, and the hashes of the two. The manifest stays as it is: it says what the dataset
+    is, and not what it was compared with. If this is interrupted, `verify` says that parts do not agree.
 
     Raises:
         BuilderError: The dataset was not built here, or its card differs from the manifest.
     """
     directory = Path(directory)
-    manifest, card = read_manifest(directory), directory / CARD
+    manifest = read_manifest(directory)
     if manifest is None or CARD not in manifest.files:
         raise BuilderError(f"{directory}: has no card; only datasets that were built here have one")
-    if not card.is_file() or entry_of(card) != manifest.files[CARD]:
-        raise BuilderError(f"{card}: is not what the manifest says; `verify` it, or build it again")
-    text = card.read_text(encoding="utf-8").partition(f"\n{HEADING}")[0]
-    card.write_text(f"{text}\n{HEADING}\n{as_markdown(found)}", encoding="utf-8", newline="\n")
-    write_manifest(directory, replace(manifest, files={**manifest.files, CARD: entry_of(card)}))
+    built, _ = parts_of_card(directory)
+    if entry_of_data(built) != manifest.files[CARD]:
+        raise BuilderError(
+            f"{directory / CARD}: is not what the manifest says; `verify` it, or build it again"
+        )
+    texts = {
+        OVERLAP_BY_ARTICLE: csv_text(as_rows(found)).encode(errors="surrogateescape"),
+        CARD: OVERLAP_HEADING + f"\n{as_markdown(found)}".encode(errors="surrogateescape"),
+    }
+    stored = {name: value for name, value in asdict(found).items() if name != "articles"}
+    stored["bytes"] = _sizes(found.against)
+    stored["files"] = {name: asdict(entry_of_data(data)) for name, data in texts.items()}
+    texts[CARD] = built + texts[CARD]
+    texts[OVERLAP] = f"{json.dumps(stored, indent=1)}\n".encode()
+    for name, data in texts.items():
+        blobs.write(str(directory / name), data)
+
+
+def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
+    """Returns True if the overlap in a dataset is with these files, of these sizes, and is whole."""
+    try:
+        parts = list(compared_overlap(directory))
+        stored = json.loads((directory / OVERLAP).read_text(encoding="utf-8")) if parts else {}
+    except BuilderError:
+        return False
+    paths = [str(path) for path in files_of(against)]
+    same = stored.get("against") == paths and stored.get("bytes") == _sizes(paths)
+    return same and all(there == expected for _, expected, there in parts)
+
+
+def _sizes(paths: Sequence[str]) -> list[int]:
+    """The bytes of each source; of a folder, of all its files."""
+    return [
+        sum(one.stat().st_size for one in ([path] if path.is_file() else path.rglob("*")) if one.is_file())
+        for path in map(Path, paths)
+    ]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Final
 
+from wikitext_builder.dataset.manifest import OVERLAP, OVERLAP_BY_ARTICLE
 from wikitext_builder.newness.overlap import NEAR, ArticleOverlap, Overlap, SplitOverlap
+
+NAMED: Final = 10  # files of the other text in a card
 
 
 def as_text(found: Overlap, *, most: int = 10) -> str:
@@ -72,9 +76,13 @@ def as_markdown(found: Overlap) -> str:
     table = "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))
     until = f", in revisions up to {found.as_of}" if found.as_of else ""
     unread = sum(one.count for one in found.rejected)
+    names = [f"`{one}`" for one in found.against[:NAMED]]
+    if len(found.against) > NAMED:
+        names.append(f"{len(found.against) - NAMED:,} more")
     return (
-        f"Compared with {', '.join(f'`{one}`' for one in found.against)}{until}:"
+        f"Compared with {', '.join(names)}{until}:"
         f" {found.characters:,} characters; {unread:,} parts of it could not be read.\n\n{table}\n\n"
         f"(near): articles, and paragraphs, of which at least {NEAR:.0%} of the {found.lengths[0]}-grams"
-        " stand there; (same): word for word; longest: words of the longest common stretch.\n"
+        " stand there; (same): word for word; longest: words of the longest common stretch. The figures of"
+        f" each article are in `{OVERLAP_BY_ARTICLE}`, and all paths in `{OVERLAP}`.\n"
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import wikitext_builder as wb
+from tests.command import done
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from tests.wikitext_builder.building.test_build import store_of
@@ -13,6 +14,7 @@ from wikitext_builder.building import sizes
 from wikitext_builder.dataset.attribution import read_attribution
 from wikitext_builder.dataset.split import rank_for_test
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.newness.overlap import Overlap
 from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.store import Store
 
@@ -166,6 +168,76 @@ def titles_file(folder: Path, *titles: str) -> Path:
     path = folder / "titles.txt"
     path.write_text("".join(f"{title}\n" for title in titles), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def compared(short: Path, tmp_path: Path) -> Path:
+    """A set that was compared with a text when it was built."""
+    (tmp_path / "other.txt").write_text("4 words. 4 words. 4 words. 4 words. 4 words. " * 3, encoding="utf-8")
+    out = tmp_path / "compared"
+    report = wb.build("live", short, out, against=tmp_path / "other.txt", workers=1)
+    assert report.overlap is not None
+    assert report.overlap == wb.overlap(out, against=tmp_path / "other.txt")
+    assert report.overlap.splits[0].shared[8] > 0
+    return out
+
+
+def test_a_set_that_was_compared_has_the_manifest_of_one_that_was_not(
+    short: Path, compared: Path, tmp_path: Path
+) -> None:
+    """It can be built again from its lock file without the other text."""
+    again = tmp_path / "again"
+    wb.build("live", short, again, lock=compared / "titles.lock", workers=1)
+    assert (again / "manifest.json").read_bytes() == (compared / "manifest.json").read_bytes()
+    names = [{path.name for path in folder.iterdir()} for folder in (compared, again)]
+    assert names[0] - names[1] == {"overlap.csv", "overlap.json"}
+    card, plain = ((folder / "README.md").read_text(encoding="utf-8") for folder in (compared, again))
+    assert card.startswith(plain)
+    assert f"Compared with `{tmp_path / 'other.txt'}`" in card.removeprefix(plain)
+    assert not [check for check in wb.verify(compared) if check.passed is False]
+
+
+@pytest.mark.parametrize("name", ["overlap.csv", "overlap.json", "README.md"])
+def test_a_damaged_overlap_is_found_and_the_same_call_repairs_it(
+    short: Path, compared: Path, tmp_path: Path, name: str
+) -> None:
+    def built() -> Overlap | None:
+        return wb.build("live", short, compared, against=[tmp_path / "other.txt"], workers=1).overlap
+
+    files = {path: path.read_bytes() for path in compared.glob("*.*")}
+    assert built() is None  # what is there already is not compared again
+    path = compared / name
+    begin, heading, section = files[path].partition(b"\n## Overlap with other text\n")
+    damages = [begin[:-9], begin.replace(b"8", b"9"), b""]
+    if name == "README.md":  # the part that the build wrote stays
+        damages = [begin, begin + heading, begin + heading + section.replace(b"8", b"9")]
+    for damage in damages:
+        path.write_bytes(damage)
+        assert any(check.passed is False and "overlap" in check.name for check in wb.verify(compared))
+        assert built() is not None
+        assert {path: path.read_bytes() for path in compared.glob("*.*")} == files
+    if name != "README.md":
+        path.unlink()
+        assert any(check.passed is False and "overlap" in check.name for check in wb.verify(compared))
+    (tmp_path / "other.txt").write_text("Other words.", encoding="utf-8")
+    assert built() is not None
+    assert path.read_bytes() != files[path]
+    assert not [check for check in wb.verify(compared) if check.passed is False]
+
+
+def test_other_text_that_is_missing_is_an_error_before_the_build(short: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="absent: is no file"):
+        wb.build("live", short, tmp_path / "out", against=tmp_path / "absent", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_series_of_months_is_compared_month_by_month(dated: Path, tmp_path: Path) -> None:
+    months = ("--months", "2026-10..2026-11", "--against", SAMPLE, "--workers", "1")
+    said = done("build", "live", "--store", dated, "--out", tmp_path / "series", *months)
+    assert said.count("wikitext-live against ") == 2
+    for month in ("2026-10", "2026-11"):
+        rows = (tmp_path / "series" / month / "overlap.csv").read_text(encoding="utf-8").splitlines()
+        assert len(rows) == 15
 
 
 def test_what_a_test_set_alone_cannot_be_is_an_error(dated: Path, tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def test_the_card_says_it_and_the_dataset_stays_valid(
     copy = tmp_path / "demo"
     shutil.copytree(built, copy)
     before = (copy / "README.md").read_text(encoding="utf-8")
+    manifest = (copy / "manifest.json").read_bytes()
     for against in (others[0], others[1]):
         done("overlap", copy, "--against", against, "--card")
         text = (copy / "README.md").read_text(encoding="utf-8")
@@ -136,6 +137,12 @@ def test_the_card_says_it_and_the_dataset_stays_valid(
         assert text.count("## Overlap with other text") == 1
         assert str(against) in text
         assert all(check.passed for check in wb.verify(copy))
+        assert (copy / "manifest.json").read_bytes() == manifest
+        rows = list(csv.DictReader(io.StringIO((copy / "overlap.csv").read_text(encoding="utf-8"))))
+        found = wb.overlap(copy, against=against)
+        assert [int(row["shared_8"]) for row in rows] == [one.shared[8] for one in found.articles]
+        stored = json.loads((copy / "overlap.json").read_text(encoding="utf-8"))
+        assert (stored["against"], stored["bytes"]) == ([str(against)], [against.stat().st_size])
     (copy / "README.md").write_text("changed", encoding="utf-8")
     assert "manifest" in refused("overlap", copy, "--against", others[0], "--card")
     assert (copy / "README.md").read_text(encoding="utf-8") == "changed"
