@@ -23,6 +23,7 @@ from wikitext_builder.store.titles import read_titles
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.titles import tidy_title, title_fault
 
 ASKS = 3  # the cost of a condition that asks a wiki
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
@@ -153,15 +154,17 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stub:
-    """Its wikitext calls a template of stubs."""
+class Calls:
+    """Its wikitext calls one of some templates."""
 
+    names: tuple[str, ...]
     language: Language = field(repr=False)
     cost: int = 1
 
     def why_not(self, page: Page, _past: Past) -> WhyNot:
         """See `Condition`."""
-        return None if classifier(self.language).is_stub(page.wikitext) else ("", "it is not a stub")
+        called = classifier(self.language).calls(self.names, page.wikitext)
+        return None if called else ("", f"it calls none of the templates {', '.join(self.names)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,9 +246,18 @@ def _length(unit: str) -> Callable[[str, Language], Condition]:
 def _stubs(_value: str, language: Language) -> Condition:
     if not language.stub_marks:
         raise BuilderError(
-            f"no templates of stubs are known for the {language.code} Wikipedia; give a length, bytes:MIN-"
+            f"no templates of stubs are known for the {language.code} Wikipedia, which may have none; name them"
+            " as template:NAME, or give a length, bytes:MIN-"
         )
-    return Stub(language=language)
+    return Calls(names=language.stub_marks, language=language)
+
+
+def _template(value: str, language: Language) -> Condition:
+    names = tuple(tidy_title(name) for name in value.split(","))
+    for name in names:
+        if fault := title_fault(name):
+            raise BuilderError(f"expected names of templates, separated by commas, found {name!r}: {fault}")
+    return Calls(names=names, language=language)
 
 
 def _created(value: str, language: Language) -> Condition:
@@ -258,6 +270,7 @@ CONDITIONS: dict[str, Kind[Condition]] = {
     "words": Kind(form="words:MIN-MAX", make=_length("words")),
     "bytes": Kind(form="bytes:MIN-MAX", make=_length("bytes")),
     "stubs": Kind(form="stubs", make=_stubs),
+    "template": Kind(form="template:NAME[,NAME]", make=_template),
     "created-since": Kind(form="created-since:DATE[..DATE]", make=_created),
 }
 

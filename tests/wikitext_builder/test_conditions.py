@@ -1,6 +1,7 @@
 """Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def reason(within: str = "", without: str = "", *, past: Known | None = None) ->
         ("bytes:66-66", "", "without-bytes"),
         ("bytes:67-", "too-short", ""),
         ("stubs", "within-stubs", ""),
+        ("template:Tea*", "within-template", ""),
         ("created-since:2026-01-15", "", "without-created-since"),
         ("created-since:2026-01-16", "created-earlier", ""),
         ("created-since:2026-01-01..2026-01-14", "created-later", ""),
@@ -112,6 +114,8 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
         ("words:-", "expected MIN-MAX"),
         ("words:a-b", "expected MIN-MAX"),
         ("stubs:many", "expected titles:FILE"),
+        ("template:a,,b", "separated by commas, found '': it is empty"),
+        ("template:a|b", "it contains '|'"),
         ("created-since:yesterday", "is not a date"),
         ("created-since:2026-02-01..2026-01-01", "is before"),
         ("lock:nowhere", "expected a lock file"),
@@ -124,12 +128,52 @@ def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str
 
 
 def test_a_language_without_known_stubs_says_so() -> None:
-    with pytest.raises(BuilderError, match="no templates of stubs are known for the de Wikipedia"):
+    with pytest.raises(BuilderError, match=r"known for the de Wikipedia.*template:NAME"):
         parse_rules((), "stubs", LANGUAGES["de"])
+
+
+@pytest.mark.parametrize(
+    ("code", "stubs", "others"),
+    [
+        ("en", "{{stub}} {{Peru-river-stub}}", "{{stubble}} {{geo-stubs}} <!-- {{stub}} -->"),
+        ("fr", "{{Ébauche|film}} {{ébauche|Paris}}", "{{ébauche-étym|fr}} {{Article de qualité}}"),
+        ("it", "{{S|biologia}} {{Template:s|fiumi|Perù}}", "{{S sezione|x}} {{Sp}}"),
+        ("ja", "{{Stub}} {{Animal-stub}} {{substub}}", "{{節スタブ}}"),
+        ("nl", "{{beginnetje|biologie}} {{Sjabloon:Beginnetje}}", "{{Begin}}"),
+        ("pt", "{{esboço}} {{esboço-biologia}} {{Esboço-álbum}}", "{{esboçado}}"),
+        ("ru", "{{заготовка}} {{Russia-geo-stub}} {{авто-заготовка}}", "{{rq|check}} {{Заготовки}}"),
+        ("sv", "{{stub}} {{svensk geostub}} {{Stub-djur}}", "{{stubavsnitt}}"),
+        ("zh", "{{Stub}} {{小作品}} {{歷史小作品}} {{Asia-stub}}", "{{小作品集}}"),
+    ],
+)  # fmt: skip
+def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
+    (rule,) = parse_rules("stubs", (), LANGUAGES[code])
+    for text, expected in ((stubs, ""), (others, "within-stubs")):
+        for call in re.findall(r"(?:<!-- )?\{\{.*?\}\}(?: -->)?", text):
+            found = rule.why_not(replace(PAGE, wikitext=f"Text. {call}"), Known())
+            assert (found[0] if found else "") == expected, call
 
 
 def test_arguments_can_be_one_text() -> None:
     assert arguments("stubs", ()) == [("within", "stubs")]
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        ("Esbozo", True),
+        ("miniesbozo, esbozo", True),
+        ("Esb*", True),
+        ("Esboz", False),
+    ],
+)
+def test_templates_can_be_named(names: str, called: bool) -> None:
+    page = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
+    rules = parse_rules(f"template:{names}", (), LANGUAGES["es"])
+    found = first_fault(rules, page, Known())
+    assert (found is None) == called
+    if found:
+        assert found == ("within-template", f"it calls none of the templates {names}")
 
 
 @given(st.datetimes(), st.integers(0, 400))

@@ -17,6 +17,7 @@ from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import Span, days_before, parse_span
 from wikitext_builder.wiki.languages import Language
 
+UNKNOWN_MARKS = ", as far as known: add what talk pages of this Wikipedia say to TALK_MARKS in classify.py"
 QUIET_DAYS = 30  # a mark that a vandal removed is back sooner; a real demotion lasts longer
 
 
@@ -41,7 +42,11 @@ class Promoted:
             title = f"Talk:{page.title}"
             marked = classifier(self.language).is_marked_talk
             if not marked(wiki.text_at(title, self.span.until)):
-                return "no-mark", "its category lists it, but neither its text nor its talk page has a mark"
+                known = "" if classifier(self.language).knows_talk_marks else UNKNOWN_MARKS
+                return (
+                    "no-mark",
+                    f"its category lists it, but neither its text nor its talk page has a mark{known}",
+                )
             text = wiki.text_at(title, self.span.since)
         elif self.span.until < page.timestamp and not marked(wiki.text_at(title, self.span.until)):
             return "promoted-later", f"{title!r} had no mark at {self.span.until}"

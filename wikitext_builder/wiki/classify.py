@@ -12,8 +12,16 @@ COMMENT_OR_VERBATIM = re.compile(
     r"<!--|<(nowiki|pre|syntaxhighlight|source|math)(?:\s[^<>]*)?>", re.IGNORECASE
 )
 COMMENT_IN_NAME = re.compile(r"\{\{[^{}|]{0,200}<!--")
-TALK_MARKS = {  # by language: what a talk page says if its article is Good or Featured
+# By language: what a talk page says if its article is Good or Featured. Other than English: the templates and
+# values that the extractors of Wikimedia's articlequality read (frwiki.py, ptwiki.py, ruwiki.py).
+TALK_MARKS = {
     "en": re.compile(r"\{\{\s*[GF]A\s*[|}]|\bcurrentstatus\s*=\s*[GF]A\b"),  # {{GA}}, {{Article history}}
+    "fr": re.compile(r"\{\{\s*wikiprojet\b[^{}]*\|\s*avancement\s*=\s*(?:BA|AdQ)\s*[|}]", re.IGNORECASE),
+    "pt": re.compile(
+        r"\{\{\s*marca[ _]de[ _]projeto\s*\|\s*(?:(?:[^{}]*\|)?\s*qualidade\s*=\s*)?(?:[56]|AB|AD)\s*[|}]",
+        re.IGNORECASE,
+    ),
+    "ru": re.compile(r"\{\{\s*статья[ _]проекта\b[^{}]*\|\s*уровень\s*=\s*(?:ИС|ХС)\s*[|}]", re.IGNORECASE),
 }
 COPIED = {  # summaries of edits as Wikipedia:Splitting and Wikipedia:Copying within Wikipedia ask for
     "en": re.compile(
@@ -23,6 +31,7 @@ COPIED = {  # summaries of edits as Wikipedia:Splitting and Wikipedia:Copying wi
         re.IGNORECASE,
     ),
 }
+ANY = r"[^{}|\[\]\n]*"  # what * stands for in the name of a template
 DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same word in all our languages
 
 
@@ -46,7 +55,6 @@ class Classifier:
         self._mark = template_call(
             (*language.good_marks, *language.featured_marks), language.template_namespaces
         )
-        self._stub = template_call(language.stub_marks, language.template_namespaces)
         self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
 
     def is_redirect(self, wikitext: str) -> bool:
@@ -69,14 +77,20 @@ class Classifier:
         """Whether the text itself calls the template of Good or Featured, outside comments and nowiki."""
         return _occurs(self._mark, wikitext)
 
-    def is_stub(self, wikitext: str) -> bool:
-        """Whether the text calls a template that says that it is too short; see `Language.stub_marks`.
+    def calls(self, names: tuple[str, ...], wikitext: str) -> bool:
+        """Whether the text calls one of some templates, outside comments and nowiki.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
-        >>> [classifier(LANGUAGES["en"]).is_stub(text) for text in ("{{Peru-river-stub}}", "{{Stubble}}")]
+        >>> english, marks = classifier(LANGUAGES["en"]), LANGUAGES["en"].stub_marks
+        >>> [english.calls(marks, text) for text in ("{{Peru-river-stub}}", "{{Stubble}}")]
         [True, False]
         """
-        return _occurs(self._stub, wikitext)
+        return _occurs(_pattern(names, self.language.template_namespaces), wikitext)
+
+    @property
+    def knows_talk_marks(self) -> bool:
+        """Whether it is known how talk pages of this Wikipedia say that an article is Good or Featured."""
+        return self.language.code in TALK_MARKS
 
     def is_marked_talk(self, wikitext: str) -> bool:
         """Whether the text of a talk page says that its article is Good or Featured.
@@ -152,6 +166,8 @@ def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",
     True
     >>> bool(template_call(["Good article"]).search("{{Good articles}}"))
     False
+    >>> bool(template_call(["*-stub"]).search("{{Peru-river-stub}}"))  # * is for any characters
+    True
     """
     any_of = "|".join(_name_pattern(name) for name in names) or r"(?!)"
     namespace = "|".join(re.escape(name) for name in namespaces)
@@ -159,11 +175,15 @@ def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",
 
 
 def _name_pattern(name: str) -> str:
-    if name.startswith("-"):
-        return rf"[^{{}}|\[\]\n]*{re.escape(name)}"
     first, rest = name[0], name[1:]
     letters = "".join(sorted({first.lower(), first.upper()})) if len(first.upper()) == 1 else first
-    return f"[{re.escape(letters)}]" + r"[ _]+".join(re.escape(word) for word in rest.split(" "))
+    begin = ANY if first == "*" else f"[{re.escape(letters)}]"
+    return begin + r"[ _]+".join(ANY.join(map(re.escape, word.split("*"))) for word in rest.split(" "))
+
+
+@cache
+def _pattern(names: tuple[str, ...], namespaces: tuple[str, ...]) -> re.Pattern[str]:
+    return template_call(names, namespaces)
 
 
 def _occurs(pattern: re.Pattern[str], wikitext: str) -> bool:

@@ -10,6 +10,8 @@ Sources, all read on 2026-11-20:
 - Disambiguation: `disambig_templates.js` of wtf_wikipedia, `languageConstants.properties` of WikiTailor.
 - Removed sections: pywikibot's `noreferences.py` of 2019, WikiTailor as above. Names of sections differ
   between articles; these are the usual ones, not all.
+- Stubs: `Variables.cs` of AutoWikiBrowser (ru, sv, zh), scripts on GitHub that write them or look for them
+  (fr, nl, pt); it and ja: names that their macros remove. On the others none is in use, or none is known.
 - Titles of lists: the usual form on each Wikipedia; we found no table of them, so none is verified.
 """
 
@@ -41,7 +43,7 @@ class Language:
     template_namespaces: tuple[str, ...]
     redirect_words: tuple[str, ...]  # after the #: REDIRECT and the local ones
     removed_sections: tuple[str, ...]  # exact headings of the sections that are mostly lists
-    stub_marks: tuple[str, ...] = ()  # templates of articles that are too short; -stub: names that end so
+    stub_marks: tuple[str, ...] = ()  # templates of articles that are too short; * is for any characters
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ LANGUAGES: dict[str, Language] = {
             "Secondary sources",
             "Works cited",
         ),
-        stub_marks=("Stub", "-stub"),
+        stub_marks=("Stub", "*-stub"),
     ),
     "de": Language(
         code="de",
@@ -156,6 +158,7 @@ LANGUAGES: dict[str, Language] = {
             "Liens internes",
             "Liens",
         ),
+        stub_marks=("Ébauche",),
     ),
     "es": Language(
         code="es",
@@ -205,6 +208,7 @@ LANGUAGES: dict[str, Language] = {
             "Bibliografiche",  # under "Note"
             "Esplicative",
         ),
+        stub_marks=("S",),
     ),
     "pt": Language(
         code="pt",
@@ -229,6 +233,7 @@ LANGUAGES: dict[str, Language] = {
             "Leitura adicional",
             "Fontes",
         ),
+        stub_marks=("Esboço", "Esboço-*"),
     ),
     "nl": Language(
         code="nl",
@@ -258,6 +263,7 @@ LANGUAGES: dict[str, Language] = {
             "Bibliografie",
             "Bronnen, noten en/of referenties",  # of the template Appendix; skipped by four tools on GitHub
         ),
+        stub_marks=("Beginnetje",),
     ),
     "pl": Language(
         code="pl",
@@ -303,6 +309,7 @@ LANGUAGES: dict[str, Language] = {
             "Комментарии",  # not verified
             "Библиография",
         ),
+        stub_marks=("Stub", "*-stub", "Заготовка", "*-заготовка"),
     ),
     "ja": Language(
         code="ja",
@@ -321,6 +328,7 @@ LANGUAGES: dict[str, Language] = {
             "脚注; 脚注欄; 脚注・出典; 出典; 注釈; 註; 参考文献; 関連項目; 外部リンク; 注釈・出典; "
             "出典・脚注; 脚註; 註釈; 関連文献"
         ),
+        stub_marks=("Stub", "Substub", "*-stub"),
     ),
     "sv": Language(
         code="sv",
@@ -338,6 +346,7 @@ LANGUAGES: dict[str, Language] = {
             "Se även; Referenser; Källor; Noter; Fotnoter; Litteratur; Externa länkar; Vidare läsning; "
             "Källförteckning; Tryckta källor; Webbkällor"
         ),
+        stub_marks=("Stub", "*stub", "Stub-*"),
     ),
     "zh": Language(  # traditional and simplified side by side: an article may be in either
         code="zh",
@@ -358,6 +367,7 @@ LANGUAGES: dict[str, Language] = {
             "外部连结; 參見; 参见; 註釋; 註記; 参考书目; 參考書目; 参考网址; 參考網址; 注释; 註解; 注解; "
             "延伸閱讀; 延伸阅读"
         ),
+        stub_marks=("小作品", "*小作品", "Stub", "*-stub"),
     ),
 }
 

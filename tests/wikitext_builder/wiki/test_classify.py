@@ -38,3 +38,24 @@ def test_titles_of_lists(code: str, title: str, expected: bool) -> None:
 )
 def test_redirects(language: str, wikitext: str, expected: bool) -> None:
     assert classifier(LANGUAGES[language]).is_redirect(wikitext) is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "marked", "others"),
+    [
+        ("en", ["{{GA|date=2017}}", "{{Article history|currentstatus = FA}}"],
+         ["{{GAN}}", "currentstatus=FFA"]),
+        ("fr", ["{{Wikiprojet|Chimie|maximum|avancement=AdQ}}", "{{wikiprojet|avancement = BA |x}}"],
+         ["{{Wikiprojet|Chimie|avancement=B}}", "{{Wikiprojet|avancement=Ébauche}} BA"]),
+        ("pt", ["{{Marca de projeto|5|Rios|3}}", "{{Marca de projeto|rev=x|qualidade=AD}}"],
+         ["{{Marca de projeto|4|Rios|5}}", "{{Marca de projeto|qualidade=4}}"]),
+        ("ru", ["{{Статья проекта Россия|важность=|уровень=ИС}}", "{{статья проекта|уровень = хс}}"],
+         ["{{Статья проекта Россия|уровень=ДС}}", "{{Статья проекта Россия|уровень=II|ИС}}"]),
+        ("de", [], ["{{GA}}", "{{Lesenswert}}"]),
+    ],
+)  # fmt: skip
+def test_what_talk_pages_say(code: str, marked: list[str], others: list[str]) -> None:
+    known = classifier(LANGUAGES[code])
+    assert known.knows_talk_marks == bool(marked)
+    assert [text for text in [*marked, *others] if known.is_marked_talk(text)] == marked
+    assert not known.is_marked_talk("".join(f"<!-- {text} -->" for text in marked))
