@@ -246,7 +246,7 @@ def _length(unit: str) -> Callable[[str, Language], Condition]:
 def _stubs(_value: str, language: Language) -> Condition:
     if not language.stub_marks:
         raise BuilderError(
-            f"no templates of stubs are known for the {language.code} Wikipedia, which may have none; name them"
+            f"no templates of stubs are known for the {language.code} Wikipedia; it may have none. Name them"
             " as template:NAME, or give a length, bytes:MIN-"
         )
     return Calls(names=language.stub_marks, language=language)

@@ -38,7 +38,7 @@ def read(folder: Path, record: dict[str, Any]) -> Manifest:
 
 def with_defaults(record: dict[str, Any]) -> dict[str, Any]:
     """The stored manifest with the fields that are younger than it."""
-    return {**record, "templates": "", "recipe": {**record["recipe"], "articles": ()}}
+    return {**record, "templates": "", "recipe": {**record["recipe"], "articles": (), "test_words": None}}
 
 
 def test_a_stored_manifest_is_read(tmp_path: Path) -> None:
