@@ -12,6 +12,8 @@ from ps_models.presets.preset import (
     MEDIUM_LIGHT,
     MEDIUM_LIGHT_TRAINING,
     MEDIUM_TIED,
+    MEDIUM_TIED_SGD,
+    MEDIUM_TIED_SGD_TRAINING,
     MEDIUM_TIED_TRAINING,
     SMALL,
     SMALL_TRAINING,
@@ -47,6 +49,11 @@ PRESETS = {
         " 34 epochs of AdamW, about two hours on one core",
         model={**MEDIUM_TIED, "initial_gate": 0.9},
         training=MEDIUM_TIED_TRAINING,  # the run was stopped after 31 epochs: PTB 70.9 / 68.6, one seed
+    ),
+    "medium-tied-sgd": Preset(
+        about="the same with less dropout, by SGD, as the LSTM of this name; not trained to its end yet",
+        model={**MEDIUM_TIED_SGD, "initial_gate": 0.9},
+        training=MEDIUM_TIED_SGD_TRAINING,
     ),
     "tiny": Preset(
         about="H = 64, L = 50, minutes on a small dataset",

@@ -95,3 +95,25 @@ MEDIUM_TIED_TRAINING = {  # [O]
     "decay": 0.82,
     "epochs": 34,
 }
+MEDIUM_TIED_SGD = {  # [O] after 31 epochs of the LSTM `medium-tied`, train had 78.3 with dropout: too much
+    **MEDIUM_TIED,
+    "init": 0.05,
+    "type_dropout": 0.1,
+    "input_dropout": 0.3,
+    "layer_dropout": 0.3,
+    "recurrent_dropout": 0.15,
+}
+MEDIUM_TIED_SGD_TRAINING = {  # [O] about the rates of pytorch/examples' word_language_model
+    **SEGMENTS,
+    "batch_size": 20,
+    "stride": 35,
+    "learning_rate": 25.0,
+    "weight_decay": 1.2e-6,
+    "clip": 0.25,
+    "loss": "token",
+    "schedule": "decay-after",
+    "decay_after": 14,
+    "decay": 0.75,
+    "epochs": 28,
+    "patience": 0,
+}
