@@ -20,7 +20,8 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.opened import Opened
 from lm_benchmarks.measuring.passages import read_passages
-from lm_benchmarks.measuring.places import FEW, GROUP, STATE, Watched, bytes_of, try_places
+from lm_benchmarks.measuring.places import GROUP, STATE, Watched, bytes_of, try_places
+from lm_benchmarks.measuring.trials import FEW
 from lm_benchmarks.records.result import Tried
 from ps_models.contract import check_language_model
 from ps_models.data.dataset import Text

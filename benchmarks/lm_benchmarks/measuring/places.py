@@ -9,21 +9,18 @@ whole vocabulary. Each repetition must give the scores of the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from lm_benchmarks.measuring.trials import FEW, PLACES, Trials, budget_of
 from lm_benchmarks.records.result import Tried
 from ps_models.language_model import LanguageModel, map_state
 from wikitext_builder.errors import ToolkitError
 
-PLACES: Final = 50  # of a run: a break at 6% of all places is then found in 95% of the cases
-SHARE: Final = 0.25  # of the predictions of the run that the trials may cost,
-FLOOR: Final = 20_000  # or this many, if the run is short
 STRETCH: Final = 32  # tokens that are scored again after a place
-FEW: Final = 512  # words, if a sum has only an upper bound
 WHOLE: Final = 3  # sums over the whole vocabulary beyond the budget; one if it has more words than the budget
 FEWEST: Final = 32  # words of such a sum, whatever that costs, if the model does not read again
 SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
@@ -118,44 +115,27 @@ class _Place:
         return self.depth + self.at
 
 
-@dataclass(slots=True)
-class _Trials:
-    """What was tried and found so far."""
+@dataclass(slots=True, kw_only=True)
+class _Trials(Trials):
+    """Trials of a model of words. The budget excludes `least_whole` sums over the whole vocabulary."""
 
     model: Model
     size: int  # of the vocabulary
     open_vocabulary: bool
     reread: int
-    tolerance: float
-    budget: int  # predictions, without `least_whole` sums over the whole vocabulary
     least_whole: int
     share: float  # of the budget, for a place
-    generator: torch.Generator
-    spent: int = 0
-    places: int = 0
-    whole: int = 0
-    fewest: int | None = None  # words of a sum over a part of the vocabulary
-    deepest: int = 0
-    found: dict[str, list[str]] = field(default_factory=dict)
 
     def call(self, tokens: Tensor, state: Any, depth: int) -> tuple[Tensor, Any]:  # noqa: ANN401
         """Call the model, and count what it costs: some models read the text before the tokens again."""
         self.spent += tokens.numel() + len(tokens) * min(depth, self.reread)
         return self.model(tokens, state)
 
-    def draw(self, end: int) -> int:
-        """A random number below `end`."""
-        return int(torch.randint(max(1, end), (), generator=self.generator))
-
     def expect(self, law: str, found: Tensor, expected: Tensor, when: str) -> None:
         """Note a law as broken where scores differ."""
         worst = float((found.double() - expected.double()).abs().max()) if found.numel() else 0.0
         if not worst <= self.tolerance:
             self.note(law, f"scores differ by up to {worst:.3g} nats {when}")
-
-    def note(self, law: str, what: str) -> None:
-        """Note a law as broken."""
-        self.found.setdefault(law, []).append(what)
 
 
 def try_places(
@@ -182,7 +162,7 @@ def try_places(
     Returns:
         By law, what breaks it; and what was tried.
     """
-    budget = max(FLOOR, int(SHARE * watched.tokens))
+    budget = budget_of(watched.tokens)
     trials = _Trials(
         model=model,
         size=size,
@@ -192,7 +172,7 @@ def try_places(
         budget=budget,
         least_whole=WHOLE if size <= budget else 1,
         share=budget / PLACES,
-        generator=torch.Generator().manual_seed(seed),
+        seed=seed,
     )
     calls = watched.calls()
     for number in range(PLACES if calls else 0):
@@ -201,19 +181,7 @@ def try_places(
         if trials.places and trials.spent + least > trials.budget:
             continue
         _try_place(trials, call)
-    findings = {
-        law: f"{whats[0]}; so at {len(whats)} of {trials.places} random places"
-        for law, whats in trials.found.items()
-    }
-    return findings, Tried(
-        seed=seed,
-        tokens=watched.tokens,
-        places=trials.places,
-        whole=trials.whole,
-        fewest=trials.fewest,
-        deepest=trials.deepest,
-        predictions=trials.spent,
-    )
+    return trials.findings(), trials.tried(watched.tokens)
 
 
 def _try_place(trials: _Trials, call: _Call) -> None:

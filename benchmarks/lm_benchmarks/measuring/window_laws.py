@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import torch
 
 from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
-from lm_benchmarks.measuring.places import FEW, FLOOR, PLACES, SHARE
+from lm_benchmarks.measuring.trials import FEW, PLACES, Trials, budget_of
 from lm_benchmarks.records.result import Tried
 
 LAWS: Final = ("sum", "chunks", "batch", "future", "memory")
@@ -61,39 +61,22 @@ class WatchedReader:
         return [(window, nats) for _, window, nats in self._kept]
 
 
-@dataclass(slots=True)
-class _Trials:
-    """What was tried and found so far."""
+@dataclass(slots=True, kw_only=True)
+class _Trials(Trials):
+    """Trials of a reader of windows."""
 
     reader: Reader
-    tolerance: float
-    budget: float
-    generator: torch.Generator
-    spent: int = 0
-    places: int = 0
-    whole: int = 0
-    fewest: int | None = None
-    deepest: int = 0
-    found: dict[str, list[str]] = field(default_factory=dict)
 
     def nats(self, *windows: Window) -> list[float]:
         """Score windows, and count what it costs."""
         self.spent += sum(len(window.inputs) for window in windows)
         return self.reader.window_nats(windows)
 
-    def draw(self, end: int) -> int:
-        """A random number below `end`."""
-        return int(torch.randint(max(1, end), (), generator=self.generator))
-
     def expect(self, law: str, found: float, expected: float, targets: int, when: str) -> None:
         """Note a law as broken where scores differ."""
         worst = abs(found - expected)
         if not worst <= self.tolerance * max(1.0, targets / EACH):
             self.note(law, f"scores of {targets} pieces differ by {worst:.3g} nats {when}")
-
-    def note(self, law: str, what: str) -> None:
-        """Note a law as broken."""
-        self.found.setdefault(law, []).append(what)
 
 
 def try_windows(
@@ -111,12 +94,7 @@ def try_windows(
         By law, what breaks it, "" if the model keeps it; and what was tried.
     """
     sample = watched.sample()
-    trials = _Trials(
-        reader=reader,
-        tolerance=tolerance,
-        budget=max(FLOOR, SHARE * watched.pieces),
-        generator=torch.Generator().manual_seed(seed),
-    )
+    trials = _Trials(reader=reader, tolerance=tolerance, budget=budget_of(watched.pieces), seed=seed)
     some = list(dict.fromkeys(piece for window, _ in sample for piece in window.targets))[:FEW]
     tried: list[tuple[Window, float]] = []
     for window, nats in sample:
@@ -132,20 +110,7 @@ def try_windows(
     for window, alone in tried[:: max(1, len(tried) // LEAST)]:
         (again,) = trials.nats(window)
         trials.expect("memory", again, alone, len(window.targets), "when they are scored again")
-    found = {law: trials.found.get(law, []) for law in LAWS}
-    return {
-        law: f"{whats[0]}; so at {len(whats)} of {trials.places} random places" if whats else ""
-        for law, whats in found.items()
-    }, Tried(
-        seed=seed,
-        tokens=watched.targets,
-        places=trials.places,
-        whole=trials.whole,
-        fewest=trials.fewest,
-        deepest=trials.deepest,
-        predictions=trials.spent,
-        unit="pieces",
-    )
+    return dict.fromkeys(LAWS, "") | trials.findings(), trials.tried(watched.targets, unit="pieces")
 
 
 def _parts(trials: _Trials, window: Window, nats: float, some: Sequence[int]) -> None:

@@ -9,7 +9,8 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model, raise_if_broken
 from lm_benchmarks.measuring.models import NAMES, open_model
 from lm_benchmarks.measuring.opened import Opened
-from lm_benchmarks.measuring.places import FEWEST, FLOOR, PLACES, WHOLE, Watched, try_places
+from lm_benchmarks.measuring.places import FEWEST, WHOLE, Watched, try_places
+from lm_benchmarks.measuring.trials import FLOOR, PLACES
 from lm_benchmarks.records.result import Tried
 
 from ps_models.data.dataset import Text, read_stream
