@@ -62,7 +62,8 @@ def match(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
     used = [{pair[side] for pair in pairs} for side in (0, 1)]
     reasons: list[Mapping[str, int]] = []
     for side, axis in ((before, 1), (after, 0)):
-        of_quality, of_length = same.any(axis=axis), (same & near).any(axis=axis)
+        of_quality = np.asarray(same.any(axis=axis))
+        of_length = np.asarray((same & near).any(axis=axis))
         reasons.append(
             Counter(
                 "quality" if not of_quality[n] else "length" if not of_length[n] else "taken"
