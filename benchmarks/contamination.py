@@ -18,13 +18,21 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 from lm_benchmarks.measuring.contamination import difference_of
-from lm_benchmarks.measuring.matching import Measured, distances, match, pairs_of
+from lm_benchmarks.measuring.matching import (
+    Distances,
+    Measured,
+    distances,
+    near_length,
+    pairs_of,
+    same_quality,
+)
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS
 
@@ -35,42 +43,40 @@ from wikitext_builder.newness.words import words_of
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored
 STUDIES, RESAMPLES = 200, 1000
 PARTS = (0.0, 0.1, 0.25, 0.5)
-Pairs = Sequence[tuple[int, int]]
-Side = Sequence[Measured]
-
-
-def by_words_and_length(before: Side, after: Side) -> Pairs:
-    """Pairs by words and length, each article with one."""
-    plain = [[replace(one, categories=frozenset()) for one in side] for side in (before, after)]
-    return pairs_of(distances(*plain))
-
-
-MATCHINGS: dict[str, Callable[[Side, Side], Pairs]] = {
-    "by topic, quality and length": lambda before, after: match(before, after).pairs,
-    "by words and length": by_words_and_length,
-    "not matched": lambda before, after: [(n, n) for n in range(min(len(before), len(after)))],
-}
 
 
 def main(folder: Path, out: Path) -> None:
     """Print the fraction of studies that find something."""
     articles = scored_articles(folder, out)
+    ways = ways_to_match(articles)
     write = sys.stdout.write
     write(f"{len(articles)} articles, {sum(bool(one.quality) for one in articles)} Good or Featured\n")
     for uneven in (False, True):
         write(f"\n{'The sides are not alike' if uneven else 'The sides are alike'}\n\n")
         head = "matched | drawn | pairs | none read | a tenth | a quarter | half"
         write(f"| {head} |\n|---|---|---|---|---|---|---|\n")
-        for name, matching in MATCHINGS.items():
-            for count in (20, 40, 80):
+        for name, distance in ways.items():
+            for count in (20, 80):
                 generator = random.Random(count)  # noqa: S311 - not for secrets
                 studies = [
-                    [study(articles, matching, count, part, generator, uneven=uneven) for _ in range(STUDIES)]
+                    [study(articles, distance, count, part, generator, uneven=uneven) for _ in range(STUDIES)]
                     for part in PARTS
                 ]
                 found = [f"{sum(one > 0 for _, one in some) / STUDIES:.1%}" for some in studies]
                 pairs = median(number for some in studies for number, _ in some)
                 write(f"| {name} | {count} | {pairs:.0f} | {' | '.join(found)} |\n")
+                sys.stdout.flush()
+
+
+def ways_to_match(articles: Sequence[Measured]) -> dict[str, Distances]:
+    """How unlike each article is to each other one, by each way to match."""
+    allowed = same_quality(articles, articles) & near_length(articles, articles)
+    plain = [replace(one, categories=frozenset()) for one in articles]
+    return {
+        "by topic, quality and length": np.where(allowed, distances(articles, articles), np.inf),
+        "by words and length": distances(plain, plain),
+        "not matched": np.zeros((len(articles), len(articles))),
+    }
 
 
 def scored_articles(folder: Path, out: Path) -> list[Measured]:
@@ -96,8 +102,8 @@ def scored_articles(folder: Path, out: Path) -> list[Measured]:
 
 
 def study(
-    articles: Side,
-    matching: Callable[[Side, Side], Pairs],
+    articles: Sequence[Measured],
+    distance: Distances,
     count: int,
     part: float,
     generator: random.Random,
@@ -108,15 +114,17 @@ def study(
     known = round(part * count)
     middle = median(one.sums.text_bytes for one in articles)
 
-    def order(one: Measured) -> float:
+    def order(number: int) -> float:
         """A random key, which tends to be low for articles of before if the sides are not alike."""
+        one = articles[number]
         good = uneven and (bool(one.quality) or one.sums.text_bytes > middle)
         return generator.random() ** (4 if good else 1)
 
-    read = sorted(articles[:READ], key=order)[:known]
-    fresh = sorted(articles[READ:], key=order)
+    read = sorted(range(READ), key=order)[:known]
+    fresh = sorted(range(READ, len(articles)), key=order)
     before, after = [*read, *fresh[: count - known]], fresh[-count:]
-    pairs = [[before[one], after[other]] for one, other in matching(before, after)]
+    matched = pairs_of(distance[np.ix_(before, after)])
+    pairs = [[articles[before[one]], articles[after[other]]] for one, other in matched]
     seed = generator.randrange(2**32)
     found = difference_of("", METRICS["bits-per-byte"], pairs, resamples=RESAMPLES, seed=seed)
     return len(pairs), found.interval[0]

@@ -41,8 +41,6 @@ from wikitext_builder.progress import shown_progress
 @json_option
 def contamination(*, by: str | None, plot: Path | None, as_json: bool, **options: Any) -> None:
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
-    from lm_benchmarks.measuring.contamination import said_unmatched
-
     with shown_progress() as progress:
         found = lb.contamination(by=by or "", progress=progress, **options)
     if plot:
@@ -50,6 +48,8 @@ def contamination(*, by: str | None, plot: Path | None, as_json: bool, **options
     if as_json:
         click.echo(json.dumps({**asdict(found), "is_found": found.is_found}))
         return
+    from lm_benchmarks.measuring.contamination import said_unmatched  # here, because it needs torch
+
     without = f", without the difference of {found.reference}" if found.reference else ""
     old, new = found.articles
     click.echo(f"{found.model}: {len(found.pairs)} pairs of {old} and {new} articles")
