@@ -6,6 +6,8 @@
 # make package builds what is published into build/dist, and runs its demo in an empty environment without torch
 # make fuzz    fuzzes each reader of foreign bytes for an hour in all, guided by coverage if atheris installs
 # make crash   kills each command at each call that changes a file, for hours; CI tries a few calls
+# make mutants changes the modules that decide numbers, one place at a time, and looks whether a test fails: an hour
+# make coverage prints which lines and branches of these modules the tests reach
 # make figures prints how long modules and functions are, and what is exempt from checks
 # All of them set up what they need in .venv first; PYTHON=python3.12 names another Python.
 
@@ -13,8 +15,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := demo
+COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps_models/data tests/ps_models/evaluation \
+	tests/ps_models/layers tests/ps_models/models/test_pointer_sentinel.py tests/ps_models/models/test_ngram.py \
+	tests/lm_benchmarks/measuring/test_compare.py tests/lm_benchmarks/records tests/lm_benchmarks/test_metrics.py
 
-.PHONY: demo test lint format docs package fuzz crash figures clean
+.PHONY: demo test lint format docs package fuzz crash mutants coverage figures clean
 .DEFAULT_GOAL := demo
 
 .venv/python: pyproject.toml constraints.txt
@@ -80,6 +85,15 @@ fuzz: .venv/test
 
 crash: .venv/test
 	CRASH_POINTS=all $(BIN)/python -m pytest --numprocesses auto tests/crash
+
+# The version is pinned, because the script uses more of mutmut than its commands.
+mutants: .venv/test
+	$(PIP) mutmut==3.8.1
+	$(BIN)/python -m tests.mutation.run
+
+# Without the tests of time, because counting branches takes two to three times as long.
+coverage: .venv/test
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report term -m "not slow" -k "not linear_time" $(COVERED)
 
 figures: .venv/python
 	$(BIN)/python tests/code_figures.py

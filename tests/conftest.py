@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -13,6 +13,10 @@ DATA = ROOT.parent / "shared" / "data"
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+# One example kills a mutant; nobody reads it, so it is not made small, and none is kept.
+settings.register_profile(
+    "mutants", settings.get_profile("patient"), phases=(Phase.explicit, Phase.generate), database=None
+)
 
 # Root may write everywhere; a test of what cannot be written takes that right away from its child process.
 WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-all") if os.geteuid() == 0 else ()

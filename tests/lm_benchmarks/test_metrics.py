@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from lm_benchmarks.metrics import METRICS, sums_of
+from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
 
 from ps_models.data.dataset import Text
 from tests.conftest import ROOT
@@ -14,7 +14,7 @@ from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 CASE = json.loads((ROOT / "tests" / "cases" / "metrics.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def sums():
     words = [word for line in CASE["lines"] for word in (*line.split(), EOS)]
     vocabulary = Vocabulary((UNK, EOS, "the", "@-@", "cat"))
@@ -31,3 +31,17 @@ def test_each_metric_has_the_number_of_its_case(sums, name):
 
 def test_each_case_is_of_a_metric():
     assert CASE["metrics"].keys() == METRICS.keys()
+
+
+def test_a_page_of_plain_text_is_counted_as_lm_evaluation_harness_counts_it():
+    page = " = É = \n \n It 's 1 @,@ 500 . \n"  # as plain text: " = É =\n\nIt's 1,500.\n"
+    assert sums_of_page(page, 7.5, pieces=9) == Sums(
+        nats=7.5, pieces=9, text_bytes=21, page_words=11, page_bytes=31, file_bytes=31
+    )
+
+
+def test_pages_are_counted_only_where_they_are_given(sums):
+    vocabulary = Vocabulary((UNK, EOS, "cat"))
+    without = sums_of(Text(torch.tensor([2, 1]), 4), torch.tensor([3.0, 1.0]), vocabulary, pieces=5)
+    assert without == Sums(nats=4, eos_nats=1, tokens=2, eos=1, pieces=5, bytes=4, text_bytes=4)
+    assert (sums.unknown, sums.page_words) == (1, 6)

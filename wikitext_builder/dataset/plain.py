@@ -43,7 +43,6 @@ class PlainArticle:
     url: str  # of the revision; its history names the authors
     wikidata_id: str | None  # Q1490; None if it is not known
     categories: tuple[str, ...]  # that the page names itself, not those that its templates add
-    quality: str | None  # featured, good, or empty for neither, as the page's text says; None: not known
     sections: tuple[Section, ...]
     formulas: tuple[str, ...]  # LaTeX of each formula of the text, in order; empty if it is not known
     left_out: tuple[str, ...]  # names of the templates whose text is missing, one per call
@@ -60,7 +59,6 @@ class PlainArticle:
             url=article_url(language, article.revision_id),
             wikidata_id=article.wikidata_id or None,
             categories=article.categories,
-            quality=article.quality,
             sections=sections_of(article.plain_lines),
             formulas=article.formulas,
             left_out=tuple(map(call_name, article.left_out)),
@@ -69,11 +67,9 @@ class PlainArticle:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> PlainArticle:
-        """The article of a row of the export; those of earlier versions have no quality."""
+        """The article of a row of the export."""
         lists = {name: tuple(row[name]) for name in ("categories", "formulas", "left_out")}
-        return cls(
-            **{"quality": None, **row, **lists, "sections": tuple(Section(**one) for one in row["sections"])}
-        )
+        return cls(**{**row, **lists, "sections": tuple(Section(**one) for one in row["sections"])})
 
     def raw_lines(self, language: str, sections: str) -> tuple[str, ...]:
         """The lines of the raw file that this text becomes: what ties the export to the dataset.

@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from lm_benchmarks.choices import MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import FEWEST, ROUNDING, compare_results, why_unlike
+from lm_benchmarks.measuring.compare import compare, compare_results, why_unlike
 from lm_benchmarks.metrics import Sums
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records.result import Result, append_result
 
 from ps_models.evaluation.signature import Signature
 
@@ -68,12 +69,13 @@ def test_a_model_and_itself_do_not_differ():
     assert (found.interval, found.is_clear) == ((0, 0), False)
 
 
-@pytest.mark.parametrize("precision", ROUNDING)
-def test_rounding_is_not_clear(precision):
+@pytest.mark.parametrize(("precision", "rounding"), [("fp32", 1e-5), ("tf32", 1e-4), ("bf16", 1e-3)])
+def test_rounding_is_not_clear(precision, rounding):
     """Each article a little lower: the interval is without zero, but arithmetic alone can do that."""
     first, _ = sample(np.random.default_rng(0))
-    for factor, clear in ((0.1, False), (3, True)):
-        share = 1 - factor * ROUNDING[precision] / 4.6
+    tokens = first.total.tokens
+    for factor, clear in ((0.1, False), (0.99, False), (1.01, True), (3, True)):
+        share = 1 + math.log1p(-factor * rounding) * tokens / first.total.nats  # of the nats
         lower = tuple(replace(article, nats=article.nats * share) for article in first.articles)
         found = compare_results(
             *(
@@ -143,9 +145,10 @@ def test_other_tokens_are_refused_whatever_the_signatures_say():
         compare_results(first, replace(first, articles=first.articles[:-1]), allow=["context"])
 
 
-def test_few_passages_have_no_interval():
-    first, second = sample(np.random.default_rng(0), articles=FEWEST - 1, gain=0.1)
-    found = compare_results(first, second)
+def test_fewer_than_five_passages_have_no_interval():
+    first, second = sample(np.random.default_rng(0), articles=5, gain=0.1)
+    assert compare_results(first, second).interval is not None
+    found = compare_results(*(replace(one, articles=one.articles[:4]) for one in (first, second)))
     assert found.interval is None
     assert found.better is None
     assert not found.is_clear
@@ -160,3 +163,26 @@ def test_other_metrics():
         compare_results(first, second, metric="lm-eval-word-perplexity")
     with pytest.raises(HarnessError, match="expected one of"):
         compare_results(first, second, metric="accuracy")
+
+
+def test_results_of_a_file_are_compared_as_results_are(tmp_path):
+    path, (first, second) = tmp_path / "results.jsonl", sample(np.random.default_rng(0), gain=0.1)
+    second = replace(second, signature=Signature(**second.signature, words="open"))
+    for one in (first, second):
+        append_result(path, one)
+        valid = replace(one, signature=Signature(**{**one.signature, "split": "valid"}))
+        append_result(path, replace(valid, articles=one.articles[:30]))
+    chosen: dict[str, Any] = {"metric": "bits-per-byte", "level": 0.5, "resamples": 200, "seed": 3}
+    chosen["allow"] = ["words"]
+    assert compare(path, "first", "second", **chosen) == compare_results(first, second, **chosen)
+    assert compare(str(path), "first", "first") == compare_results(first, first)
+    assert compare(path, "first", "second", split="valid", allow=["words"]).passages == 30
+    with pytest.raises(HarnessError, match="an open and a closed vocabulary"):
+        compare(path, "first", "second")
+
+
+def test_the_interval_is_of_95_percent_and_10_000_draws_of_seed_1_unless_told_otherwise():
+    first, second = sample(np.random.default_rng(0), gain=0.1)
+    found = compare_results(first, second)
+    assert (found.level, found.resamples, found.seed, found.metric) == (0.95, 10_000, 1, "perplexity")
+    assert found == compare_results(first, second, level=0.95, resamples=10_000, seed=1)

@@ -62,17 +62,26 @@ def test_random_lengths_are_those_of_the_paper_and_other_ones_each_epoch():
     assert halves == pytest.approx(0.05, abs=0.01)
     assert lengths[lengths > 52].mean().item() == pytest.approx(69.5, abs=0.3)  # as a whole number below 70
     assert lengths[lengths > 52].std().item() == pytest.approx(5, abs=0.3)
-    assert lengths.min() >= 5
+    assert lengths[lengths < 52].mean().item() == pytest.approx(34.5, abs=0.3)
     assert ends[-1] == 1_000_000
     assert ends == random_ends(1_000_000, 70, seed=1, epoch=0)
     others = (random_ends(1_000_000, 70, seed=seed, epoch=epoch) for seed, epoch in ((1, 1), (2, 0)))
     assert ends not in others
 
 
+def test_no_random_length_is_below_five_but_the_last():
+    lengths = torch.tensor([0, *random_ends(1_003, 5, seed=1, epoch=0)]).diff()
+    assert lengths[:-1].min() == 5
+    assert lengths.sum() == 1_003
+
+
 def test_rows_are_consecutive_text():
     rows = to_rows(torch.arange(10), 3)
     assert rows.tokens.tolist() == [[0, 1, 2, 3], [4, 5, 6, 0], [7, 8, 9, 0]]
     assert rows.shorter == (False, True, True)
+    moved = rows.to(torch.device("meta"))
+    assert moved.tokens.shape == rows.tokens.shape
+    assert (moved.tokens.device.type, moved.shorter) == ("meta", rows.shorter)
 
 
 def test_a_chunk_begun_in_the_middle_is_the_one_of_the_whole_epoch():

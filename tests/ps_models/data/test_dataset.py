@@ -47,7 +47,10 @@ def test_missing_splits_and_folders_are_errors(wikitext, tmp_path):
         list(read_texts(load_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))
 
 
-def test_the_hash_of_a_vocabulary_depends_on_order():
+def test_the_hash_of_a_vocabulary_is_sha256_of_its_lines_and_depends_on_order():
+    # printf '<unk>\n<eos>\na' | sha256sum
+    found = vocabulary_hash(Vocabulary(("<unk>", "<eos>", "a")))
+    assert found == "2130dd15ce6fad64c44984306c86815eb00dc02400cc4727018aa7ec105f978d"
     assert vocabulary_hash(Vocabulary(("<unk>", "<eos>", "a", "b"))) != vocabulary_hash(
         Vocabulary(("<unk>", "<eos>", "b", "a"))
     )

@@ -9,6 +9,7 @@ from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import read_up_to, score_texts, token_nats
 from ps_models.evaluation.score import Score
+from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
@@ -85,3 +86,36 @@ def test_a_float32_sum_does_not_drift():
     ((_, nats),) = token_nats(model, [text])
     assert score_texts(model, [text], chunk=64)[0].nats == pytest.approx(float(nats.sum()), rel=1e-6)
     assert nats.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("context", "shapes"),
+    [("carried", [(1, 3), (1, 2), (1, 2), (1, 3)]), ("article", [(2, 3), (2, 2), (1, 3)])],
+)
+def test_a_call_has_at_most_as_many_tokens_and_rows_as_chunk_and_batch_say(model, context, shapes):
+    seen = []
+    handle = model.register_forward_pre_hook(lambda _, inputs: seen.append(tuple(inputs[0].shape)))
+    score_texts(model, texts([5, 2, 3]), context=context, chunk=3, batch=2)
+    handle.remove()
+    assert seen == shapes
+
+
+def test_the_progress_counts_the_tokens_and_shows_the_perplexity_so_far(model):
+    parts, seen = texts([5, 2]), []
+    scores = score_texts(model, parts, progress=lambda *report: seen.append(report), total=7)
+    first, both = scores[0].perplexity, sum(scores, Score()).perplexity
+    assert seen == [
+        ("evaluate", 5, 7, f"perplexity {first:.2f}"),
+        ("evaluate", 7, 7, f"perplexity {both:.2f}"),
+    ]
+
+
+def test_the_state_after_a_text_is_of_evaluation_mode():
+    torch.manual_seed(0)
+    model = LSTM(LSTMConfig(vocab_size=V, hidden_size=6, init=0.5, input_dropout=0.5)).train()
+    (text,) = texts([600])  # more than one chunk
+    state = read_up_to(model, text.tokens)
+    assert model.training
+    _, expected = model.eval()(text.tokens[None], model.initial_state(1))
+    for found, wanted in zip(tensors_of(state), tensors_of(expected), strict=True):
+        torch.testing.assert_close(found, wanted)

@@ -246,3 +246,14 @@ def test_the_window_of_the_paper_is_the_default():
     state = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=H)).initial_state(2)
     assert state.words_BW.shape == (2, 100)
     assert state.hidden_BWH.shape == (2, 99, H)
+
+
+def test_locked_masks_are_those_of_the_lstm():
+    model = model_of(4, output_dropout=0.5)
+    masks, expected = (one.locked_masks(3, torch.Generator().manual_seed(1)) for one in (model, model.lstm))
+    for found, wanted in zip(tensors_of(masks), tensors_of(expected), strict=True):
+        assert torch.equal(found, wanted)
+    tokens = tokens_of(3, 9)
+    plain, _ = model.eval()(tokens, model.initial_state(3))
+    dropped, _ = model(tokens, model.initial_state(3), masks)
+    assert not torch.allclose(dropped, plain)

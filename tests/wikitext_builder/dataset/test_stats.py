@@ -120,6 +120,12 @@ def test_a_last_line_without_newline_is_a_line(tmp_path: Path) -> None:
     assert count(tmp_path / "train.txt").tokens == 5
 
 
+def test_a_written_eos_counts_beside_those_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a <eos> b\nc\n", encoding="utf-8")
+    found = count(tmp_path / "train.txt")
+    assert (found.tokens, found.counts["<eos>"]) == (6, 3)
+
+
 def test_empty_file_has_no_rate(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("", encoding="utf-8")
     table = statistics(tmp_path)
@@ -150,6 +156,7 @@ def test_datasets_of_one_title_are_named_by_what_differs(tmp_path: Path) -> None
     assert list(dict.fromkeys(table["corpus"])) == ["2016/wikitext-2", "today/wikitext-2"]
     assert table["lines"].tolist() == [1, 1, 2, 2]
     assert table["paper_vocabulary"].tolist() == [33_278] * 4  # still found by the title
+    assert table.index.tolist() == [0, 1, 2, 3]
 
 
 def test_names_come_from_the_user(tmp_path: Path) -> None:
@@ -189,9 +196,40 @@ def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
         "Vocab size       4",
         "OoV rate    25.00%  25.00%",
     ]
-    assert "245,569" in second  # the paper's figure, beside the file's
+    assert second.splitlines() == [
+        "WikiText-2     Test    All",
+        "--------------------------",
+        "Articles          3      3",
+        "  paper          60      -",
+        "Tokens           32     32",
+        "  paper     245,569      -",
+        "Vocab size        -",
+        "  paper      33,278",
+        "OoV rate      3.12%  3.12%",
+    ]
     records = json.loads(json.dumps(to_records(both)))
     assert [record["corpus"] for record in records] == ["mine", "mine", "WikiText-2", "WikiText-2"]
     assert records[0]["tokens"] == 2000
     assert records[0]["paper_tokens"] is None
+    assert [record["paper_articles"] for record in records] == [None, None, 60, None]
     assert records[2]["vocabulary"] is None
+
+
+def test_the_papers_rate_of_train_stands_below_ours(tmp_path: Path) -> None:
+    (tmp_path / "wiki.train.tokens").write_text("a b <unk>\n", encoding="utf-8")
+    table = corpus_statistics("mine", {"train": tmp_path / "wiki.train.tokens"}, title="WikiText-2")
+    assert as_text(table).splitlines()[-2:] == [
+        "OoV rate       25.00%  25.00%",
+        "  paper          2.6%       -",
+    ]
+
+
+def test_a_note_explains_one_eos_too_few_and_no_other_difference(tmp_path: Path) -> None:
+    """Notes stand below the tables, in the order of the datasets."""
+    (tmp_path / "test.txt").write_text("a\n" * 41_215, encoding="utf-8")  # 82,430 tokens; the paper: 82,431
+    (tmp_path / "valid.txt").write_text("a\n", encoding="utf-8")
+    files = {split: tmp_path / f"{split}.txt" for split in ("valid", "test")}
+    tables = [corpus_statistics(name, files, title="Penn Treebank") for name in ("z", "a")]
+    assert [bool(note) for note in tables[0]["note"]] == [False, True, False]
+    note = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
+    assert as_text(pd.concat(tables)).endswith(f"\n\nz: {note}.\n\na: {note}.\n")
