@@ -41,7 +41,7 @@ ANY = click.Path(path_type=Path, exists=True)
 @click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), help="Of dumps.  [default: that of the dataset]"
 )
-@click.option("--column", default="text", help="Of JSON lines and Parquet: where the text is.")
+@click.option("--column", default="text", help="Of JSON lines and Parquet: where the text is; a.b is b in a.")
 @click.option("--memory", type=click.IntRange(min=1), default=2000, help="Megabytes for the index.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, help="Processes, which share the files.")
 @click.option(

@@ -103,7 +103,7 @@ class OverlapOptions(TypedDict, total=False):
     language: str | None
     """Code of the Wikipedia of dumps and lock files; that of the dataset if absent, or en."""
     column: str | None
-    """Of JSON lines and Parquet, which has the text; `text` if absent."""
+    """Of JSON lines and Parquet, which has the text, such as text or meta.text; `text` if absent."""
     memory: int | None
     """Megabytes for the index. For a larger dataset the other text is read several times."""
     workers: int | None

@@ -12,6 +12,7 @@ import codecs
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import IO, Final
 
@@ -58,7 +59,7 @@ class How:
 
     as_of: str = ""  # revisions of stores and dumps up to this time; empty: all
     language: str = "en"  # of dumps
-    column: str = "text"  # of JSON lines and Parquet
+    column: str = "text"  # of JSON lines and Parquet; a.b is b in a, if nothing has the name a.b
 
 
 class Rejects:
@@ -210,19 +211,25 @@ def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
 
     try:
         with pq.ParquetFile(path) as file:
-            if how.column not in file.schema_arrow.names:
-                columns = ", ".join(file.schema_arrow.names[:20])
-                raise RejectedError("no-column", f"no column {how.column!r}; found {columns}")
+            nested = [file.schema.column(number).path for number in range(len(file.schema))]
+            if how.column not in (*file.schema_arrow.names, *nested):
+                raise RejectedError("no-column", f"no column {how.column!r}; found {', '.join(nested[:20])}")
+            inside = [] if how.column in file.schema_arrow.names else how.column.split(".")[1:]
             number = 0
             for batch in file.iter_batches(batch_size=64, columns=[how.column]):
-                for text in batch.column(0).to_pylist():
+                for row in batch.column(0).to_pylist():
                     number += 1
+                    text = reduce(_inside, inside, row)
                     if isinstance(text, str):
                         yield Piece(document=f"{path}: row {number}", text=text)
                     else:
                         rejects.add(str(path), "no-text", f"row {number} has no text")
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise RejectedError("damaged", f"{type(error).__name__}: {error}") from error
+
+
+def _inside(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
@@ -232,7 +239,7 @@ def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
             if not line.strip():
                 continue
             try:
-                raw = decoder.decode(line).get(how.column)
+                raw = _raw(decoder, line, how.column)
                 text = None if raw is None else msgspec.json.decode(raw, type=str)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 rejects.add(str(path), "not-json", f"line {number}: {error}")
@@ -241,6 +248,18 @@ def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
                 rejects.add(str(path), "no-column", f"line {number} has no {how.column!r}")
             else:
                 yield Piece(document=f"{path}: line {number}", text=text)
+
+
+Raws = msgspec.json.Decoder[dict[str, msgspec.Raw]]
+
+
+def _raw(decoder: Raws, line: bytes | msgspec.Raw, column: str) -> msgspec.Raw | None:
+    """The value of a column, or of a.b; None if it is missing."""
+    row = decoder.decode(line)
+    first, dot, rest = column.partition(".")
+    if column in row or not dot:
+        return row.get(column)
+    return _raw(decoder, row[first], rest) if first in row else None
 
 
 def _lines(content: Iterable[bytes]) -> Iterator[bytes]:

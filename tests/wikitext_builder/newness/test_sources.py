@@ -72,6 +72,30 @@ def test_parquet(tmp_path: Path) -> None:
     assert [one.reason for one in read(path)[1]] == ["damaged"]
 
 
+def test_text_within_other_columns(tmp_path: Path) -> None:
+    rows = [
+        {"meta": {"text": "one", "n": {"text": "deep"}}, "a.b": "dotted", "list": ["x"]},
+        {"meta": {"text": None, "n": None}, "a.b": "", "list": []},
+        {"meta": None, "a.b": "more", "list": None},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    for column, texts in (
+        ("meta.text", ["one"]),
+        ("meta.n.text", ["deep"]),
+        ("a.b", ["dotted", "", "more"]),
+        ("meta", []),
+        ("meta.nothing", []),
+        ("meta.text.x", []),
+        ("nothing.text", []),
+        ("list", []),
+    ):
+        for name in ("a.jsonl", "a.parquet"):
+            pieces, rejected = read(tmp_path / name, column=column)
+            assert [one.text for one in pieces] == texts, (name, column)
+            assert bool(rejected) == (len(texts) < len(rows)), (name, column)
+
+
 def test_a_dump_has_all_its_revisions(tmp_path: Path) -> None:
     path = tmp_path / "history.xml"
     revisions = "".join(
