@@ -18,6 +18,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.store.lock import read_lock
+from wikitext_builder.store.packed import Packed
 from wikitext_builder.store.store import Revision
 from wikitext_builder.store.titles import read_titles
 from wikitext_builder.wiki.classify import classifier
@@ -336,7 +337,7 @@ def chosen(
     within: str | Sequence[str],
     without: str | Sequence[str],
     language: str,
-) -> list[Revision]:
+) -> Sequence[Revision]:
     """Return those revisions that are all that `within` names and nothing that `without` names.
 
     Args:
@@ -352,8 +353,11 @@ def chosen(
         (parse_kind(argument, text, language_of(language), STORED), argument == "within")
         for argument, text in arguments(within, without)
     ]
-    return [
+    if not rules:
+        return revisions
+    taken = (
         one
         for one in revisions
         if all((condition.why_not(one) is None) == inside for condition, inside in rules)
-    ]
+    )
+    return Packed(Revision, taken)

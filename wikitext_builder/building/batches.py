@@ -158,8 +158,12 @@ class WrittenBatch:
     location: str  # of the batch
     pieces: dict[str, str]  # file name in the dataset: location
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
-    left_out: dict[str, LeftOutCalls]  # template calls without a text, by name
     expanded: int  # template calls with a text from the store's templates
+
+    def left_out(self) -> dict[str, LeftOutCalls]:
+        """The template calls without a text, by name; read each time, because all of them are many."""
+        found = json.loads(blobs.read(f"{self.location}.left_out.json"))
+        return {name: LeftOutCalls(**fields) for name, fields in found.items()}
 
 
 def write_batch(task: WriteTask) -> WrittenBatch:
@@ -172,7 +176,6 @@ def write_batch(task: WriteTask) -> WrittenBatch:
         location=task.batch.location,
         pieces=found["pieces"],
         counts={name: SplitCounts(**fields) for name, fields in found["counts"].items()},
-        left_out={name: LeftOutCalls(**fields) for name, fields in found["left_out"].items()},
         expanded=found["expanded"],
     )
 
@@ -204,11 +207,12 @@ def _write(task: WriteTask) -> WrittenBatch:
     for name, lines in files.items():
         pieces[name] = f"{task.batch.location}.{name.replace('/', '.')}"
         blobs.write(pieces[name], "".join(lines).encode())
+    calls = {name: asdict(found) for name, found in left_out.items()}
+    blobs.write(f"{task.batch.location}.left_out.json", json.dumps(calls, ensure_ascii=False).encode())
     return WrittenBatch(
         location=task.batch.location,
         pieces=pieces,
         counts={name: _split_counts(total) for name, total in sums.items()},
-        left_out=left_out,
         expanded=expanded,
     )
 

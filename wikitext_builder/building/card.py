@@ -138,7 +138,7 @@ def _newness(revisions: Sequence[Revision]) -> str:
         ("created", "were written", "Text that was copied from elsewhere is older; `overlap` finds it."),
         ("promoted", "became Good or Featured", "Parts of their text are older; `overlap` finds them."),
     ):
-        days = sorted(getattr(one, what)[:10] for one in revisions)
+        days = sorted({getattr(one, what)[:10] for one in revisions})
         if days and days[0]:
             return (
                 f"A test set alone. Its pages {said} from {days[0]} to {days[-1]}: a model whose training"

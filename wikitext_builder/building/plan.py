@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unicodedata import unidata_version
@@ -131,7 +132,7 @@ def _changed(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
 
 def _chosen_revisions(
     store_path: Path, language: str, as_of: str | None, lock: str | Path | None
-) -> tuple[list[Revision], int]:
+) -> tuple[Sequence[Revision], int]:
     """What to build from, and how many older revisions are not used."""
     if as_of and lock:
         raise BuilderError("`as_of` and `lock`: a lock file names its revisions; use one of the two")
@@ -139,15 +140,14 @@ def _chosen_revisions(
         if lock is None:
             date = parse_date(as_of) if as_of else None
             revisions = store.revisions(language, as_of=date)
-            if as_of and not revisions and store.revisions(language):
+            if as_of and not revisions and store.revision_count(language):
                 raise BuilderError(
                     f"{store_path}: all its revisions of {language!r} are younger than {as_of};"
                     f" `fetch` with `as_of={as_of}` gets those of that date"
                 )
-            return revisions, len(store.all_revisions(language, as_of=date)) - len(revisions)
+            return revisions, store.revision_count(language, as_of=date) - len(revisions)
         wanted = read_lock(Path(lock), language=language)
-        here = {revision.revision_id: revision for revision in store.all_revisions(language)}
-    absent = [revision for revision in wanted if here.get(revision.revision_id) != revision]
+        absent = [revision for revision in wanted if not store.has(language, revision)]
     if absent:
         raise BuilderError(
             f"{lock}: {len(absent)} of its {len(wanted)} revisions are not in {store_path}, or differ there,"
@@ -163,7 +163,8 @@ def _page_ids(titles: str | Path | None, revisions: Sequence[Revision]) -> froze
     names, bad = read_titles(Path(titles))
     if not names and not bad:
         raise BuilderError(f"{titles}: names no article; write one title per line")
-    by_title = {revision.title: revision.page_id for revision in revisions}
+    wanted = frozenset(names)
+    by_title = {revision.title: revision.page_id for revision in revisions if revision.title in wanted}
     absent = [name for name in names if name not in by_title] + [one.title for one in bad]
     if absent:
         raise BuilderError(
@@ -207,8 +208,11 @@ def identity_of(plan: Plan) -> Identity:
         if plan.recipe.articles:
             pages, items = {one.page_id for one in plan.revisions}, items_of(store, plan.recipe.language)
             texts += [f"{page_id} {item}" for page_id, item in items.items() if page_id in pages]
-    rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
-    rows += sorted(
+    keys = [f"{one.page_id}\t{one.revision_id}" for one in plan.revisions]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    revisions = (plan.revisions[index] for index in order)  # one at a time: there can be millions
+    rows = (f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in revisions)
+    dates = sorted(
         f"{r.page_id}\t{r.created}\t{r.promoted}" for r in plan.revisions if r.created or r.promoted
     )
     given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
@@ -216,7 +220,7 @@ def identity_of(plan: Plan) -> Identity:
     if plan.recipe.source == "rendered":
         versions["lxml"] = version("lxml")
     versions |= {"wikitext-builder": __version__, "unicode": unidata_version}
-    return Identity(plan.recipe, lines_sha256([*rows, *given, *texts]), versions, templates)
+    return Identity(plan.recipe, lines_sha256(chain(rows, dates, given, texts)), versions, templates)
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:

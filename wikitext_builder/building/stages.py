@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,15 +23,7 @@ from wikitext_builder.building.batches import (
     pack_vocabulary,
     write_batch,
 )
-from wikitext_builder.building.exports import (
-    Entries,
-    JoinTask,
-    article_files,
-    export,
-    export_tasks,
-    join_pieces,
-    text_files,
-)
+from wikitext_builder.building.exports import Entries, export_files, join_files
 from wikitext_builder.building.plan import (
     Identity,
     Plan,
@@ -53,9 +44,7 @@ from wikitext_builder.building.sizes import (
     test_size,
 )
 from wikitext_builder.building.templates import pack_templates
-from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
-from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import lines_sha256
@@ -123,14 +112,16 @@ def carry_out(
         written = _write(plan, batches, vocabulary, location, runner, progress)
         clock.stage("write")
         dataset = plan.work / "dataset"
-        entries = _join(plan, written, dataset, here, progress)
+        entries = join_files(plan, written, dataset, here, progress)
         clock.stage("join")
         splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
-        entries |= _export(plan, splits, dataset, here, progress)
+        entries |= export_files(plan, written, location, dataset, (runner, here), progress)
         clock.stage("export")
-        left_out = card.all_left_out(one.left_out for one in written)
+        left_out = card.all_left_out(one.left_out() for one in written)
         _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
-        manifest = _finish(plan, identity, written, splits, len(vocabulary), entries, dataset)
+        if not left_out and not any(one.expanded for one in written):
+            identity = replace(identity, templates="")  # the dataset does not depend on them
+        manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
     return BuildReport(
         manifest=manifest,
@@ -306,51 +297,7 @@ def _write(
     return [written[batch.location] for batch in batches]
 
 
-# --- the dataset's own files
-
-
-def _join(
-    plan: Plan, written: list[WrittenBatch], dataset: Path, here: Runner, progress: Progress
-) -> Entries:
-    """Join the text files from their pieces."""
-    shutil.rmtree(dataset, ignore_errors=True)
-    dataset.mkdir()
-    names = plan.recipe.splits
-    heads = {f"wiki.{split}.{kind}": "" for split in names for kind in ("raw", "tokens")}
-    heads[ATTRIBUTION] = HEAD
-    heads |= {f"{ARTICLES}/{split}.jsonl": "" for split in names if plan.recipe.articles}
-    tasks = []
-    for name, head in heads.items():
-        pieces = tuple(one.pieces[name] for one in written if name in one.pieces)
-        path = _articles_file(plan, dataset, name) if name.startswith(ARTICLES) else dataset / name
-        tasks.append(JoinTask(head=head, pieces=pieces, path=path))
-    return _entries(here.map(join_pieces, tasks), len(tasks), "join", progress)
-
-
-def _export(
-    plan: Plan, splits: dict[str, SplitCounts], dataset: Path, here: Runner, progress: Progress
-) -> Entries:
-    """Write the export formats from the text files."""
-    names = plan.recipe.splits
-    files = text_files(dataset, {name: splits[name] for name in names})
-    if "parquet" in plan.recipe.articles:
-        paths = {split: _articles_file(plan, dataset, f"{ARTICLES}/{split}.jsonl") for split in names}
-        files += article_files(paths, splits)
-    tasks = export_tasks(files, name=plan.recipe.name, folder=dataset)
-    return _entries(here.map(export, tasks), len(tasks), "export", progress)
-
-
-def _articles_file(plan: Plan, dataset: Path, name: str) -> Path:
-    """Where the JSON of a split's articles lies: in the dataset only if it was asked for."""
-    return (dataset if "jsonl" in plan.recipe.articles else plan.work) / name
-
-
-def _entries(results: Iterator[Entries], total: int, stage: str, progress: Progress) -> Entries:
-    entries: Entries = {}
-    for done, written in enumerate(results, start=1):
-        entries |= written
-        progress(stage, done, total)
-    return entries
+# --- describe
 
 
 def _describe(
@@ -371,7 +318,6 @@ def _describe(
 def _finish(
     plan: Plan,
     identity: Identity,
-    written: list[WrittenBatch],
     splits: dict[str, SplitCounts],
     types: int,
     entries: Entries,
@@ -383,7 +329,7 @@ def _finish(
         recipe=identity.recipe,
         source=identity.source,
         versions=identity.versions,
-        templates=identity.templates if any(one.left_out or one.expanded for one in written) else "",
+        templates=identity.templates,
         vocabulary=types,
         splits=splits,
         files={path.relative_to(dataset).as_posix(): entries.get(path) or entry_of(path) for path in paths},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain, islice
 
 SPLITS = ("train", "valid", "test")
 
@@ -62,14 +63,17 @@ def choose(
     Returns:
         The splits. If there are too few pages, train becomes smaller first, then test, then valid.
     """
-    order = sorted(set(page_ids), key=lambda page_id: (rank(page_id, seed), page_id))
-    free = [page_id for page_id in order if page_id not in {*given_valid, *given_test}]
+    ranked = sorted((rank(page_id, seed), page_id) for page_id in set(page_ids))
+    order = [page_id for _, page_id in ranked]
+    given = {*given_valid, *given_test}
+    lanes: tuple[list[int], list[int]] = ([], [])
+    for number, page_id in ranked:
+        if page_id not in given:
+            lanes[number & 1].append(page_id)
     # Candidates for the other split come last: they are used only if there are too few for this one.
-    for_valid = sorted(free, key=lambda page_id: rank(page_id, seed) & 1)
-    for_test = sorted(free, key=lambda page_id: rank_for_test(page_id, seed))
-    in_valid = set(given_valid) if given_valid else set(for_valid[:valid])
-    left = [page_id for page_id in for_test if page_id not in in_valid]
-    in_test = set(given_test) if given_test else set(left[:test])
+    in_valid = set(given_valid) if given_valid else set(islice(chain(*lanes), valid))
+    left = (page_id for page_id in chain(*reversed(lanes)) if page_id not in in_valid)
+    in_test = set(given_test) if given_test else set(islice(left, test))
     rest = [page_id for page_id in order if page_id not in in_valid and page_id not in in_test]
     return Split(
         train=tuple(rest[:train]),

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from wikitext_builder.errors import BuilderError
 
@@ -28,13 +30,18 @@ def exists(location: str) -> bool:
     return Path(location).exists()
 
 
-def write(location: str, data: bytes) -> None:
-    """Write data in one step: a reader sees all of it or nothing. The folder is made if it is missing."""
+@contextmanager
+def new_file(location: str) -> Iterator[IO[bytes]]:
+    """Open a file for writing. A reader sees all of it after the block, or nothing if the block fails.
+
+    The folder is made if it is missing.
+    """
     mark = f".{secrets.token_hex(8)}.part"
     if is_url(location):
         filesystem, target = _filesystem(location)
         filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
-        filesystem.pipe_file(target + mark, data)
+        with filesystem.open(target + mark, "wb") as file:
+            yield file
         filesystem.mv(target + mark, target)
         return
     path = Path(location)
@@ -42,13 +49,28 @@ def write(location: str, data: bytes) -> None:
     part = path.with_name(path.name + mark)
     try:
         with part.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def write(location: str, data: bytes) -> None:
+    """Write data in one step, see `new_file`."""
+    with new_file(location) as file:
+        file.write(data)
+
+
+def move(location: str, path: Path) -> None:
+    """Give a file of a location a place on this disk; a URL keeps it too."""
+    if is_url(location):
+        filesystem, source = _filesystem(location)
+        filesystem.get_file(source, str(path))
+    else:
+        Path(location).replace(path)
 
 
 def read(location: str, start: int = 0, end: int | None = None) -> bytes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from io import StringIO
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.packed import Packed
 from wikitext_builder.store.store import Revision, Store
 from wikitext_builder.wiki.dates import TIMESTAMP, parse_date
 from wikitext_builder.wiki.titles import title_fault
@@ -42,12 +42,10 @@ def lock(store: str | Path, *, language: str = "en", as_of: str | None = None) -
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
                 " `status` shows what is there"
             )
-        text = StringIO()
-        write_lock(revisions, text, language=language, wiki=opened.wiki(language) or "-")
-        return text.getvalue()
+        return "".join(_lines(revisions, language, opened.wiki(language) or "-"))
 
 
-def write_lock(revisions: Iterable[Revision], file: TextIO, *, language: str, wiki: str = "-") -> int:
+def write_lock(revisions: Sequence[Revision], file: TextIO, *, language: str, wiki: str = "-") -> int:
     """Write revisions, one per line, in the order of titles and revision ids; return how many.
 
     Args:
@@ -59,50 +57,62 @@ def write_lock(revisions: Iterable[Revision], file: TextIO, *, language: str, wi
     Raises:
         BuilderError: A title would break a line.
     """
-    ordered = sorted(revisions, key=lambda r: (r.title, r.revision_id))
-    columns = DATED if any(one.created or one.promoted for one in ordered) else COLUMNS
-    file.write(f"# {FORMAT}; language {language}; wiki {wiki}\n")
-    file.write("\t".join(columns) + "\n")
-    for one in ordered:
+    file.writelines(_lines(revisions, language, wiki))
+    return len(revisions)
+
+
+def _lines(revisions: Sequence[Revision], language: str, wiki: str) -> Iterator[str]:
+    columns = DATED if any(one.created or one.promoted for one in revisions) else COLUMNS
+    yield f"# {FORMAT}; language {language}; wiki {wiki}\n"
+    yield "\t".join(columns) + "\n"
+    keys = [f"{one.title}\t{one.revision_id:020}" for one in revisions]
+    for index in sorted(range(len(keys)), key=keys.__getitem__):
+        one = revisions[index]
         if fault := title_fault(one.title):
             raise BuilderError(
                 f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
             )
-        file.write("\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n")
-    return len(ordered)
+        yield "\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n"
 
 
-def read_lock(path: Path, *, language: str) -> list[Revision]:
+def read_lock(path: Path, *, language: str) -> Packed[Revision]:
     """Return the revisions of a lock file.
 
     Raises:
         BuilderError: The file cannot be read or has another language, or a line is wrong.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        with path.open(encoding="utf-8") as file:
+            columns = _columns(path, file.readline(), file.readline(), language)
+            lines = (_revision(path, number, line, columns) for number, line in enumerate(file, 3))
+            revisions = Packed(Revision, lines)
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a lock file") from error
-    head = HEAD.fullmatch(lines[0])
-    if head is None:
-        raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {lines[0][:80]!r}")
-    if head[1] != language:
-        raise BuilderError(
-            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
-            f" take `language={head[1]}`"
-        )
-    columns = next((one for one in (COLUMNS, DATED) if lines[1:2] == ["\t".join(one)]), None)
-    if columns is None:
-        raise BuilderError(f"{path}, line 2: expected the columns {', '.join(COLUMNS)}, separated by tabs")
-    if lines[-1] != "":
-        raise BuilderError(f"{path}, line {len(lines)}: the file breaks off, its last line has no end")
-    revisions = [_revision(path, number, line, columns) for number, line in enumerate(lines[2:-1], 3)]
     if len({one.revision_id for one in revisions}) != len(revisions):
         raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
     return revisions
 
 
+def _columns(path: Path, first: str, second: str, language: str) -> tuple[str, ...]:
+    """The columns that the first lines of a lock file name."""
+    head = HEAD.fullmatch(first.rstrip("\n"))
+    if head is None:
+        raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {first[:80]!r}")
+    if head[1] != language:
+        raise BuilderError(
+            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
+            f" take `language={head[1]}`"
+        )
+    columns = next((one for one in (COLUMNS, DATED) if second == "\t".join(one) + "\n"), None)
+    if columns is None:
+        raise BuilderError(f"{path}, line 2: expected the columns {', '.join(COLUMNS)}, separated by tabs")
+    return columns
+
+
 def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> Revision:
-    fields = line.split("\t")
+    if not line.endswith("\n"):
+        raise BuilderError(f"{path}, line {number}: the file breaks off, its last line has no end")
+    fields = line[:-1].split("\t")
     if len(fields) != len(columns):
         raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
     title, page_id, revision_id, timestamp, sha1, *dates = fields

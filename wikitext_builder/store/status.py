@@ -50,7 +50,7 @@ def status_of(store: Store, language: str) -> StoreStatus:
         language=language,
         wiki=store.wiki(language),
         pages=len(store.revisions(language)),
-        revisions=len(store.all_revisions(language)),
+        revisions=store.revision_count(language),
         wanted=store.wanted_count(language),
         missing=len(store.missing(language)),
         rejected=dict(sorted(Counter(one.reason for one in store.rejected(language)).items())),

@@ -10,6 +10,7 @@ from typing import Self
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.database import Database, Row, sha1_of
+from wikitext_builder.store.packed import Packed
 from wikitext_builder.store.schema import as_builder_error
 
 
@@ -176,28 +177,54 @@ class Store(Database):
             query += " UNION SELECT DISTINCT language FROM templates"
         return sorted(code for (code,) in self.read(query, ()))
 
-    def revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
+    def revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
         """Return one revision per page, the newest or the newest up to a date, in the order of page ids.
 
         Two pages with the same title (a page was moved, or made again, between two fetches) count as one, and
         the newer revision is taken.
         """
-        rows = sorted(self.all_revisions(language, as_of=as_of), key=lambda r: (r.timestamp, r.revision_id))
-        newest = {row.page_id: row for row in rows}
-        by_title = {row.title: row for row in rows if newest[row.page_id] is row}
-        return sorted(by_title.values(), key=lambda row: row.page_id)
+        # SQLite takes the other columns from the row with the greatest value.
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1 FROM"
+            " (SELECT title, page_id, revision_id, timestamp, sha1, max(age) FROM"
+            "  (SELECT title, page_id, revision_id, timestamp, sha1,"
+            "   max(timestamp || printf('%020d', revision_id)) AS age"
+            "   FROM revisions WHERE language = ? AND timestamp <= ? GROUP BY page_id)"
+            "  GROUP BY title)"
+            " ORDER BY page_id"
+        )
+        return self._revisions(query, language, as_of or "9")
 
-    def all_revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
+    def all_revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
         """Return every revision, or every one up to a date, in the order of page and revision ids."""
         query = (
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
             " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
         )
+        return self._revisions(query, language, as_of or "9")
+
+    def revision_count(self, language: str, *, as_of: str | None = None) -> int:
+        """Return how many revisions there are, or how many up to a date."""
+        query = "SELECT count(*) FROM revisions WHERE language = ? AND timestamp <= ?"
+        return int(self.read(query, (language, as_of or "9"))[0][0])
+
+    def _revisions(self, query: str, *values: object) -> Packed[Revision]:
+        """The revisions of a query for a language, packed as they come, with the dates that are known."""
         known = "SELECT page_id, created, promoted FROM dates WHERE language = ?"
-        dates = self.read(known, (language,)) if self.has_table("dates") else []
+        dates = self.read(known, values[:1]) if self.has_table("dates") else []
         by_page = {page_id: (created, promoted) for page_id, created, promoted in dates}
-        rows = self.read(query, (language, as_of or "9"))
-        return [_revision(row, *by_page.get(row[1], ("", ""))) for row in rows]
+        with as_builder_error(self.path):
+            rows = self.connection.execute(query, values)
+            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in rows))
+
+    def has(self, language: str, revision: Revision) -> bool:
+        """Whether a revision is here, with the same page, time and text."""
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
+            " WHERE language = ? AND revision_id = ?"
+        )
+        rows = self.read(query, (language, revision.revision_id))
+        return bool(rows) and _revision(rows[0], "", "") == revision
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
         """Read pages one by one, in the order of `revision_ids`.

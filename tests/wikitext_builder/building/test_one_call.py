@@ -7,7 +7,6 @@ import pytest
 
 import wikitext_builder as wb
 from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
-from wikitext_builder.building.exports import FORMATS, TextFile, export_tasks
 from wikitext_builder.building.stages import carry_out
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
@@ -72,16 +71,3 @@ def test_arguments_that_cannot_be_are_refused_by_their_names(
     with pytest.raises(BuilderError, match=message.replace("(", r"\(")):
         wb.build(**arguments)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_each_format_gets_every_text_once(tmp_path: Path) -> None:
-    files = [
-        TextFile(path=tmp_path / f"{split}.{kind}", split=split, kind=kind, lines=lines)
-        for split, lines in (("valid", 1), ("train", 9))
-        for kind in ("tokens", "raw", "articles")
-    ]
-    tasks = export_tasks(files, name="x", folder=tmp_path)
-    for key, form in FORMATS.items():
-        given = [file for task in tasks if task.format == key for file in task.files]
-        assert sorted(map(str, given)) == sorted(str(file) for file in files if file.kind in form.kinds)
-    assert tasks[0].files[0].split == "train"

@@ -1,0 +1,261 @@
+"""A fetch of many pages from a server with faults: is anything missing, and is the etiquette kept?
+
+    python -m tests.mediawiki.load [--pages 30000] [--dated]
+
+The server answers as MediaWiki's API does for generated pages. One request in a hundred meets each kind of
+fault; which ones depends on their numbers only. The server itself looks at each request and notes what breaks
+the etiquette. With --dated the fetch is of revisions up to a date, with a request per page. Prints JSON.
+"""
+
+import argparse
+import json
+import resource
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from hashlib import shake_128
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.mediawiki.asking import GOOD, stored
+from tests.mediawiki.test_impostors import SITE
+from wikitext_builder.fetching.pages import PagesReport, fetch_pages
+from wikitext_builder.store.database import sha1_of
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.http import Patience
+from wikitext_builder.wiki.languages import LANGUAGES
+
+CONTACT = "load@example.org"
+MAXLAG = 5.0
+DATE = "2026-01-01T00:00:00Z"
+LISTED = 500  # titles per answer, as `cmlimit=max` gives
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What a server does instead of answering well."""
+
+    status: int = 200
+    retry_after: str = ""
+    body: str = ""  # instead of the answer
+    cut: float = 1.0  # how much of the answer comes
+    announced: bool = True  # as many bytes as come; False: as many as the answer has
+    reset: bool = False  # the connection ends with RST
+    delay: float = 0.0  # seconds; an answer that is only slow is not asked for again
+
+    @property
+    def fails(self) -> bool:
+        """Whether the request must be sent again."""
+        return self.delay == 0
+
+
+def refused(code: str) -> str:
+    return json.dumps({"errors": [{"code": code, "text": "later"}]})
+
+
+FAULTS = {
+    "503": Fault(status=503, body="<p>Busy</p>"),
+    "503 with Retry-After": Fault(status=503, body="<p>Busy</p>", retry_after="1"),
+    "429 with Retry-After 0": Fault(status=429, body="slow down", retry_after="0"),
+    "429 with Retry-After 1": Fault(status=429, body="slow down", retry_after="1"),
+    "502": Fault(status=502),
+    "500 of PHP": Fault(status=500, body=refused("internal_api_error_DBQueryError") + "<p>Error"),
+    "maxlag": Fault(body=refused("maxlag"), retry_after="1"),
+    "ratelimited": Fault(body=refused("ratelimited")),
+    "readonly": Fault(body=refused("readonly")),
+    "no answer": Fault(cut=0.0, announced=False, status=0),
+    "body cut": Fault(cut=0.5, announced=False),
+    "body reset": Fault(cut=0.5, announced=False, reset=True),
+    "half of the JSON": Fault(cut=0.5),
+    "HTML after the JSON": Fault(body='{"batchcomplete":true}<br />\n<b>Warning</b>'),
+    "empty": Fault(cut=0.0),
+    "slow": Fault(delay=0.3),
+}
+
+
+def one_in_a_hundred(number: int) -> str:
+    """The fault that a request meets, by its number; empty: none."""
+    return dict(enumerate(FAULTS)).get(int.from_bytes(shake_128(b"%d" % number).digest(4)) % 100, "")
+
+
+def text_of(title: str) -> str:
+    """The wikitext of a page: some 1,500 bytes."""
+    words = shake_128(title.encode()).hexdigest(600)
+    return f"'''{title}''' is a page. " + " ".join(words[n : n + 7] for n in range(0, len(words), 7))
+
+
+@dataclass(kw_only=True)
+class LoadedWiki:
+    """What the server knows and has seen."""
+
+    pages: int
+    fault_of: Callable[[int], str] = one_in_a_hundred
+    first_wait: float = 1.0  # that its client should keep
+    requests: int = 0
+    connections: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    given: Counter[str] = field(default_factory=Counter)  # titles whose pages were given
+    impolite: list[str] = field(default_factory=list)
+    busy: int = 0
+    not_before: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, query: dict[str, str], agent: str) -> str:
+        """Look at a request when it comes; returns its fault."""
+        now = time.monotonic()
+        with self.lock:
+            self.requests += 1
+            self.busy += 1
+            wrong = {
+                "two requests at once": self.busy > 1,
+                f"{self.not_before - now:.2f} s too early": now < self.not_before,
+                f"User-Agent {agent!r}": CONTACT not in agent,
+                "no maxlag": float(query.get("maxlag", "nan")) != MAXLAG,
+                "more than 50 titles": query.get("titles", "").count("|") >= 50,
+            }
+            self.impolite += [f"request {self.requests}: {what}" for what, is_so in wrong.items() if is_so]
+            name = self.fault_of(self.requests)
+            self.faults.update([name] if name else [])
+        return name
+
+    def end(self, name: str) -> None:
+        """Note when the next request may come."""
+        with self.lock:
+            self.busy -= 1
+            if name and FAULTS[name].fails:
+                wait = max(float(FAULTS[name].retry_after or 0), self.first_wait / 2)
+                self.not_before = time.monotonic() + 0.98 * wait
+
+    def answer(self, query: dict[str, str]) -> Json:
+        """What MediaWiki would answer."""
+        if "meta" in query:
+            return SITE
+        if query.get("list") == "categorymembers":
+            start = int(query.get("cmcontinue", "0"))
+            end = min(start + LISTED, self.pages)
+            members = [{"ns": 0, "title": f"Page {n}"} for n in range(start, end)]
+            more = {"continue": {"cmcontinue": str(end), "continue": "-||"}} if end < self.pages else {}
+            return {"query": {"categorymembers": members}, **more}
+        return {"batchcomplete": True, "query": {"pages": list(map(page, query["titles"].split("|")))}}
+
+
+def page(title: str) -> Json:
+    """A page of an answer."""
+    text, number = text_of(title), int(title.removeprefix("Page ")) + 1
+    slot = {"contentmodel": "wikitext", "content": text, "sha1": sha1_of(text)}
+    revision = {"revid": number, "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
+    return {"pageid": number, "ns": 0, "title": title, "revisions": [revision]}
+
+
+@contextmanager
+def serving(wiki: LoadedWiki) -> Iterator[str]:
+    """A server on loopback, with connections that stay open."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            wiki.connections += 1
+
+        def do_GET(self) -> None:
+            self.reply(urlsplit(self.path).query)
+
+        def do_POST(self) -> None:
+            self.reply(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+        def reply(self, text: str) -> None:
+            query = {name: values[-1] for name, values in parse_qs(text).items()}
+            name = wiki.begin(query, self.headers["User-Agent"])
+            fault, answer = FAULTS.get(name, Fault()), wiki.answer(query)
+            try:
+                time.sleep(fault.delay)
+                body = (fault.body or json.dumps(answer)).encode()
+                some = body[: round(fault.cut * len(body))]
+            finally:  # before the client can have the last byte
+                wiki.end(name)
+            if not name or not fault.fails:
+                wiki.given.update(one["title"] for one in answer["query"].get("pages", ()))
+            with suppress(ConnectionError):
+                if fault.status:
+                    self.send_response(fault.status)
+                    self.send_header("Content-Length", str(len(some) if fault.announced else len(body)))
+                    if fault.retry_after:
+                        self.send_header("Retry-After", fault.retry_after)
+                    self.end_headers()
+                    self.wfile.write(some)
+            self.close_connection = not fault.announced
+            if fault.reset:
+                linger = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        http.daemon_threads = True
+        threading.Thread(target=http.serve_forever, args=[0.02], daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}/w/api.php"
+        finally:
+            http.shutdown()
+
+
+def fetch_all(wiki: LoadedWiki, folder: Path, *, dated: bool = False) -> PagesReport:
+    """Fetch all pages of the wiki into a store of the folder, with waits in real time."""
+    patience = Patience(first_wait=wiki.first_wait)
+    with serving(wiki) as api, stored(folder) as store:
+        client = Wikipedia(api, language=LANGUAGES["en"], contact=CONTACT, maxlag=MAXLAG, patience=patience)
+        with client as wikipedia:
+            return fetch_pages(store, wikipedia, [GOOD], as_of=DATE if dated else "").report
+
+
+def missing(wiki: LoadedWiki, folder: Path) -> list[str]:
+    """The pages that the store does not have, or not with their texts."""
+    with stored(folder) as store:
+        here = {one.title: one.sha1 for one in store.all_revisions("en")}
+    titles = [f"Page {n}" for n in range(wiki.pages)]
+    return [title for title in titles if here.get(title) != sha1_of(text_of(title))]
+
+
+def main() -> None:
+    """Fetch, and print what happened."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=30_000)
+    parser.add_argument("--dated", action="store_true")
+    options = parser.parse_args()
+    wiki = LoadedWiki(pages=options.pages)
+    begin, processor = time.monotonic(), time.process_time()
+    with tempfile.TemporaryDirectory() as name:
+        report = fetch_all(wiki, Path(name), dated=options.dated)
+        lost = missing(wiki, Path(name))
+    found = {
+        "pages": wiki.pages,
+        "missing": len(lost),
+        "given more than once": sum(count > 1 for count in wiki.given.values()),
+        "requests": wiki.requests,
+        "requests per page": round(wiki.requests / wiki.pages, 4),
+        "failed requests": sum(count for name, count in wiki.faults.items() if FAULTS[name].fails),
+        "faults": dict(sorted(wiki.faults.items())),
+        "connections": wiki.connections,
+        "impolite": wiki.impolite,
+        "seconds": round(time.monotonic() - begin, 1),
+        "CPU seconds with the server": round(time.process_time() - processor, 1),
+        "peak MB with the server": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "report": asdict(report),
+    }
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

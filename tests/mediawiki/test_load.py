@@ -1,0 +1,30 @@
+"""Some hundred pages from a server with every kind of fault; `load.py` says how, and fetches 30,000."""
+
+from collections import Counter
+from pathlib import Path
+
+from tests.mediawiki.load import FAULTS, LoadedWiki, fetch_all, missing, one_in_a_hundred
+
+
+def test_each_kind_of_fault_meets_one_request_in_a_hundred() -> None:
+    met = Counter(map(one_in_a_hundred, range(10_000)))
+    assert set(met) == {"", *FAULTS}
+    assert all(60 < met[name] < 140 for name in FAULTS)
+
+
+def each_in_turn(number: int) -> str:
+    """Every other request meets a fault, first one of each kind."""
+    return "" if number % 2 else list(FAULTS)[number // 2 % len(FAULTS)]
+
+
+def test_nothing_is_missing_and_the_etiquette_is_kept(tmp_path: Path) -> None:
+    wiki = LoadedWiki(pages=800, fault_of=each_in_turn, first_wait=0.04)
+    report = fetch_all(wiki, tmp_path)
+    assert missing(wiki, tmp_path) == []
+    assert wiki.impolite == []
+    assert set(wiki.faults) == set(FAULTS)
+    assert (report.fetched, report.rejected, report.requests) == (800, {}, wiki.requests)
+    failed = sum(count for name, count in wiki.faults.items() if FAULTS[name].fails)
+    assert wiki.requests == 1 + 2 + 16 + failed  # the site, the category, the pages
+    assert set(wiki.given.values()) == {1}
+    assert wiki.connections <= 1 + failed
