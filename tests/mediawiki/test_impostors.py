@@ -1,5 +1,6 @@
 """Servers that are not a MediaWiki, or a strange one: each gives a clear error, and no run hangs."""
 
+import gzip
 import json
 import shutil
 import ssl
@@ -14,10 +15,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import zstandard
 
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.selection import Category
+from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
 
 Answer = Callable[[BaseHTTPRequestHandler, dict[str, str]], None]
@@ -103,8 +106,15 @@ def test_redirects_are_not_followed(tmp_path: Path) -> None:
         send(handler, SITE)
 
     with server(elsewhere) as other:
-        for target in (other, other.replace("127.0.0.1", "localhost"), "https://example.org/w/api.php"):
-            redirect = always("", status=302, headers={"Location": target})
+        for status, target in (
+            (302, other),
+            (301, other.replace("127.0.0.1", "localhost")),
+            (307, "https://example.org/w/api.php"),
+            (308, "//example.org/w/api.php"),
+            (303, "file:///etc/passwd"),
+            (300, "gopher://127.0.0.1/"),
+        ):
+            redirect = always("", status=status, headers={"Location": target})
             with (
                 server(redirect) as api,
                 ask(api) as wikipedia,
@@ -150,6 +160,48 @@ def test_a_body_that_unpacks_without_end_is_cut_off() -> None:
         wikipedia.site()
 
 
+@pytest.mark.parametrize("packing", ["gzip, gzip", "zstd", "br", "deflate"])
+def test_a_packing_that_we_did_not_ask_for_is_not_unpacked(packing: str) -> None:
+    bombs = {"gzip, gzip": gzip.compress, "zstd": zstandard.compress, "deflate": zlib.compress}
+    inner = gzip.compress(bytes(30_000_000)) if packing == "gzip, gzip" else bytes(30_000_000)
+    body = bombs.get(packing, bytes)(inner)
+
+    def bomb(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", packing)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    with server(bomb) as api, ask(api) as wikipedia:
+        with pytest.raises(BuilderError, match="packed as"):
+            wikipedia.site()
+        assert wikipedia.requests == 1
+
+
+def test_a_head_without_end_is_cut_off() -> None:
+    def endless(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        for number in range(1_000_000):
+            handler.wfile.write(b"X-%d: %s\r\n" % (number, b"x" * 1000))
+
+    patience = Patience(attempts=2, first_wait=0.01)
+    with (
+        server(endless) as api,
+        ask(api, patience=patience) as wikipedia,
+        pytest.raises(BuilderError, match="2 attempts"),
+    ):
+        wikipedia.site()
+
+
+@pytest.mark.parametrize("value", ["99999999999", "9" * 1000, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_wait_of_centuries_ends_the_run(value: str) -> None:
+    waits: list[float] = []
+    with server(always("", status=503, headers={"Retry-After": value})) as api, ask(api, waits) as wikipedia:
+        with pytest.raises(BuilderError, match="asks us to come back in"):
+            wikipedia.site()
+        assert (wikipedia.requests, waits) == (1, [])
+
+
 @pytest.mark.parametrize("where", ["head", "body"])
 def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
     def drip(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
@@ -182,6 +234,63 @@ def test_a_listing_that_does_not_advance_is_an_error(tmp_path: Path) -> None:
         pytest.raises(BuilderError, match="does not advance"),
     ):
         fetched(api, store, Category(name="Good articles"))
+
+
+@pytest.mark.parametrize("kind", ["empty", "alike", "always another"])
+def test_continuations_without_end_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Each continuation is a new one, so only the number of answers can end them."""
+    monkeypatch.setattr(client, "ANSWERS", 30)
+    monkeypatch.setattr(client, "ANSWERS_ALIKE", 20)
+    count = 0
+
+    def more(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        page = {"pageid": 1, "ns": 0, "title": "Good" if kind == "alike" else f"Other {count}"}
+        pages = [] if kind == "empty" else [page]
+        if "list" in query:
+            content: dict[str, object] = {"categorymembers": pages}
+        else:
+            content = {"pages": [{"pageid": 1, "ns": 0, "title": "Good"}]}
+        token = {"rvcontinue": str(count), "cmcontinue": str(count), "continue": "||"}
+        send(handler, SITE if "meta" in query else {"query": content, "continue": token})
+
+    listing = Category(name="Good articles")
+    with server(more) as api, stored(tmp_path) as store:
+        with pytest.raises(BuilderError, match="does not advance"):
+            fetched(api, store, listing)
+        assert count < 40
+        if kind == "alike":
+            with pytest.raises(BuilderError, match="20 answers in a row have the same"):
+                fetched(api, store, titles(tmp_path, "Good"))
+
+
+@pytest.mark.parametrize("what", ["pages", "revisions"])
+def test_more_than_was_asked_for_is_an_error(tmp_path: Path, what: str) -> None:
+    def generous(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        revisions = [{"revid": number} for number in range(51 if what == "revisions" else 1)]
+        names = ["Good", *(f"Other {number}" for number in range(50 if what == "pages" else 0))]
+        pages = [{"pageid": 1, "ns": 0, "title": name, "revisions": revisions} for name in names]
+        send(handler, SITE if "meta" in query else {"query": {"pages": pages}})
+
+    with server(generous) as api, stored(tmp_path) as store:
+        with pytest.raises(BuilderError, match="more than 50 pages or revisions"):
+            fetched(api, store, titles(tmp_path, "Good"))
+        assert store.revision_count("en") == 0
+
+
+def test_another_page_than_asked_is_not_kept(tmp_path: Path) -> None:
+    def other(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        slot = {"contentmodel": "wikitext", "content": "An article."}
+        revision = {"revid": 7, "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
+        pages = [{"pageid": 1, "ns": 0, "title": "Other", "revisions": [revision]}]
+        send(handler, SITE if "meta" in query else {"query": {"pages": pages}})
+
+    with server(other) as api, stored(tmp_path) as store:
+        assert fetched(api, store, titles(tmp_path, "Good")).rejected == {"unanswered": 1}
+        assert store.revision_count("en") == 0
 
 
 PAGES = [

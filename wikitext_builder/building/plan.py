@@ -208,10 +208,7 @@ def identity_of(plan: Plan) -> Identity:
         if plan.recipe.articles:
             pages, items = {one.page_id for one in plan.revisions}, items_of(store, plan.recipe.language)
             texts += [f"{page_id} {item}" for page_id, item in items.items() if page_id in pages]
-    keys = [f"{one.page_id}\t{one.revision_id}" for one in plan.revisions]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    revisions = (plan.revisions[index] for index in order)  # one at a time: there can be millions
-    rows = (f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in revisions)
+    rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
     dates = sorted(
         f"{r.page_id}\t{r.created}\t{r.promoted}" for r in plan.revisions if r.created or r.promoted
     )

@@ -18,10 +18,9 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.items import add_items
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
-from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.client import BATCH, Wikipedia
 
 LOG = logging.getLogger(__name__)
-BATCH = 50  # titles or revision ids per request: the API's limit for everyone except bots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

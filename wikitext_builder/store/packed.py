@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from operator import attrgetter, eq
-from typing import TYPE_CHECKING, Generic, TypeVar, overload
+from operator import eq
+from typing import Generic, TypeVar, overload
 
 from msgspec import msgpack
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Item = TypeVar("Item", bound="DataclassInstance")
+Item = TypeVar("Item")
 
 
 class Packed(Sequence[Item], Generic[Item]):
     """Values of a flat dataclass, packed into one piece of memory and made again at each access.
 
-    A million revisions take 130 MB, where as many objects take 700.
+    A million revisions take 150 MB; as objects they take 500.
 
     Args:
         kind: The dataclass; its fields are texts and numbers.
@@ -28,11 +24,10 @@ class Packed(Sequence[Item], Generic[Item]):
 
     def __init__(self, kind: type[Item], values: Iterable[Item]) -> None:
         self._kind = kind
-        self._names = tuple(field.name for field in fields(kind))
+        self._decoder = msgpack.Decoder(kind)
         self._data, self._ends = bytearray(), array("Q", [0])
-        read = attrgetter(*self._names)
         for value in values:
-            self._data += msgpack.encode(read(value))
+            self._data += msgpack.encode(value)
             self._ends.append(len(self._data))
 
     def __len__(self) -> int:
@@ -44,10 +39,9 @@ class Packed(Sequence[Item], Generic[Item]):
     def __getitem__(self, index: slice) -> Packed[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | Packed[Item]:
         if isinstance(index, slice):
-            return Packed(self._kind, (self[one] for one in range(len(self))[index]))
+            return Packed(self._kind, map(self.__getitem__, range(len(self))[index]))
         place = range(len(self))[index]
-        found = msgpack.decode(self._data[self._ends[place] : self._ends[place + 1]])
-        return self._kind(**dict(zip(self._names, found, strict=True)))
+        return self._decoder.decode(self._data[self._ends[place] : self._ends[place + 1]])
 
     def __iter__(self) -> Iterator[Item]:
         return map(self.__getitem__, range(len(self)))

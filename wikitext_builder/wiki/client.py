@@ -36,6 +36,9 @@ Result = TypeVar("Result")
 MAX_PARALLEL = (
     3  # https://www.mediawiki.org/wiki/API:Etiquette asks for one request at once, and accepts three
 )
+BATCH = 50  # titles or revision ids per request: the API's limit for everyone except bots
+ANSWERS = 100_000  # of one query: the longest listing of a large wiki has some ten thousand
+ANSWERS_ALIKE = 100  # in a row; MediaWiki gives a few without content while it looks for more
 QUIET_WARNINGS = frozenset({"truncatedresult"})  # `continue` brings the rest
 UNREACHABLE_ATTEMPTS = 3  # before the first answer: a wrong address is more likely than a busy server
 
@@ -251,15 +254,23 @@ class Wikipedia:
         """Yield the answers of a query, following `continue`; `start` resumes at such a continuation."""
         seen: set[str] = set()
         token: Mapping[str, str] | None = start or {}
+        content, alike = None, 0
         while token is not None:
             answer = self.request({"action": "query", **parameters, **token})
             token = continuation(self.api, answer)
             key = json.dumps(token, sort_keys=True)
-            if key in seen:
-                raise BuilderError(
-                    f"{self.api}: the listing does not advance, its continuation {key} comes twice; this is"
-                    " an error of the wiki: run it again later"
-                )
+            content, before = answer.get("query"), content
+            alike = alike + 1 if content == before else 1
+            for endless, why in (
+                (key in seen, f"its continuation {key} comes twice"),
+                (alike >= ANSWERS_ALIKE, f"{alike} answers in a row have the same content"),
+                (len(seen) >= ANSWERS, f"it has more than {ANSWERS:,} answers"),
+            ):
+                if token is not None and endless:
+                    raise BuilderError(
+                        f"{self.api}: the listing does not advance, {why}; this is an error of the wiki: run"
+                        " it again later"
+                    )
             seen.add(key)
             yield answer
 
@@ -273,6 +284,8 @@ class Wikipedia:
         for answer in self.query({**PAGE_PARAMETERS, **parameters}):
             with expected_fields(self.api):
                 gather(found, pieces, answer.get("query", {}))
+                if max(len(pieces), sum(len(page["revisions"]) for page in pieces.values())) > BATCH:
+                    raise ValueError(f"more than {BATCH} pages or revisions, which nobody asked for")
                 if "rvlimit" in parameters and all(page["revisions"] for page in pieces.values()):
                     break
         with expected_fields(self.api):

@@ -209,6 +209,12 @@ class Transport:
         )
 
     def _body(self, response: requests.Response, deadline: float) -> bytes:
+        packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if packing not in (
+            "gzip",
+            "identity",
+        ):  # others, and several at once, can unpack to any size in one step
+            raise BuilderError(f"{self.api}: the answer is packed as {packing[:40]!r}; we asked for gzip")
         pieces: list[bytes] = []
         size = 0
         while piece := response.raw.read1(PIECE, decode_content=True):
