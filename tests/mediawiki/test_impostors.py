@@ -162,9 +162,9 @@ def test_a_body_that_unpacks_without_end_is_cut_off() -> None:
 
 @pytest.mark.parametrize("packing", ["gzip, gzip", "zstd", "br", "deflate"])
 def test_a_packing_that_we_did_not_ask_for_is_not_unpacked(packing: str) -> None:
-    bombs = {"gzip, gzip": gzip.compress, "zstd": zstandard.compress, "deflate": zlib.compress}
-    inner = gzip.compress(bytes(30_000_000)) if packing == "gzip, gzip" else bytes(30_000_000)
-    body = bombs.get(packing, bytes)(inner)
+    zeros = bytes(3_000_000)
+    bombs = {"zstd": zstandard.compress(zeros), "deflate": zlib.compress(zeros)}
+    body = bombs.get(packing, gzip.compress(gzip.compress(zeros)))
 
     def bomb(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
         handler.send_response(200)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.building.exports import ARTICLES, LINES, TABLES, Table, parquet_tasks, write_parquet
+from wikitext_builder.building.exports import LINES, TABLES, Table, parquet_tasks, write_parquet
+from wikitext_builder.dataset.plain import ARTICLES
 
 
 @given(st.lists(st.integers(1, 40)), st.integers(1, 50))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,7 +47,7 @@ def imported(store: Path, path: Path, *, keep: Keep = "marked", as_of: str = "")
         return import_into(opened, path, language=ENGLISH, keep=keep, as_of=as_of)
 
 
-def content(store: Path) -> tuple[list[Revision], list[Rejected]]:
+def content(store: Path) -> tuple[Sequence[Revision], list[Rejected]]:
     with Store.open(store) as opened:
         return opened.all_revisions("en"), opened.rejected("en")
 
