@@ -28,6 +28,7 @@ GROUP: Final = 256  # words per call, or fewer:
 STATE: Final = 2**28  # bytes of all their states, which are large with a cache
 
 Model = LanguageModel[Any]
+State = Any  # each model has its own
 Findings = dict[str, str]  # by law, what breaks it
 
 
@@ -37,7 +38,7 @@ class _Call:
 
     depth: int  # tokens of the text before it
     tokens: Tensor  # (batch, time)
-    state: Any
+    state: State
     scores: Tensor  # (batch, time)
     first: int  # how many of the tokens are of the call itself
 
@@ -67,12 +68,12 @@ class Watched:
         self._most = PLACES
         self._last: tuple[Any, _Call | None] = (None, None)
 
-    def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401 - each model has its own state
+    def initial_state(self, batch_size: int) -> State:
         """The start of `batch_size` texts."""
         self._depth = 0
         return self._model.initial_state(batch_size)
 
-    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+    def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Score tokens; see `LanguageModel`."""
         scores, after = self._model(tokens, state)
         before, call = self._last
@@ -106,7 +107,7 @@ class _Place:
     depth: int  # tokens of the text before the call
     at: int  # tokens of the call before the place
     tokens: Tensor
-    state: Any
+    state: State
     scores: Tensor
 
     @property
@@ -126,7 +127,7 @@ class _Trials(Trials):
     least_whole: int
     share: float  # of the budget, for a place
 
-    def call(self, tokens: Tensor, state: Any, depth: int) -> tuple[Tensor, Any]:  # noqa: ANN401
+    def call(self, tokens: Tensor, state: State, depth: int) -> tuple[Tensor, State]:
         """Call the model, and count what it costs: some models read the text before the tokens again."""
         self.spent += tokens.numel() + len(tokens) * min(depth, self.reread)
         return self.model(tokens, state)
@@ -224,7 +225,7 @@ def _place(trials: _Trials, call: _Call) -> _Place | None:
     return _Place(call.depth, at, tokens[:, :stop], state, call.scores[row : row + 1, :stop])
 
 
-def _sum_at(trials: _Trials, place: _Place, state: Any) -> None:  # noqa: ANN401
+def _sum_at(trials: _Trials, place: _Place, state: State) -> None:
     """The probabilities of all words sum to one, and the word of the text has the score of the run."""
     word = place.tokens[0, place.at]
     every = _next_log_probs(trials, state)
@@ -253,7 +254,7 @@ def _sum_at(trials: _Trials, place: _Place, state: Any) -> None:  # noqa: ANN401
         )
 
 
-def _next_log_probs(trials: _Trials, state: Any) -> Tensor | None:  # noqa: ANN401
+def _next_log_probs(trials: _Trials, state: State) -> Tensor | None:
     """The scores of all words in one call, from a model that can give them."""
     if not hasattr(trials.model, "next_log_probs"):
         return None
@@ -281,7 +282,7 @@ def _affordable(trials: _Trials, place: _Place) -> Tensor:
     return torch.cat([word, some[some != word]])[:count]
 
 
-def _scores_of(trials: _Trials, place: _Place, state: Any, words: Tensor) -> Iterator[Tensor]:  # noqa: ANN401
+def _scores_of(trials: _Trials, place: _Place, state: State, words: Tensor) -> Iterator[Tensor]:
     """The score of each word as the next one, (words,), in groups."""
     group = min(GROUP, max(1, STATE // max(1, bytes_of(state))))
     for part in torch.split(words, group):
@@ -290,12 +291,12 @@ def _scores_of(trials: _Trials, place: _Place, state: Any, words: Tensor) -> Ite
         yield scores[:, 0]
 
 
-def _repeated(state: Any, count: int) -> Any:  # noqa: ANN401
+def _repeated(state: State, count: int) -> State:
     """The state of one text, for several copies of it."""
     return map_state(lambda tensor: tensor.repeat_interleave(count, 0), state)
 
 
-def _stretch_at(trials: _Trials, place: _Place, state: Any) -> None:  # noqa: ANN401
+def _stretch_at(trials: _Trials, place: _Place, state: State) -> None:
     """The tokens after the place have the scores of the run, in chunks of another size from another start."""
     tokens = place.tokens[:, place.at :]
     length = tokens.shape[1]
@@ -310,7 +311,7 @@ def _stretch_at(trials: _Trials, place: _Place, state: Any) -> None:  # noqa: AN
     trials.expect("chunks", found, expected, f"from token {place.token} on in chunks of {size}")
 
 
-def _future_at(trials: _Trials, place: _Place, _state: Any) -> None:  # noqa: ANN401
+def _future_at(trials: _Trials, place: _Place, _state: State) -> None:
     """Words after the place do not change the scores before it."""
     other = place.tokens.clone()
     end = other.shape[1]

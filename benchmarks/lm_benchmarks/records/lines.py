@@ -21,6 +21,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.fields import is_added
 
 Record = TypeVar("Record")
+Json = Any  # what json.loads gives
 JSON_TYPES: Final[dict[str, Any]] = {
     "int": int,
     "int | None": (int, type(None)),
@@ -108,7 +109,7 @@ def object_of(line: str, what: str, form: int) -> dict[str, Any]:
     return record
 
 
-def mapping(value: Any, what: str) -> dict[str, Any]:  # noqa: ANN401 - as JSON gives it
+def mapping(value: Json, what: str) -> dict[str, Any]:
     """A JSON object.
 
     Raises:
@@ -119,7 +120,7 @@ def mapping(value: Any, what: str) -> dict[str, Any]:  # noqa: ANN401 - as JSON 
     return value
 
 
-def plain_record(value: Any, kind: Any, **parsed: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a dataclass
+def plain_record(value: Json, kind: Any, **parsed: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a dataclass
     """A dataclass from a JSON object.
 
     Args:
@@ -144,13 +145,13 @@ def plain_record(value: Any, kind: Any, **parsed: Callable[[Any], Any]) -> Any: 
     return kind(**values)
 
 
-def _parsed(value: Any, each: Field[Any], parsed: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
+def _parsed(value: Json, each: Field[Any], parsed: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
     if each.name in parsed:
         return parsed[each.name](value)
     return typed(value, JSON_TYPES[str(each.type)], each.name)
 
 
-def typed(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401 - as JSON gives it
+def typed(value: Json, kind: Any, name: str) -> Any:  # noqa: ANN401 - of the kind
     """A value, if it is of its type.
 
     Raises:
@@ -161,7 +162,7 @@ def typed(value: Any, kind: Any, name: str) -> Any:  # noqa: ANN401 - as JSON gi
     return value
 
 
-def strings(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401 - as JSON gives it
+def strings(value: Json, name: str) -> dict[str, str]:
     """A JSON object of strings.
 
     Raises:

@@ -12,6 +12,7 @@ from lm_benchmarks.choices import BEGINNING
 from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.lines import (
+    Json,
     append_line,
     object_of,
     plain_record,
@@ -145,7 +146,7 @@ def _list_of(kind: Any, name: str) -> Callable[[Any], tuple[Any, ...]]:  # noqa:
     return lambda items: tuple(plain_record(item, kind) for item in typed(items, list, name))
 
 
-def _parts(value: Any) -> tuple[tuple[int, float], ...]:  # noqa: ANN401 - as JSON gives it
+def _parts(value: Json) -> tuple[tuple[int, float], ...]:
     found = []
     for pair in typed(value, list, "parts"):
         if len(typed(pair, list, "parts")) != 2:

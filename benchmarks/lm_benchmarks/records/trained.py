@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import finite, plain_record, typed
+from lm_benchmarks.records.lines import Json, finite, plain_record, typed
 from ps_models.configs import completed_fields, make_configs
 from ps_models.errors import ModelError
 from ps_models.presets import PRESETS
@@ -139,7 +139,7 @@ def settings_of(checkpoint: Checkpoint, preset: str | None) -> tuple[str, ...]:
     )
 
 
-def _setting(value: Any) -> str:  # noqa: ANN401 - as JSON gives it
+def _setting(value: Json) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
