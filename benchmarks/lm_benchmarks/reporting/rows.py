@@ -35,7 +35,7 @@ class PaperRow:
 
 
 TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
-TIED: Final = "tied; Gal's dropout instead of zoneout; AdamW"
+TIED: Final = "tied; Gal's dropout instead of zoneout"
 
 ROWS: Final = (
     PaperRow(name="KN-5", full="kn-5", one_size=True),
@@ -61,7 +61,7 @@ ROWS: Final = (
         name="LSTM zoneout medium",
         small="lstm/zoneout-small",
         full="lstm/zoneout-medium",
-        own="lstm/medium-tied",
+        own="lstm/medium-tied-sgd",
         differs=TIED,
     ),
     PaperRow(
@@ -69,7 +69,7 @@ ROWS: Final = (
         small="pointer-sentinel-lstm/small",
         full="pointer-sentinel-lstm/medium-k1",
         own="pointer-sentinel-lstm/medium-tied",
-        differs=f"{TIED}; segments of 70 instead of K = 1",
+        differs=f"{TIED}; AdamW; segments of 70 instead of K = 1",
     ),
     PaperRow(name="unigram", full="unigram", one_size=True),
     PaperRow(

@@ -89,7 +89,7 @@ def test_cells_hold_what_was_measured_and_nothing_else():
 
 
 def test_our_own_training_of_the_published_size_says_how_it_differs():
-    result = measured("lstm/medium-tied", 4.2, parameters=13_200_000)
+    result = measured("lstm/medium-tied-sgd", 4.2, parameters=13_200_000)
     cell = cells(rows_page([result], []), "LSTM zoneout medium")[3]
     assert cell.startswith("– / 66.69; 13.2 M; tied; ")
 
