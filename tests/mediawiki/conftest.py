@@ -2,15 +2,19 @@
 
 import fcntl
 import hashlib
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.mediawiki import exports
+from tests.mediawiki import exports, histories
 from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, missing_programs, start, unavailable
+
+KEPT_SECONDS = 24 * 60 * 60  # since the last use of a wiki that other sources make
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,20 +31,32 @@ def prepared() -> Path:
     if missing := missing_programs():
         unavailable(f"no MediaWiki here: {missing} not found")
     sources = [*sorted(LAB.iterdir()), Path(exports.__file__), Path(__file__)]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    folder = cache() / "prepared" / digest[:16]
+    return kept("prepared", [path.read_bytes() for path in sources], prepare)
+
+
+@pytest.fixture(scope="session")
+def with_histories(prepared: Path) -> Path:
+    """The same with the pages of `histories.py`."""
+    sources = [prepared.name.encode(), Path(histories.__file__).read_bytes()]
+    return kept("histories", sources, lambda folder: histories.make(copy(prepared, folder)))
+
+
+def kept(kind: str, sources: list[bytes], make: Callable[[Path], None]) -> Path:
+    """The folder that is made from some sources: once, and not again by other workers and later runs."""
+    folder = cache() / kind / hashlib.sha256(b"".join(sources)).hexdigest()[:16]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one worker makes it, the others wait
         if not folder.exists():
-            for old in folder.parent.iterdir():
-                if old.is_dir():
+            for old in folder.parent.iterdir():  # another checkout may use those of today
+                if old.is_dir() and (old.suffix or time.time() - old.stat().st_mtime > KEPT_SECONDS):
                     shutil.rmtree(old)
             try:
-                prepare(folder.with_suffix(".part"))
+                make(folder.with_suffix(".part"))
             except RuntimeError as error:
                 unavailable(str(error))
             folder.with_suffix(".part").rename(folder)
+        os.utime(folder)
     return folder
 
 

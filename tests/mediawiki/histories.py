@@ -5,6 +5,7 @@ that its logs have them. Then all that happened today gets the moment that it sh
 """
 
 import sqlite3
+import tempfile
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,9 @@ TEXT = "This is an article of some words that were written for it.\n"
 LISTED = TEXT + "[[Category:Good articles]]\n"
 TALK = "{{Article history|action1=GAN|currentstatus=GA}}\n"
 LONG = TEXT * 40
+OLDER = (
+    "The Nanay is a river of northern Peru that rises in the forest and passes many villages on its way.\n"
+)
 
 PROMOTIONS: dict[str, tuple[Revisions, str]] = {  # title → revisions, and since when the category lists it
     "Promoted": ([("2015-01-01", TEXT), ("2020-07-01", GOOD + TEXT)], "2020-07-01"),
@@ -57,7 +61,7 @@ CREATED = {  # title → when, in which order pages are made: text and summary
     "Merged into": ("2020-07-06", TEXT, ""),
     "Split off": ("2020-07-07", TEXT, SPLIT),
     "Got a past": ("2020-07-08", TEXT, ""),
-    "Copied silently": ("2020-07-09", TEXT, ""),
+    "Copied silently": ("2020-07-09", OLDER, ""),
     "Deleted soon": ("2020-07-10", TEXT, ""),
     "New redirect": ("2020-07-11", "#REDIRECT [[AT&T]]", ""),
     "List of new things": ("2020-07-11", "* [[AT&T]]", ""),
@@ -81,6 +85,7 @@ def write_export(folder: Path) -> Path:
     pages = [page(title, days(revisions)) for title, (revisions, _) in PROMOTIONS.items()]
     pages += [page(title, days(revisions), namespace=1) for title, revisions in TALKS.items()]
     pages.append(page("Merged from", days([("2015-01-01", TEXT), ("2015-02-01", TEXT + TEXT)])))
+    pages.append(page("Copied from", days([("2015-01-01", OLDER), ("2020-07-20", TEXT)])))
     path = folder / "histories.xml"
     path.write_text(export(*pages), encoding="utf-8")
     return path
@@ -138,11 +143,12 @@ class Writer(Administrator):
     def __init__(self, wiki: Wiki, clock: Clock, name: str = "Admin", password: str = "") -> None:
         super().__init__(wiki, name, password)
         self.wiki, self.clock = wiki, clock
+        self.csrf = self.token("csrf")  # of the session
 
     def act(self, day: str, **parameters: str) -> None:
         """One action."""
         self.clock.tick(day)
-        self.post(token=self.token("csrf"), **parameters)
+        self.post(token=self.csrf, **parameters)
 
     def write(self, day: str, title: str, text: str, summary: str = "") -> None:
         """Make a page."""
@@ -155,7 +161,7 @@ class Writer(Administrator):
     def import_page(self, day: str, title: str, revisions: Revisions) -> None:
         """Import the history of a page of another wiki."""
         self.clock.tick(day)
-        fields = {"action": "import", "interwikiprefix": "de", "token": self.token("csrf"), "format": "json"}
+        fields = {"action": "import", "interwikiprefix": "de", "token": self.csrf, "format": "json"}
         file = {"xml": ("a.xml", export(page(title, days(revisions))))}
         done = self.session.post(self.api, data=fields, files=file).json()
         assert "error" not in done, done
@@ -173,9 +179,10 @@ class Writer(Administrator):
         return Writer(self.wiki, self.clock, name, PASSWORD)
 
 
-def make(folder: Path, work: Path) -> Wiki:
-    """Make all these pages in a wiki's folder, and start it."""
-    wiki = start(folder, dumps=[write_export(work)])
+def make(folder: Path) -> None:
+    """Make all these pages in the folder of a wiki that does not run."""
+    with tempfile.TemporaryDirectory() as work:
+        wiki = start(folder, dumps=[write_export(Path(work))])
     try:
         wiki.set("$wgDBservers[0]['trxMode'] = 'IMMEDIATE';")  # writers wait for each other
         clock = Clock(wiki)
@@ -199,4 +206,3 @@ def make(folder: Path, work: Path) -> Wiki:
         wiki.heal()
         wiki.stop()
     clock.set()
-    return start(folder)

@@ -13,7 +13,7 @@ import wikitext_builder as wb
 from tests.mediawiki import histories
 from tests.mediawiki.asking import ask, lock_text, stored, titles, wait_for
 from tests.mediawiki.histories import BOT_PAGE, RIVERS, SINCE
-from tests.mediawiki.wiki import Wiki, copy
+from tests.mediawiki.wiki import Wiki, copy, start
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.choice import parse_wishes
 from wikitext_builder.fetching.pages import PagesReport, fetch_pages
@@ -64,9 +64,8 @@ PERSONS = {title for title in CREATED if title not in (*RIVERS, BOT_PAGE)}
 
 
 @pytest.fixture(scope="module")
-def past_wiki(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    work = tmp_path_factory.mktemp("past")
-    wiki = histories.make(copy(prepared, work / "wiki"), work)
+def past_wiki(with_histories: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    wiki = start(copy(with_histories, tmp_path_factory.mktemp("past") / "wiki"))
     yield wiki
     wiki.stop()
 
@@ -78,6 +77,15 @@ def past(past_wiki: Wiki) -> Iterator[Wiki]:
     past_wiki.heal()
 
 
+@pytest.fixture(scope="module")
+def summer(past_wiki: Wiki, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with what was created in the summer; copy it to change it."""
+    folder = tmp_path_factory.mktemp("summer")
+    with stored(folder) as store:
+        selected(past_wiki.api, store, f"created-since:{SUMMER}")
+    return folder / "a.store"
+
+
 def selected(
     api: str,
     store: Store,
@@ -86,11 +94,12 @@ def selected(
     without: tuple[str, ...] = (),
     as_of: str = "",
     parallel: int = 1,
+    waits: list[float] | None = None,
 ) -> PagesReport:
     """Fetch what texts select."""
     selections = [parse_selection(text, EN) for text in select]
     wishes = parse_wishes(within, without, EN)
-    with ask(api, parallel=parallel) as wikipedia:
+    with ask(api, waits, parallel=parallel) as wikipedia:
         return fetch_pages(store, wikipedia, selections, wishes=wishes, as_of=as_of).report
 
 
@@ -199,7 +208,7 @@ ALL = set(CREATED)
     [
         (("words:100-",), (), {"New article"}, {"too-short": len(ALL) - 1}),
         (("words:-100",), (), ALL - {"New article"}, {"too-long": 1}),
-        (("bytes:0-70",), (), ALL - {"New article", "New stub"}, {"too-long": 2}),
+        (("bytes:0-70",), (), ALL - {"New article", "New stub", "Copied silently"}, {"too-long": 3}),
         ((), ("stubs",), ALL - {"New stub"}, {"without-stubs": 1}),
         (("stubs",), (), {"New stub"}, {"within-stubs": len(ALL) - 1}),
         ((), ("series",), PERSONS, {"without-series": len(RIVERS) + 1}),
@@ -254,14 +263,14 @@ def test_a_wiki_without_assessments_is_an_error(past: Wiki, tmp_path: Path) -> N
         selected(past.api, store, f"titles:{file.path}", within=("quality:B",))
 
 
-def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(past: Wiki, tmp_path: Path) -> None:
-    with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}")
+def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
+    past: Wiki, summer: Path, tmp_path: Path
+) -> None:
+    with Store.open(summer) as store:
         locked = lock_text(store)
     moved = [line.replace("Moved article", "Working title") for line in locked.splitlines(keepends=True)
              if line.startswith(("#", "title\t", "Moved article", "New article"))]  # fmt: skip
     (tmp_path / "old.lock").write_text("".join(moved), encoding="utf-8", newline="")
-    (tmp_path / "a.store").unlink()
     with stored(tmp_path) as store:
         report = selected(past.api, store, f"recent:{SUMMER}", without=(f"lock:{tmp_path / 'old.lock'}",))
         assert not kept(store) & {"Moved article", "New article"}
@@ -305,14 +314,12 @@ def test_dates_are_in_the_lock_file_and_come_back_with_it(past: Wiki, tmp_path: 
 
 
 def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
-    past: Wiki, tmp_path: Path
+    past: Wiki, summer: Path, tmp_path: Path
 ) -> None:
-    with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}")
     for part in ("2020-06-01..2020-07-11", "2020-07-12..2020-08-31"):
         first, _, last = part.partition("..")
         out = tmp_path / first
-        wb.build("live", tmp_path / "a.store", out, within=f"created-since:{part}", workers=1)
+        wb.build("live", summer, out, within=f"created-since:{part}", workers=1)
         lines = (out / "titles.lock").read_text(encoding="utf-8").splitlines()
         assert lines[1].split("\t")[5:] == ["created", "promoted"]
         expected = {title: when for title, when in CREATED.items() if first <= when <= last}
@@ -327,6 +334,23 @@ def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
         assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
 
 
+def test_overlap_finds_the_copy_that_no_log_names(past: Wiki, summer: Path, tmp_path: Path) -> None:
+    """At the date its text stood in an older page, which has another text today."""
+    with stored(tmp_path) as store:
+        selected(
+            past.api, store, f"titles:{titles(tmp_path, 'Copied from').path}", as_of=f"{SINCE}T00:00:00Z"
+        )
+    older, out = tmp_path / "a.store", tmp_path / "set"
+    found = wb.build("live", summer, out, against=older, workers=1).overlap
+    assert found is not None
+    assert {one.title: one.duplicates for one in found.articles if one.longest} == {"Copied silently": 1}
+    assert "| test | 19 | 1 | " in (out / "README.md").read_text(encoding="utf-8")
+    new = wb.new_lines(out, tmp_path / "new", against=older)
+    kept_titles = {one.title for one in wb.load(tmp_path / "new").articles("test")}
+    assert len(kept_titles) == len(CREATED) - 1 == new.kept[0].articles
+    assert "Copied silently" not in kept_titles
+
+
 # --- faults
 
 
@@ -335,25 +359,28 @@ def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
     [{"status": 503, "headers": {"Retry-After": "7"}}, {"cut_bytes": 30}],
     ids=str,
 )
-@pytest.mark.parametrize(
-    "request_of", ["letype=create", "letype=merge", "prop=info", "rvdir=newer", "ucuser="]
-)
 def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
-    past: Wiki, tmp_path: Path, rule: dict[str, object], request_of: str
+    past: Wiki, tmp_path: Path, rule: dict[str, object]
 ) -> None:
-    past.fail({"match": request_of, "times": 2, **rule})
+    """Each kind of request fails twice; its waits show that each did."""
+    requests_of = ["letype=create", "letype=merge", "prop=info", "rvdir=newer", "ucuser="]
+    waits: list[float] = []
+    past.fail(*({"match": one, "times": 2, **rule} for one in requests_of))
     with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}", without=("series",))
+        selected(past.api, store, f"created-since:{SUMMER}", without=("series",), waits=waits)
         assert kept(store) == PERSONS
         assert reasons(store).items() >= NOT_CREATED.items()
+    assert len(waits) == 2 * len(requests_of)
 
 
-@pytest.mark.parametrize("request_of", ["cmsort=timestamp", "clprop=timestamp"])
-def test_a_fault_in_the_proof_of_a_promotion_passes_too(past: Wiki, tmp_path: Path, request_of: str) -> None:
-    past.fail({"match": request_of, "times": 2, "cut_bytes": 30})
+def test_a_fault_in_the_proof_of_a_promotion_passes_too(past: Wiki, tmp_path: Path) -> None:
+    waits: list[float] = []
+    requests_of = ["cmsort=timestamp", "clprop=timestamp"]
+    past.fail(*({"match": one, "times": 2, "cut_bytes": 30} for one in requests_of))
     with stored(tmp_path) as store:
-        selected(past.api, store, f"promoted-since:{SINCE}")
+        selected(past.api, store, f"promoted-since:{SINCE}", waits=waits)
         assert dates(store, "promoted") == PROMOTED
+    assert len(waits) == 2 * len(requests_of)
 
 
 CHILD = """
@@ -378,11 +405,9 @@ with Store.create(Path(path)) as store, ask(api) as wikipedia:
     ("stage", "least"),
     [("listing-log-create-since-2020-06-01", 5), ("finding-new-pages", 1), ("fetching", 0)],
 )
-def test_a_killed_selection_resumes(past: Wiki, tmp_path: Path, stage: str, least: int) -> None:
-    with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}")
+def test_a_killed_selection_resumes(past: Wiki, summer: Path, tmp_path: Path, stage: str, least: int) -> None:
+    with Store.open(summer) as store:
         whole = lock_text(store)
-    (tmp_path / "a.store").rename(tmp_path / "whole.store")
     past.fail({"match": "rvdir=newer|letype=move", "delay_ms": 300})
     command = [sys.executable, "-c", CHILD, past.api, str(tmp_path / "a.store"), f"created-since:{SUMMER}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
