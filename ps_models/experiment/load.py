@@ -13,6 +13,7 @@ from ps_models.configs import config_of, make_model
 from ps_models.devices import choose_device
 from ps_models.training.checkpoint import (
     Checkpoint,
+    check_shapes,
     check_vocabulary,
     checkpoint_file,
     load_weights,
@@ -61,7 +62,10 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
         ModelError: The checkpoint is missing, damaged or written by another version.
     """
     checkpoint = read_checkpoint(checkpoint_file(Path(path)))
-    model = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
+    config = config_of(checkpoint.model, checkpoint.config)
+    with torch.device("meta"):  # takes no memory: a stranger's configuration can ask for any size
+        check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
+    model = make_model(checkpoint.model, config)
     load_weights(model, checkpoint.weights)
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
     return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)

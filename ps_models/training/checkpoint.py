@@ -65,6 +65,19 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     Raises:
         ModelError: The names or shapes are those of a different model.
     """
+    check_shapes(model, weights)
+    own = weights_of(model)
+    with torch.no_grad():
+        for name, tensor in weights.items():
+            own[name].copy_(tensor)
+
+
+def check_shapes(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Check that weights fit a model.
+
+    Raises:
+        ModelError: The names or shapes are those of a different model.
+    """
     own = weights_of(model)
     expected = {name: tuple(tensor.shape) for name, tensor in own.items()}
     found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
@@ -75,9 +88,6 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
             f"the checkpoint's weights do not fit the model: {name} has shape {found.get(name)}, expected"
             f" {expected.get(name)} ({len(differing)} differ); use the version and the model that wrote it"
         )
-    with torch.no_grad():
-        for name, tensor in weights.items():
-            own[name].copy_(tensor)
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:

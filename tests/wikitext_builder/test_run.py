@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from wikitext_builder.cli.run import Program
+from wikitext_builder.cli.run import Program, run
 from wikitext_builder.errors import ToolkitError
 
 
@@ -63,3 +63,27 @@ def test_names_of_the_library_become_those_of_the_command_line(
     assert isinstance(result.exception, ToolkitError)
     expected = printed or "`tool lock` writes one, `tool build` takes it with --lock a"
     assert str(result.exception) == expected
+
+
+def test_control_characters_of_an_error_are_spelled_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tool", "lock"])
+    with pytest.raises(SystemExit):
+        run(program("status 500: \x1b]0;owned\x07\u202e and half \ud800 a character\nétude"))
+    shown = "tool: status 500: \\x1b]0;owned\\x07\\u202e and half \\ud800 a character\nétude\n"
+    assert capsys.readouterr().err == shown
+
+
+def test_memory_that_runs_out_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hungry(**_: object) -> None:
+        raise MemoryError
+
+    tool = program("")
+    monkeypatch.setattr(tool.commands["lock"], "callback", hungry)
+    monkeypatch.setattr("sys.argv", ["tool", "lock"])
+    with pytest.raises(SystemExit):
+        run(tool)
+    assert capsys.readouterr().err.startswith("tool: memory ran out; use fewer processes")

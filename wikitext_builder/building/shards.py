@@ -143,7 +143,7 @@ def _use(one: StoredPage, task: ShardTask, templates: Templates | None) -> Artic
             return _for_export(article, one, task) if task.plain else _without_plain(article)
     except RejectedError as error:
         reason, detail = error.reason, error.detail
-    except BuilderError:  # it concerns all pages
+    except (BuilderError, MemoryError):  # not the page's fault
         raise
     except Exception as error:  # it is written to the list of rejected pages
         reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"

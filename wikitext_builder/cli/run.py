@@ -147,6 +147,8 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except MemoryError:
+        _fail(name, "memory ran out; use fewer processes or a larger machine, and run it again to resume", 1)
     except OSError as error:  # stdout on a full disk, for example
         _fail(name, f"{error.filename or 'output'}: {error.strerror or error}", 1)
     if status:  # of `click.exceptions.Exit`; commands return None
@@ -154,5 +156,7 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
 
 
 def _fail(name: str, message: str, status: int) -> None:
-    click.echo(f"{name}: {message}", err=True)
+    """Print an error and exit; control characters, which can come from a stranger's file, are spelled out."""
+    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
+    click.echo(f"{name}: {shown}", err=True)
     sys.exit(status)

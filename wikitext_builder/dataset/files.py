@@ -71,11 +71,13 @@ def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
         elif article:
             article.append(window.pop(0))
         else:
-            raise BuilderError(
-                f"{path}: begins with {window!r}; expected a blank line, ` = Title = `, a blank line"
-            )
-    if article or window:
+            break
+    if article:
         yield (*article, *window)
+    elif window:
+        raise BuilderError(
+            f"{path}: begins with {window!r}; expected a blank line, ` = Title = `, a blank line"
+        )
 
 
 def read_tokens(path: Path) -> Iterator[str]:

@@ -150,12 +150,13 @@ def as_builder_error(path: Path) -> Iterator[None]:
     """Turn an error of SQLite into ours, with the file and what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: damaged names of tables
         advice = {
             "database or disk is full": "free some space and run it again to resume",
-            "disk I/O error": "the disk may be full or failing; repair it and run it again to resume",
+            "disk I/O error": "the disk may be full or failing, or memory short; repair it and run it again"
+            " to resume",
             "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
-            "unable to open database file": "its folder does not exist or cannot be written",
+            "unable to open database file": "its folder is missing or cannot be written, or the disk is full",
             "database is locked": "another process writes to it; wait until that one ends",
             "file is not a database": "it is not a store; name another file",
             # SQLite says so too if the system cannot read a part of the file (EIO).

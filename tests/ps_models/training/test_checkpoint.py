@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from ps_models.errors import ModelError
+from ps_models.experiment.load import load
 from ps_models.training.checkpoint import (
     BEST,
     LAST,
@@ -164,3 +165,11 @@ def test_another_vocabulary_is_refused(saved):
 def test_weights_of_another_model_are_refused():
     with pytest.raises(ModelError, match=r"embedding.weight has shape \(4, 3\), expected \(5, 3\)"):
         load_weights(Tied(), {**weights_of(Tied()), "embedding.weight": torch.zeros(4, 3)})
+
+
+def test_a_configuration_of_any_size_takes_no_memory(saved):
+    written, path = saved
+    config = {"vocab_size": 5, "hidden_size": 10**7, "layers": 1}  # 3 PB of weights
+    save_checkpoint(path, replace(written, config=config))
+    with pytest.raises(ModelError, match="do not fit the model"):
+        load(path, device="cpu")

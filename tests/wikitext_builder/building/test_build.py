@@ -305,6 +305,25 @@ def test_pages_that_cannot_be_used_are_written_out_and_replaced(built, tmp_path:
     assert not [check for check in verify(out) if not check.passed]
 
 
+def test_memory_that_runs_out_rejects_no_page(built, tmp_path: Path, monkeypatch) -> None:
+    store, out, _ = built
+    left = iter([None] * 20)
+    real = extract
+
+    def hungry(page: Page, **options):
+        if next(left, page):
+            raise MemoryError
+        return real(page, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wikitext_builder.building.shards.extract", hungry)
+        with pytest.raises(MemoryError):
+            carry_out(plan_of(store, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    carry_out(plan_of(store, tmp_path / "out"))
+    assert digests(tmp_path / "out") == digests(out)
+
+
 def limit_files() -> None:
     """Let no file grow over 50 kB: a writing process sees the same as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

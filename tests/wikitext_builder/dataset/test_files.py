@@ -72,8 +72,11 @@ def test_a_line_of_another_format_is_an_error_that_names_it(tmp_path: Path, text
         list(read_articles(path))
 
 
-def test_a_file_that_does_not_begin_with_an_article_is_an_error(tmp_path: Path) -> None:
-    path = write(tmp_path / "wiki.test.tokens", [("A text", "with no title", "at all", "")])
+@pytest.mark.parametrize("lines", [("A text", "with no title", "at all", ""), ("one  line",), ("", "two")])
+def test_a_file_that_does_not_begin_with_an_article_is_an_error(
+    tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    path = write(tmp_path / "wiki.test.tokens", [lines])
     with pytest.raises(BuilderError, match="begins with"):
         list(read_articles(path))
 

@@ -164,6 +164,16 @@ def foreign(path: Path, statement: str) -> Path:
     return path
 
 
+def test_damaged_names_of_tables_are_an_error_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    Store.create(path).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"page_id INTEGER NOT NULL, title", b"page_id INTEGER NOT \x8fULL, title"))
+    assert path.read_bytes() != whole
+    with pytest.raises(BuilderError, match="the file may be damaged"):
+        Store.open(path)
+
+
 def test_a_file_that_is_not_a_store_of_this_version_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "text.store"
     text.write_text("This is a text file, and no database.\n" * 100)
