@@ -5,7 +5,7 @@
 # make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
 # make package builds what is published into build/dist, and runs its demo in an empty environment without torch
 # make fuzz    fuzzes each reader of foreign bytes for an hour in all, guided by coverage if atheris installs
-# make crash   kills each command at each call that changes a file, for hours; CI tries a few calls
+# make crash   stops each command at each call that changes a file, and more, in less than an hour; CI tries a few calls
 # make mutants changes the modules that decide numbers, one place at a time, and looks whether a test fails: an hour
 # make coverage prints which lines and branches of these modules the tests reach
 # make figures prints how long modules and functions are, and what is exempt from checks
@@ -84,7 +84,7 @@ fuzz: .venv/test
 	$(BIN)/python -m tests.fuzz.run --minutes 60
 
 crash: .venv/test
-	CRASH_POINTS=all $(BIN)/python -m pytest --numprocesses auto tests/crash
+	$(BIN)/python -m tests.crash.run
 
 # The version is pinned, because the script uses more of mutmut than its commands.
 mutants: .venv/test

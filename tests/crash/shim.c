@@ -1,8 +1,8 @@
 /* Counts the calls that change files below a folder, and stops the program at one of them.
  *
  * Preloaded into a program. CRASH_UNDER: the folder. CRASH_AT: the number of a call, from 1. CRASH_HOW: kill (the
- * default), ENOSPC or EIO: the call fails, and so does every later write, as on a full disk. CRASH_LOG: a file that
- * gets a line per call. Nothing happens in programs without CRASH_UNDER.
+ * default), pause (for half a second), ENOSPC or EIO: the call fails, and so does every later write, as on a full disk.
+ * CRASH_LOG: a file that gets a line per call. Nothing happens in programs without CRASH_UNDER.
  *
  * With CRASH_READS, reads are counted instead: the read CRASH_AT fails with EIO, and so does every later read of that
  * file, as on a disk with a bad block. With CRASH_CLOCK, the clock of the day jumps ten years forth or back at each look.
@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -48,6 +50,10 @@ static int point(const char *call, const char *path, int needs_room) {
     long wanted = atol(at);
     if (!how || strcmp(how, "kill") == 0) {
         if (count == wanted) raise(SIGKILL);
+        return 0;
+    }
+    if (strcmp(how, "pause") == 0) {
+        if (count == wanted) usleep(500000);
         return 0;
     }
     if (count < wanted || !needs_room) return 0;
@@ -98,10 +104,10 @@ static const char *absolute(const char *path, char *buffer, size_t size) {
         if (descriptor_point(#name, descriptor, room)) return -1;                                                      \
         return REAL(name) arguments;                                                                                   \
     }
-#define WRAP_PATH(name, parameters, arguments)                                                                         \
+#define WRAP_PATH(name, room, parameters, arguments)                                                                   \
     int name parameters {                                                                                              \
         char buffer[8192];                                                                                             \
-        if (point(#name, absolute(path, buffer, sizeof buffer), 0)) return -1;                                         \
+        if (point(#name, absolute(path, buffer, sizeof buffer), room)) return -1;                                      \
         return REAL(name) arguments;                                                                                   \
     }
 
@@ -109,6 +115,7 @@ WRAP(ssize_t, write, 1, (int descriptor, const void *bytes, size_t size), (descr
 WRAP(ssize_t, pwrite, 1, (int descriptor, const void *bytes, size_t size, off_t at), (descriptor, bytes, size, at))
 WRAP(ssize_t, pwrite64, 1, (int descriptor, const void *bytes, size_t size, off64_t at), (descriptor, bytes, size, at))
 WRAP(ssize_t, writev, 1, (int descriptor, const struct iovec *pieces, int n), (descriptor, pieces, n))
+WRAP(ssize_t, sendfile, 1, (int descriptor, int from, off_t *at, size_t size), (descriptor, from, at, size))
 WRAP(int, fsync, 0, (int descriptor), (descriptor))
 WRAP(int, fdatasync, 0, (int descriptor), (descriptor))
 WRAP(int, ftruncate, 0, (int descriptor, off_t size), (descriptor, size))
@@ -122,11 +129,26 @@ WRAP_READ(ssize_t, read, (int descriptor, void *bytes, size_t size), (descriptor
 WRAP_READ(ssize_t, pread, (int descriptor, void *bytes, size_t size, off_t at), (descriptor, bytes, size, at))
 WRAP_READ(ssize_t, pread64, (int descriptor, void *bytes, size_t size, off64_t at), (descriptor, bytes, size, at))
 WRAP_READ(ssize_t, readv, (int descriptor, const struct iovec *pieces, int n), (descriptor, pieces, n))
-WRAP_PATH(rename, (const char *path, const char *to), (path, to))
-WRAP_PATH(unlink, (const char *path), (path))
-WRAP_PATH(rmdir, (const char *path), (path))
-WRAP_PATH(mkdir, (const char *path, mode_t mode), (path, mode))
-WRAP_PATH(link, (const char *path, const char *to), (path, to))
+WRAP_PATH(rename, 0, (const char *path, const char *to), (path, to))
+WRAP_PATH(unlink, 0, (const char *path), (path))
+WRAP_PATH(rmdir, 0, (const char *path), (path))
+WRAP_PATH(mkdir, 1, (const char *path, mode_t mode), (path, mode))
+WRAP_PATH(link, 1, (const char *path, const char *to), (path, to))
+
+/* Opening a file changes the folder only if it makes the file. */
+#define WRAP_OPEN(name)                                                                                                \
+    int name(const char *path, int flags, ...) {                                                                       \
+        char buffer[8192];                                                                                             \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
+        va_end(rest);                                                                                                  \
+        if (flags & O_CREAT && access(path, F_OK) && point("create", absolute(path, buffer, sizeof buffer), 1))        \
+            return -1;                                                                                                 \
+        return REAL(name)(path, flags, mode);                                                                          \
+    }
+WRAP_OPEN(open)
+WRAP_OPEN(open64)
 
 int renameat(int from, const char *path, int into, const char *to) {
     char buffer[8192];

@@ -1,0 +1,299 @@
+"""Runs programs under a preloaded library that counts their calls below a folder, and stops them at one.
+
+A point is one call of a program and one fault. At each point the program starts from the same folder, meets
+the fault, and is run again without it; then the result must be that of a run without a fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.conftest import ROOT
+
+SIGKILL_STATUS: Final = -9
+FULL: Final = "No space left|disk (is|may be) full"
+FAULTS: Final = {  # the variables that make them, and the words of an error that names its reason
+    "kill": ({}, ""),
+    "full disk": ({"CRASH_HOW": "ENOSPC"}, FULL),
+    "unreadable": ({"CRASH_READS": "1"}, "Input/output error|disk I/O error|its disk cannot be read"),
+    "small disk": ({}, FULL),  # a real one; a point is a number of blocks that are free
+    "short memory": ({}, "[Mm]emory"),  # a point is a number of `MEMORY` that are free
+}
+BLOCK: Final = 4096  # bytes
+MEMORY: Final = 1 << 19  # bytes
+MOST: Final = 1000  # points of a size: each program has room enough before
+OWN_DISKS: Final = ("unshare", "--user", "--map-root-user", "--mount")  # starts a process that can mount
+RANDOM: Final = re.compile(r"(?<=\.tmp)\w{6}|[0-9a-f]{12,}|(?<=-)\d{5}|^\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A command, and what must be the same at its end."""
+
+    words: Sequence[str]  # {here}: the folder, {api}: a wiki
+    prepare: Callable[[Path], object]
+    result: Callable[[Path], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a run ended."""
+
+    status: int
+    printed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A fault at a call, and what was wrong after it; empty if nothing was."""
+
+    number: int
+    call: str  # its name, and the file below the folder
+    wrong: str
+
+    @property
+    def kind(self) -> str:
+        """The call and the role of the file: without what differs from run to run."""
+        return RANDOM.sub("N", self.call)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A program to run."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    memory: int | None = None  # bytes that it can use; None: any
+
+
+class Starter:
+    """Runs programs in forks of a process that has imported them; see `zygote.py`.
+
+    Args:
+        library: Is preloaded.
+        before: A command that starts the process.
+    """
+
+    def __init__(self, library: Path, *, before: Sequence[str] = ()) -> None:
+        path = os.pathsep.join((str(ROOT), str(ROOT / "benchmarks")))
+        environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+        self._folder = Path(tempfile.mkdtemp(prefix="starter-"))
+        self._process = subprocess.Popen(
+            [*before, sys.executable, str(Path(__file__).with_name("zygote.py"))],
+            env={**os.environ, **environment, "LD_PRELOAD": str(library)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self._process.pid
+        self._warm: set[str] = set()  # the commands whose modules are imported
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        shutil.rmtree(self._folder)
+
+    def run(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        memory: int | None = None,
+    ) -> Ended:
+        """Run a program to its end."""
+        return self.run_together([Run(words=words, variables=variables or {}, memory=memory)], folder)[0]
+
+    def run_together(self, runs: Sequence[Run], folder: Path) -> list[Ended]:
+        """Start programs at the same time, and wait for all of them."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        first = runs[0].words
+        printed, report = (
+            [self._folder / f"{n}" for n in range(len(runs))],
+            self._folder / f"{first[0]}-{first[1]}",
+        )
+        modules = report.read_text().split("\n") if report.exists() and report.name not in self._warm else []
+        self._warm |= {report.name} if modules else set()
+        question = {
+            "runs": [{**asdict(run), "printed": str(path)} for run, path in zip(runs, printed, strict=True)],
+            "folder": str(folder),
+            "modules": modules,
+            "report": None if report.exists() else str(report),
+        }
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        statuses = map(int, self._process.stdout.readline().split())
+        texts = [path.read_text(errors="replace") for path in printed]
+        return [Ended(status=status, printed=text) for status, text in zip(statuses, texts, strict=True)]
+
+
+@dataclass(kw_only=True)
+class Bench:
+    """A program in a folder, its points, and its result without a fault."""
+
+    program: Program
+    how: str  # a key of FAULTS
+    ready: Path  # a folder in which the program can start
+    folder: Path
+    starter: Starter
+    api: str
+    calls: Sequence[str] = ()  # one per point
+    wanted: object = None
+    known: dict[str, str] = field(default_factory=dict)  # what was wrong after a run again, by what it found
+
+    def __post_init__(self) -> None:
+        """Run the program to list its points."""
+        self.here = self.folder / "here"
+        # A disk of our own is not in our own tree of folders.
+        self.seen = (
+            Path(f"/proc/{self.starter.pid}/root{self.here}") if self.how == "small disk" else self.here
+        )
+        self.afresh()
+        log = self.folder / "calls.log"
+        ended = self.run({**self.variables, "CRASH_LOG": str(log)})
+        assert ended.status == 0, ended.printed
+        self.wanted = self.program.result(self.found())
+        unit = {"small disk": "blocks free", "short memory": "times 512 KiB free"}.get(self.how)
+        sizes = [f"{size + 1} {size} {unit}" for size in range(MOST)]
+        self.calls = sizes if unit else log.read_text().splitlines()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What makes the fault, without its place."""
+        return {"CRASH_UNDER": f"{self.here}/", **FAULTS[self.how][0]}
+
+    def afresh(self, *, free: int | None = None) -> None:
+        """Start from the prepared folder.
+
+        Args:
+            free: Blocks that a disk of its own has free; None: many.
+        """
+        if self.how != "small disk":
+            shutil.rmtree(self.here, ignore_errors=True)
+            shutil.copytree(self.ready, self.here)
+            return
+        if self.here.exists():
+            self.mounting("umount", str(self.here))
+        self.here.mkdir(exist_ok=True)
+        self.mounting("mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(self.here))
+        shutil.copytree(self.ready, self.seen, dirs_exist_ok=True)
+        if free is not None:
+            self.resize(max(used(self.seen) + free * BLOCK, BLOCK))  # 0 is a disk without a limit
+
+    def found(self) -> Path:
+        """The folder as a program leaves it; a copy of a disk of its own."""
+        if self.seen == self.here:
+            return self.here
+        copy = self.folder / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.seen, copy)
+        return copy
+
+    def resize(self, size: int) -> None:
+        """Give the disk another size, in bytes."""
+        self.mounting("mount", "-o", f"remount,size={size}", str(self.here))
+
+    def mounting(self, *command: str) -> None:
+        """Run a command where the programs run."""
+        where = ("nsenter", f"--target={self.starter.pid}", "--user", "--mount", "--preserve-credentials")
+        subprocess.run([*where, *command], check=True)
+
+    def run(self, variables: Mapping[str, str] | None = None, memory: int | None = None) -> Ended:
+        """Run the program."""
+        words = [word.format(here=self.here, api=self.api) for word in self.program.words]
+        return self.starter.run(words, self.folder, variables, memory)
+
+    def points(self, numbers: Iterable[int]) -> Iterator[Point]:
+        """Try some points, from 1; sizes until the program has room enough."""
+        for number in numbers:
+            if self.how == "small disk":
+                self.afresh(free=number - 1)
+                first = self.run()
+                self.resize(1 << 28)
+            elif self.how == "short memory":
+                self.afresh()
+                first = self.run(memory=MEMORY * (number - 1))
+            else:
+                self.afresh()
+                first = self.run({**self.variables, "CRASH_AT": str(number)})
+            wrong = fault_of(self.how, first) or self.wrong_again()
+            yield Point(number=number, call=self.calls[number - 1].split(" ", 1)[1], wrong=wrong)
+            if first.status == 0 and self.how in ("small disk", "short memory"):
+                return
+
+    def wrong_again(self) -> str:
+        """What is wrong after the same command again; each state of the folder is tried once."""
+        found = state(self.found())
+        if found not in self.known:
+            again = self.run()
+            if again.status:
+                self.known[found] = f"the next run fails: {again.printed.strip()[-300:]}"
+            else:
+                same = self.program.result(self.found()) == self.wanted
+                self.known[found] = "" if same else "another result"
+        return self.known[found]
+
+
+def used(folder: Path) -> int:
+    """The bytes that are taken on the disk of a folder."""
+    disk = os.statvfs(folder)
+    return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+
+
+def state(folder: Path) -> str:
+    """The hash of all that is in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        digest.update(f"{path.relative_to(folder)}\n".encode())
+        if path.is_file():
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def fault_of(how: str, first: Ended) -> str:
+    """What is wrong with a run that met a fault; empty if nothing is."""
+    if how == "kill":
+        return "" if first.status == SIGKILL_STATUS else f"was not killed, status {first.status}"
+    said = first.printed.strip().splitlines()[-1:] or [""]
+    if "Traceback" in first.printed:
+        return f"a traceback: {said[0]}"
+    if how == "short memory" and first.status < 0:  # the program is lost, as if the system had killed it
+        return ""
+    if first.status not in (0, 1):
+        return f"status {first.status}: {said[0]}"
+    if first.status and not re.search(FAULTS[how][1], first.printed):
+        return f"an error without its reason: {said[0]}"
+    return ""
+
+
+@contextmanager
+def compiled() -> Iterator[Path | None]:
+    """The library that is preloaded; None on a machine that cannot make it."""
+    compiler = shutil.which("cc")
+    if sys.platform != "linux" or not compiler:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "shim.so"
+        source = Path(__file__).with_name("shim.c")
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+        yield library

@@ -1,0 +1,124 @@
+"""The programs that are stopped: small inputs, so that each kind of call is there and few are repeated."""
+
+import csv
+import hashlib
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.crash.harness import Program
+from tests.mediawiki.test_hostile_answers import ANSWERS, HostileWiki
+from tests.mediawiki.test_impostors import server
+
+SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
+PAGES = 8  # three articles each for valid and test
+ONE_PAGE = re.compile(r"  <page>.*?</page>\n", re.DOTALL)
+
+
+def with_sample(folder: Path) -> None:
+    """Put some pages of the sample and all its templates into the folder."""
+    whole = SAMPLE.read_text(encoding="utf-8")
+    pages = ONE_PAGE.findall(whole)
+    articles = [page for page in pages if re.search(r"\{\{(good|featured) article", page, re.IGNORECASE)]
+    others = [page for page in pages if "<ns>10</ns>" in page or "<redirect" in page]
+    head, tail = whole.partition(pages[0])[0], whole.rpartition(pages[-1])[2]
+    (folder / "sample.xml").write_text(head + "".join(articles[:PAGES] + others) + tail, encoding="utf-8")
+
+
+def store_content(folder: Path) -> list[str]:
+    """All that a store holds, without the order in which it came."""
+    with sqlite3.connect(f"file:{folder / 'a.store'}?mode=ro", uri=True) as store:
+        return sorted(store.iterdump())
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """The hash of each file, also of those that should not be there."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".store" not in path.name)
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def trained(folder: Path) -> object:
+    """The weights, and the curve without its seconds."""
+    from safetensors.torch import load_file
+
+    weights = {
+        name: tensor.tolist() for name, tensor in load_file(folder / "run" / "best.safetensors").items()
+    }
+    with (folder / "run" / "epochs.csv").open() as file:
+        curve = [{k: v for k, v in row.items() if k != "training_seconds"} for row in csv.DictReader(file)]
+    lines = (folder / "run" / "updates.jsonl").read_text().splitlines()
+    updates = [line.split('"tokens_per_second"')[0] for line in lines]
+    return weights, curve, updates, sorted(path.name for path in (folder / "run").iterdir())
+
+
+def builder(*words: str) -> None:
+    """Run a command in a process of its own."""
+    subprocess.run(
+        [sys.executable, "-m", "wikitext_builder", *words], cwd=ROOT, check=True, capture_output=True
+    )
+
+
+def with_store(folder: Path) -> None:
+    """Put a store into the folder."""
+    with_sample(folder)
+    builder("import", str(folder / "sample.xml"), "--store", str(folder / "a.store"))
+    (folder / "sample.xml").unlink()
+
+
+def with_dataset(folder: Path) -> None:
+    """Put a dataset into the folder."""
+    with_store(folder)
+    builder(
+        "build", "demo", "--store", str(folder / "a.store"), "--out", str(folder / "data"), "--workers", "1"
+    )
+    (folder / "a.store").unlink()
+
+
+def nothing(folder: Path) -> None:
+    """The command starts from an empty folder."""
+
+
+BUILD = ("wikitext_builder", "build", "demo", "--store", "{here}/a.store", "--out", "{here}/data")
+TRAIN = ("train", "lstm", "{here}/data", "--out", "{here}/run", "--resume", "--preset", "tiny")
+SMALL = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "batch_size=16")
+PROGRAMS = {
+    "import": Program(
+        words=("wikitext_builder", "import", "{here}/sample.xml", "--store", "{here}/a.store"),
+        prepare=with_sample,
+        result=store_content,
+    ),
+    "fetch": Program(
+        words=("wikitext_builder", "fetch", "--api", "{api}", "--store", "{here}/a.store", "--rendered"),
+        prepare=nothing,
+        result=store_content,
+    ),
+    "build": Program(words=(*BUILD, "--workers", "1"), prepare=with_store, result=tree),
+    "train": Program(
+        words=("ps_models", "--threads", "1", *TRAIN, *SMALL, "--save-minutes", "0.0001"),
+        prepare=with_dataset,
+        result=trained,
+    ),
+}
+
+
+def prepared(name: str, folder: Path) -> Path:
+    """The folder in which a program can start; made once."""
+    ready = folder / name
+    if not ready.exists():
+        ready.mkdir()
+        PROGRAMS[name].prepare(ready)
+    return ready
+
+
+@contextmanager
+def wiki() -> Iterator[str]:
+    """The address of a wiki on loopback."""
+    answers = HostileWiki()
+    answers.answers = {kind: answer for kind, answer in ANSWERS.items() if kind != "error"}
+    with server(answers) as address:
+        yield address
