@@ -4,7 +4,7 @@
     python -m tests.fuzz.growth nowiki ref   # the pairs with a piece that contains one of these
 
 Lists each wikitext that takes over `SLOW` seconds of the processor at the limit of 4 MiB, or whose time grows
-faster than its length to the power of `STEEP`. The exit status is 1 if there is one.
+faster than its length to the power of `STEEP`; the exit status is then 1. Also lists the steepest in the end.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ SMALL, LARGE = 1 << 17, 1 << 19  # characters
 LONGEST = 4_190_000  # characters, with a frame and combining marks below 4 MiB
 SLOW = 5.0  # seconds
 STEEP = 1.35
+STEEPEST = 10  # printed in any case
 LETTERS = str.maketrans("0123456789", "abcdefghij")
 LEAST = 0.25  # seconds: below, the clock is too coarse for an exponent
 
@@ -62,7 +63,7 @@ def pages(first: str, second: str, length: int) -> Iterator[tuple[str, str]]:
 
 def main(words: list[str]) -> int:
     """Measure the pairs and write those that stand out; returns the exit status."""
-    found = 0
+    found, measured = 0, list[tuple[float, str]]()
     for first, second in product(ATOMS, repeat=2):
         if words and not any(word in first or word in second for word in words):
             continue
@@ -71,13 +72,16 @@ def main(words: list[str]) -> int:
             if (taken := seconds(large)) < LEAST:
                 continue
             exponent = math.log(taken / max(seconds(small), 1e-9), LARGE / SMALL)
+            measured.append((exponent, f"{name:13} {first!r} {second!r}"))
             if exponent <= STEEP and taken * LONGEST / LARGE > SLOW:
                 taken = seconds(longest)
             if taken > SLOW or exponent > STEEP:
                 found += 1
                 sys.stdout.write(f"{taken:6.2f} s {exponent:+.2f} {name:13} {first!r} {second!r}\n")
                 sys.stdout.flush()
-    sys.stdout.write(f"{found} stand out\n")
+    for exponent, what in sorted(measured)[-STEEPEST:]:
+        sys.stdout.write(f"         {exponent:+.2f} {what}\n")
+    sys.stdout.write(f"{found} of {len(measured)} stand out\n")
     return 1 if found else 0
 
 

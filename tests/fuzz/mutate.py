@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 import traceback
 from collections.abc import Callable
 
-from tests.fuzz.targets import Target
+from tests.fuzz.target import Target, outcome
 
-LONGEST = 4_096  # bytes
+SECONDS = 10.0  # to make a finding smaller
+SHOWN = 2_000  # bytes of a finding
 
 
 def fuzz(target: Target, *, seed: int, keep_on: Callable[[int], bool]) -> tuple[int, str | None]:
@@ -26,14 +28,14 @@ def fuzz(target: Target, *, seed: int, keep_on: Callable[[int], bool]) -> tuple[
         if (error := failure(target, content)) is not None:
             small = smaller(target, content, type(error))
             shown = "".join(traceback.format_exception(failure(target, small))[-6:])
-            return tried, f"{small!r}\n{shown}"
+            return tried, f"{small[:SHOWN]!r}\n{shown}"
     return tried, None
 
 
 def failure(target: Target, content: bytes) -> Exception | None:
     """The error that a target raises for some bytes."""
     try:
-        target.run(content)
+        outcome(target, content)
     except Exception as error:  # any error is a finding
         return error
     return None
@@ -44,7 +46,7 @@ def mutated(generator: random.Random, target: Target) -> bytes:
     content = bytearray(generator.choice(target.seeds))
     for _ in range(generator.choice((1, 1, 2, 4, 8, 32))):
         at = generator.randrange(len(content) + 1)
-        match generator.randrange(6):
+        match generator.randrange(7):
             case 0 if content:
                 content[at % len(content)] ^= 1 << generator.randrange(8)
             case 1:
@@ -57,18 +59,20 @@ def mutated(generator: random.Random, target: Target) -> bytes:
                 content[at:at] = other[begin : begin + generator.randrange(40)]
             case 4 if target.words:
                 content[at:at] = generator.choice(target.words) * generator.choice((1, 1, 1, 2, 9))
+            case 5:
+                del content[at:]
             case _:
                 begin = generator.randrange(len(content) + 1)
                 content[at:at] = content[begin : begin + generator.randrange(60)]
-    return bytes(content[:LONGEST])
+    return bytes(content[: target.longest])
 
 
 def smaller(target: Target, content: bytes, kind: type[Exception]) -> bytes:
-    """A shorter input with an error of the same kind: pieces are cut out while it stays."""
-    size = len(content) // 2
-    while size:
+    """A shorter input with an error of the same kind: pieces are cut out while it stays, for some seconds."""
+    size, ends = len(content) // 2, time.monotonic() + SECONDS
+    while size and time.monotonic() < ends:
         at = 0
-        while at < len(content):
+        while at < len(content) and time.monotonic() < ends:
             shorter = content[:at] + content[at + size :]
             if isinstance(failure(target, shorter), kind):
                 content = shorter

@@ -1,0 +1,166 @@
+"""Targets: locks, stores, datasets and text to compare with."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.fuzz.page_targets import DUMP, JSON
+from tests.fuzz.target import HERE, Target, written
+from wikitext_builder.dataset.attribution import read_attribution
+from wikitext_builder.dataset.load import load
+from wikitext_builder.dataset.manifest import read_manifest
+from wikitext_builder.dataset.verify import verify
+from wikitext_builder.dumps.importing import import_dump
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.fidelity.templates import read_calls
+from wikitext_builder.newness.sources import How, Rejects, pieces_of
+from wikitext_builder.store.lock import read_lock
+from wikitext_builder.store.pages import stored_pages
+from wikitext_builder.store.status import status_of
+from wikitext_builder.store.store import Store
+from wikitext_builder.store.titles import read_titles
+from wikitext_builder.wiki.titles import title_fault
+
+CASES: Final = Path(__file__).parents[1] / "cases"
+DATASET: Final = {  # its smallest: each split has one article
+    "wiki.train.tokens": " \n = Tea = \n \n Tea is a <unk> . \n \n",
+    "wiki.train.raw": " \n = Tea = \n \n Tea is a drink . \n \n",
+    "wiki.valid.tokens": " \n = Tea = \n \n a Tea . \n \n",
+    "wiki.test.tokens": " \n = <unk> = \n \n = = Tea = = \n \n is . \n \n",
+    "attribution.tsv": "split\ttitle\tpage_id\trevision_id\ttimestamp\turl\n"
+    "train\tTea\t1\t2\t2016-01-01T00:00:00Z\thttps://en.wikipedia.org/w/index.php?oldid=2\n",
+    "articles/train.jsonl": '{"title": "Tea", "page_id": 1, "revision_id": 2, "timestamp": "", "url": "",'
+    ' "wikidata_id": null, "text": "Tea", "sections": [{"heading": "Tea", "level": 1, "text": ""}],'
+    ' "categories": ["Drinks"], "formulas": [], "left_out": []}\n',
+}
+NAMES: Final = tuple(DATASET)
+
+
+def _lock(content: bytes) -> str:
+    revisions = read_lock(written("a.lock", content), language="en")
+    assert not any(title_fault(revision.title) for revision in revisions)
+    return f"{revisions}"
+
+
+def _titles(content: bytes) -> str:
+    titles, rejected = read_titles(written("titles.txt", content))
+    assert not any(title_fault(title) for title in titles)
+    assert len(set(titles)) == len(titles)
+    return f"{titles} {rejected}"
+
+
+def _manifest(content: bytes) -> str:
+    return f"{read_manifest(written('manifest.json', content).parent)}"
+
+
+def _dataset(content: bytes) -> str:
+    """A dataset with one file replaced; the first byte says which."""
+    folder = HERE / "dataset"
+    if not folder.exists():
+        for name, text in DATASET.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    name = NAMES[content[0] % len(NAMES)] if content else NAMES[0]
+    (folder / name).write_bytes(content[1:])
+    try:
+        checks = verify(folder)
+        dataset = load(folder)
+        articles = [article for split in dataset.files for article in dataset.articles(split)]
+        plain = [*dataset.plain_articles("train")] if name.startswith("articles") else []
+        return f"{checks} {articles} {plain} {[*read_attribution(folder)]} {dataset.vocabulary}"
+    finally:
+        (folder / name).write_text(DATASET[name])
+
+
+OTHERS: Final = ("a.jsonl", "a.txt", "a.jsonl.gz", "a.parquet", "wiki.train.tokens")
+
+
+def _other(content: bytes) -> str:
+    """Text to compare with; the first byte chooses the name of its file."""
+    name = OTHERS[content[0] % len(OTHERS)] if content else OTHERS[0]
+    rejects = Rejects()
+    pieces = [*pieces_of(written(f"other/{name}", content[1:]), How(), rejects)]
+    return f"{pieces} {rejects.all()}"
+
+
+def _calls(content: bytes) -> str:
+    return f"{[*read_calls(written('calls.jsonl', content))]}"
+
+
+def _store(content: bytes) -> str:
+    with Store.open(written("b.store", content)) as store:
+        found: list[object] = []
+        for language in store.languages():
+            revisions = store.all_revisions(language)
+            found += [status_of(store, language), revisions, store.rejected(language)]
+            found += stored_pages(store, language, [one.revision_id for one in revisions])
+        return f"{found}"
+
+
+def _small_store() -> bytes:
+    """A store with one page, in small pages of SQLite."""
+    path = HERE / "seed.store"
+    dump = DUMP.replace(b"'''Tea'''", b"{{good article}} '''Tea'''").replace(b' sha1="0"', b"")
+    assert import_dump(path, written("seed.xml", dump)).kept == 1
+    with closing(sqlite3.connect(path)) as store:
+        store.executescript("PRAGMA journal_mode = delete; PRAGMA page_size = 512; VACUUM;")
+    return path.read_bytes()
+
+
+def _parquet() -> bytes:
+    path = HERE / "seed.parquet"
+    pq.write_table(pa.table({"text": ["Tea is a drink.", None]}), path)
+    return path.read_bytes()
+
+
+LOCK: Final = (
+    b"# wikitext-builder lock 1; language en; wiki -\ntitle\tpage_id\trevision_id\ttimestamp\tsha1\n"
+    b"Tea\t1\t2\t2016-01-01T00:00:00Z\t" + b"0" * 40 + b"\n"
+)
+REFUSES: Final = (BuilderError,)
+TARGETS: Final[dict[str, Target]] = {
+    "lock": Target(
+        run=_lock, refuses=REFUSES, seeds=(LOCK,), words=(b"\t", b"\n", b"9" * 20, b"2016-13-01T00:00:00Z")
+    ),
+    "titles": Target(
+        run=_titles,
+        refuses=REFUSES,
+        seeds=(b"# names\nTea\nCoffee_cup\n\nTea\n", b"\xef\xbb\xbf\xc3\x89t\xc3\xa9\r\n"),
+        words=(b"|", b"#", b"\xe2\x80\x8e", b"%20", b"_", b"../"),
+    ),
+    "manifest": Target(
+        run=_manifest, refuses=REFUSES, seeds=((CASES / "manifest.json").read_bytes(),), words=JSON
+    ),
+    "dataset": Target(
+        run=_dataset,
+        refuses=REFUSES,
+        seeds=tuple(bytes((number,)) + text.encode() for number, text in enumerate(DATASET.values())),
+        words=(b" = ", b" = = ", b" \n", b"<unk>", b"<eos>", b"\t", *JSON),
+    ),
+    "other": Target(
+        run=_other,
+        refuses=REFUSES,
+        seeds=(
+            b'\x00{"text": "Tea is a drink."}\n{"text": null}\n',
+            b"\x01Tea is a drink.\n",
+            b"\x03" + _parquet(),
+            b"\x04 \n = Tea = \n \n Tea is a drink . \n \n",
+        ),
+        words=(b"PAR1", b"SQLite format 3\0", b"<mediawiki", b'{"text": ', *JSON),
+    ),
+    "calls": Target(
+        run=_calls,
+        refuses=REFUSES,
+        seeds=(json.dumps({"wikitext": "{{a}}", "text": "b", "page": "C"}).encode() + b"\n",),
+        words=JSON,
+    ),
+    "store": Target(run=_store, refuses=REFUSES, seeds=(_small_store(),), longest=1 << 16),
+}

@@ -1,0 +1,282 @@
+"""Targets: checkpoints, logs, records, n-gram files, and answers of models of other programs."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import math
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from lm_benchmarks.adapters.arpa import ArpaFile
+from lm_benchmarks.adapters.command import _end, _Process
+from lm_benchmarks.adapters.completions import Endpoint
+from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.measuring.first_updates import read_first_updates
+from lm_benchmarks.records.result import from_json, read_results, to_json
+from lm_benchmarks.records.trained import read_curve
+from safetensors.torch import save_file
+
+import ps_models
+from ps_models.configs import config_of, make_model
+from ps_models.data.batching import to_rows
+from ps_models.training import checkpoint as checkpoints
+from ps_models.training.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
+from ps_models.training.config import TrainingConfig
+from ps_models.training.distributed import ONE_PROCESS
+from ps_models.training.logs import EPOCHS
+from ps_models.training.loop import _restored
+from ps_models.training.update import Training
+from tests.fuzz.page_targets import JSON
+from tests.fuzz.target import HERE, Target, text_of, written
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import ToolkitError
+
+RECORDS: Final = Path(__file__).parents[1] / "cases" / "records"
+WORDS: Final = Vocabulary(("<unk>", "<eos>", "the"))
+CONFIG: Final = {"vocab_size": 3, "hidden_size": 2, "layers": 1}
+HOSTILE: Final[tuple[object, ...]] = (
+    None,
+    -1,
+    10**25,
+    1e308,
+    math.nan,
+    "x",
+    [],
+    {},
+    [[1]],
+    True,
+    torch.zeros(3),
+    b"x",
+)
+
+
+def _results(content: bytes) -> str:
+    results = read_results(written("results.jsonl", content))
+    for result in results:
+        assert from_json(to_json(result)) == result
+    return f"{results}"
+
+
+def _first_updates(content: bytes) -> str:
+    return f"{read_first_updates(written('first-updates.jsonl', content))}"
+
+
+def _curve(content: bytes) -> str:
+    return f"{read_curve(written(f'run/{EPOCHS}', content).parent)}"
+
+
+def _arpa(content: bytes) -> str:
+    model = ArpaFile(written("a.arpa", content))
+    return f"{model.order} {'the' in model and model.log10(('<s>', 'the'), 'the')}"
+
+
+def _checkpoint(content: bytes) -> str:
+    found = read_checkpoint(written("a.safetensors", content), training=True)
+    return f"{found.model} {found.config} {found.vocabulary.tokens} {found.digest} {found.training}"
+
+
+def _config(content: bytes) -> str:
+    """A checkpoint whose hashes are right, with a configuration, facts and words of a stranger."""
+    model, config, facts, words = (content.split(b"\n", 3) + [b""] * 3)[:4]
+    path = _sealed(text_of(model), text_of(config), text_of(facts), words, b"")
+    return f"{ps_models.load(path, device='cpu').model}"
+
+
+def _training(content: bytes) -> str:
+    """The training part of a checkpoint: any bytes, or a whole one with a value replaced."""
+    part = content[1:]
+    if content[:1] != b"\0":
+        snapshot = copy.deepcopy(_snapshot())
+        places = [*_places(snapshot)]
+        holder, key = places[int.from_bytes(content[1:2], "big") % len(places)]
+        holder[key] = HOSTILE[int.from_bytes(content[2:3], "big") % len(HOSTILE)]
+        part = _saved(snapshot)
+    path = _sealed("lstm", json.dumps(CONFIG), "{}", b"<unk>\n<eos>\nthe", part)
+    found = read_checkpoint(path, training=True).training
+    assert found is not None
+    return f"{_restored(_tiny(), found)}"
+
+
+def _sealed(model: str, config: str, facts: str, words: bytes, training: bytes) -> Path:
+    """A checkpoint with the hashes of what it holds."""
+    weights = checkpoints.weights_of(_tiny().model)
+    tensors = {checkpoints.WEIGHTS + name: tensor for name, tensor in weights.items()}
+    tensors |= {"vocabulary": checkpoints._bytes_tensor(words or b"<unk>")}
+    tensors |= {"training": checkpoints._bytes_tensor(training or b" ")}
+    header = {"format": checkpoints.FORMAT, "model": model, "config": config, "facts": facts}
+    header["digest"] = checkpoints._digest(weights)
+    header["check"] = checkpoints._check(header, tensors)
+    path = HERE / "sealed.safetensors"
+    save_file(tensors, path, header)
+    return path
+
+
+@cache
+def _start() -> dict[str, Any]:
+    torch.manual_seed(1)
+    return make_model("lstm", config_of("lstm", CONFIG)).state_dict()
+
+
+def _tiny() -> Training:
+    """The smallest run, at its start."""
+    model = make_model("lstm", config_of("lstm", CONFIG))
+    model.load_state_dict(_start())
+    rows = to_rows(torch.zeros(40, dtype=torch.int64), 2)
+    return Training(
+        model, rows, TrainingConfig(batch_size=2, epochs=1), device=torch.device("cpu"), world=ONE_PROCESS
+    )
+
+
+@cache
+def _snapshot() -> dict[str, Any]:
+    return {**_tiny().snapshot(), "logs": {"updates.jsonl": 0, EPOCHS: 0}}
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each place of a nested value: what holds it, and its key there."""
+    items = (
+        [*value.items()]
+        if isinstance(value, dict)
+        else [*enumerate(value)]
+        if isinstance(value, list)
+        else []
+    )
+    for key, inner in items:
+        yield value, key
+        yield from _places(inner)
+
+
+def _saved(value: object) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def _whole() -> bytes:
+    path = HERE / "seed.safetensors"
+    weights, training = checkpoints.weights_of(_tiny().model), {"position": {"update": 1}}
+    save_checkpoint(
+        path, Checkpoint(model="lstm", config=CONFIG, weights=weights, vocabulary=WORDS, training=training)
+    )
+    return path.read_bytes()
+
+
+class _Answering(Endpoint):
+    """An endpoint whose server gives the bytes of an input."""
+
+    def __init__(self, content: bytes) -> None:
+        self.url, self.served, self._content = "http://localhost", "a", content
+
+    def _once(self, path: str, question: dict[str, Any] | None) -> tuple[int, bytes, float]:
+        return 200, self._content, 0.0
+
+
+def _completions(content: bytes) -> str:
+    scores = _Answering(content)._scored(Window(inputs=(5, 6), targets=(7,)))
+    assert scores.shape == (1,)
+    assert scores.isfinite().all()
+    return f"{scores.tolist()}"
+
+
+def _models(content: bytes) -> str:
+    return f"{_Answering(content)._models()}"
+
+
+def _command(content: bytes) -> str:
+    """What a program prints: a line on stdout for three tokens, then lines on stderr."""
+    line, _, complaints = content.partition(b"\n")
+    process = _Process.__new__(_Process)
+    process._name, process._patience, process._rest = "a", 1.0, line + b"\n"
+    process._process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with tempfile.TemporaryFile() as file:
+        file.write(complaints)
+        process._complaints = file
+        try:
+            numbers = process.numbers(3)
+        finally:
+            _end(process._process)
+    assert len(numbers) == 3
+    assert all(map(math.isfinite, numbers))
+    return f"{numbers}"
+
+
+REFUSES: Final = (ToolkitError,)
+LOGPROBS: Final = {
+    "token_logprobs": [None, -1.5, -2.0, -0.1],
+    "tokens": ["a", "bc", "d", "e"],
+    "text_offset": [0, 1, 3, 4],
+}
+TARGETS: Final[dict[str, Target]] = {
+    "results": Target(
+        run=_results,
+        refuses=REFUSES,
+        seeds=tuple(line + b"\n" for line in (RECORDS / "results.jsonl").read_bytes().splitlines()[:2]),
+        words=JSON,
+    ),
+    "first-updates": Target(
+        run=_first_updates,
+        refuses=REFUSES,
+        seeds=tuple(line + b"\n" for line in (RECORDS / "first-updates.jsonl").read_bytes().splitlines()[:2]),
+        words=JSON,
+    ),
+    "curve": Target(
+        run=_curve,
+        refuses=REFUSES,
+        seeds=(
+            (
+                b"epoch,updates,train_perplexity,valid_perplexity,learning_rate,training_seconds\n"
+                b"1,10,99.5,88.25,1.0,2.5\n2,20,nan,inf,0.5,5.0\n"
+            ),
+        ),
+        words=(b"inf", b"nan", b",", b"\n", b'"', b"1e999", b"9" * 30),
+    ),
+    "arpa": Target(
+        run=_arpa,
+        refuses=REFUSES,
+        seeds=(
+            (
+                b"\\data\\\nngram 1=2\nngram 2=1\n\n\\1-grams:\n-1.0\t<unk>\t-0.5\n-0.5\tthe\n\n"
+                b"\\2-grams:\n-0.1\tthe the\n\n\\end\\\n"
+            ),
+        ),
+        words=(b"inf", b"nan", b"\t", b"\\3-grams:", b"ngram 9=9", b"1e999"),
+    ),
+    "checkpoint": Target(run=_checkpoint, refuses=REFUSES, seeds=(_whole(),), words=JSON),
+    "config": Target(
+        run=_config,
+        refuses=REFUSES,
+        seeds=(f"lstm\n{json.dumps(CONFIG)}\n{{}}\n<unk>\n<eos>\nthe".encode(),),
+        words=(b"rnn", b"awd-lstm", b"hidden_size", b'"layers": ', b"[1, 2]", *JSON),
+    ),
+    "training": Target(
+        run=_training,
+        refuses=REFUSES,
+        seeds=(b"\0" + _saved(_snapshot()), *(b"\1\xff" + bytes((number,)) for number in range(2))),
+        longest=1 << 15,
+    ),
+    "completions": Target(
+        run=_completions,
+        refuses=REFUSES,
+        seeds=(json.dumps({"choices": [{"logprobs": LOGPROBS}]}).encode(),),
+        words=JSON,
+    ),
+    "models": Target(
+        run=_models,
+        refuses=REFUSES,
+        seeds=(b'{"data": [{"id": "a", "max_model_len": 2048}, {"id": "b"}]}',),
+        words=JSON,
+    ),
+    "command": Target(
+        run=_command,
+        refuses=REFUSES,
+        seeds=(b"-1.5 -2 -1e-3\nloading\x1b[31m\n",),
+        words=(b"nan", b"inf", b" ", b"\xff", b"1_0", b"1e999"),
+    ),
+}
