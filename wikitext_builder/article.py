@@ -42,6 +42,7 @@ class Article:
     plain_lines: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()  # LaTeX of each formula of `plain_lines`; empty if it is not known
     categories: tuple[str, ...] = ()  # only for an export of articles
+    quality: str = ""  # featured, good or, for neither, empty; only for an export of articles
     wikidata_id: str = ""  # Q1490; empty if it is not known
 
 

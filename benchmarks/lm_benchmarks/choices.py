@@ -44,6 +44,9 @@ DTYPES: Final = ("float32", "bfloat16", "float16")
 FORMATS: Final = ("text", "markdown", "csv", "latex", "html", "json")
 """Of the table of conventions."""
 
+DATES: Final = ("created", "promoted", "revision")
+"""Of an article, whose months a contamination counts, the best one first."""
+
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on
 CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried

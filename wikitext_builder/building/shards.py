@@ -25,6 +25,8 @@ from wikitext_builder.store.pages import StoredPage, stored_pages
 from wikitext_builder.store.store import Rejected, Store
 from wikitext_builder.store.templates import open_templates
 from wikitext_builder.tokens.tokenizer import tokenize_article
+from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.languages import language_of
 
 PAGES_PER_SHARD = 32  # about 2 MB of wikitext: seconds of work, so little is lost if a worker dies
 
@@ -128,7 +130,8 @@ def _checked(article: Article) -> Article:
 
 def _for_export(article: Article, one: StoredPage, task: ShardTask) -> Article:
     categories = own_categories(one.page.wikitext, task.language)
-    return replace(article, categories=categories, wikidata_id=one.wikidata_id)
+    quality = classifier(language_of(task.language)).quality(one.page.wikitext)
+    return replace(article, categories=categories, quality=quality, wikidata_id=one.wikidata_id)
 
 
 def _without_plain(article: Article) -> Article:

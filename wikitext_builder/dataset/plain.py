@@ -43,6 +43,7 @@ class PlainArticle:
     url: str  # of the revision; its history names the authors
     wikidata_id: str | None  # Q1490; None if it is not known
     categories: tuple[str, ...]  # that the page names itself, not those that its templates add
+    quality: str | None  # featured, good, or empty for neither, as the page's text says; None: not known
     sections: tuple[Section, ...]
     formulas: tuple[str, ...]  # LaTeX of each formula of the text, in order; empty if it is not known
     left_out: tuple[str, ...]  # names of the templates whose text is missing, one per call
@@ -59,6 +60,7 @@ class PlainArticle:
             url=article_url(language, article.revision_id),
             wikidata_id=article.wikidata_id or None,
             categories=article.categories,
+            quality=article.quality,
             sections=sections_of(article.plain_lines),
             formulas=article.formulas,
             left_out=tuple(map(call_name, article.left_out)),
@@ -67,9 +69,11 @@ class PlainArticle:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> PlainArticle:
-        """The article of a row of the export."""
+        """The article of a row of the export; those of earlier versions have no quality."""
         lists = {name: tuple(row[name]) for name in ("categories", "formulas", "left_out")}
-        return cls(**{**row, **lists, "sections": tuple(Section(**one) for one in row["sections"])})
+        return cls(
+            **{"quality": None, **row, **lists, "sections": tuple(Section(**one) for one in row["sections"])}
+        )
 
     def raw_lines(self, language: str, sections: str) -> tuple[str, ...]:
         """The lines of the raw file that this text becomes: what ties the export to the dataset.

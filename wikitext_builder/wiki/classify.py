@@ -73,6 +73,16 @@ class Classifier:
             return True
         return _occurs(self._disambiguation, wikitext)
 
+    def quality(self, wikitext: str) -> str:
+        """What the text says of its quality: featured, good, or nothing.
+
+        >>> from wikitext_builder.wiki.languages import LANGUAGES
+        >>> [classifier(LANGUAGES["de"]).quality(text) for text in ("{{Lesenswert|1. Mai 2018}}", "Tee")]
+        ['good', '']
+        """
+        marks = {"featured": self.language.featured_marks, "good": self.language.good_marks}
+        return next((name for name, names in marks.items() if self.calls(names, wikitext)), "")
+
     def is_marked(self, wikitext: str) -> bool:
         """Whether the text itself calls the template of Good or Featured, outside comments and nowiki."""
         return _occurs(self._mark, wikitext)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import LEVEL, RESAMPLES
+from lm_benchmarks.choices import DATES, LEVEL, RESAMPLES
 from lm_benchmarks.cli.options import (
     ANY_PATH,
     EXISTING,
@@ -29,23 +29,35 @@ from wikitext_builder.progress import shown_progress
 @split_option
 @click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
 @click.option("--plot", type=ANY_PATH, help="SVG file to write: bits per byte by month.")
+@click.option(
+    "--by",
+    type=click.Choice(DATES),
+    help="Which date of an article counts for the months.  [default: the first that is known for all]",
+)
 @click.option("--level", default=LEVEL, type=click.FloatRange(0.5, 0.9999), help="Of the intervals.")
 @click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
 @click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
 @model_options
 @json_option
-def contamination(*, plot: Path | None, as_json: bool, **options: Any) -> None:
+def contamination(*, by: str | None, plot: Path | None, as_json: bool, **options: Any) -> None:
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
     with shown_progress() as progress:
-        found = lb.contamination(progress=progress, **options)
+        found = lb.contamination(by=by or "", progress=progress, **options)
     if plot:
         lb.draw_months(found, plot)
     if as_json:
         click.echo(json.dumps({**asdict(found), "is_found": found.is_found}))
         return
+    from lm_benchmarks.measuring.contamination import said_unmatched  # here, because it needs torch
+
     without = f", without the difference of {found.reference}" if found.reference else ""
     old, new = found.articles
     click.echo(f"{found.model}: {len(found.pairs)} pairs of {old} and {new} articles")
+    click.echo(
+        f"  matched by {', '.join(found.matched_by)}; without a partner: {said_unmatched(found.unmatched)}"
+    )
+    if missing := [name for name in ("categories", "quality") if name not in found.matched_by]:
+        click.echo(f"  {' and '.join(missing)} not known on both sides: build them with --articles jsonl")
     for one in found.differences:
         low, high = one.interval
         click.echo(
@@ -53,7 +65,8 @@ def contamination(*, plot: Path | None, as_json: bool, **options: Any) -> None:
             f"{without} ({found.level:.0%} interval {low:+.4f} to {high:+.4f})"
         )
     if found.step:
-        click.echo(f"  largest step by month: {found.step[1]:+.4f} at {found.step[0]}")
+        what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
+        click.echo(f"  largest step by month {what}: {found.step[1]:+.4f} at {found.step[0]}")
     click.echo(
         "The articles of before are clearly easier."
         if found.is_found

@@ -1,10 +1,9 @@
 """Has a model read the past? The same model on matched articles of before and after a date.
 
 A model that has read some of the articles of before predicts them better: its bits per byte of the articles
-of after are higher. Each article of after is paired with one of before that is like it in topic (the words
-that both have, weighted by how rare they are) and in length; take both sides by the same selection, so that
-their quality is alike. The interval is a bootstrap over the articles of the pairs, each side by itself. Draws
-of whole pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
+of after are higher. Articles are compared in pairs that are alike in topic, quality and length; see
+`matching`. The interval is a bootstrap over the articles of the pairs, each side by itself. Draws of whole
+pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
 
 News is harder to predict for every model: new names, new events. A reference model that has read neither side
 takes that into account. The difference of the reference on the same pairs is then subtracted, draw by draw.
@@ -12,9 +11,8 @@ takes that into account. The difference of the reference on the same pairs is th
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +22,14 @@ import numpy.typing as npt
 from lm_benchmarks.choices import LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import FEWEST, bootstrap, interval_of
+from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
+from lm_benchmarks.measuring.months import Month, by_month, largest_step, months_of
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result
-from wikitext_builder.dataset.attribution import ATTRIBUTION, read_attribution
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.newness.words import words_of
 from wikitext_builder.progress import Progress, no_progress
 
@@ -40,24 +40,6 @@ PER_WORD: Final = Metric(
     quotient=lambda sums: (sums.nats, sums.tokens),
     bits=True,
 )
-LENGTH_WEIGHT: Final = (
-    0.2  # of a factor of two in length, against a topic without a word in common, which is 1
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """An article, and how the model predicts it."""
-
-    title: str
-    month: str  # of its revision, such as 2024-05; empty if it is not known
-    sums: Sums
-    words: frozenset[str] = field(repr=False)
-
-    @property
-    def bits_per_byte(self) -> float:
-        """The bits of the article per byte of its plain text."""
-        return METRICS["bits-per-byte"].of(self.sums) or 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +62,10 @@ class Contamination:
     differences: tuple[Difference, ...]  # bits per byte, bits per word
     pairs: tuple[tuple[str, str], ...]  # titles of before and after
     articles: tuple[int, int]  # of before and after, matched or not
-    months: tuple[tuple[str, int, float], ...]  # month, articles, bits per byte; empty: dates are not known
+    matched_by: tuple[str, ...]  # words, length and, if they are known, categories and quality
+    unmatched: tuple[Mapping[str, int], Mapping[str, int]]  # of before and after: see `match`
+    dated: str  # which date of an article `months` counts: created, promoted, revision; empty: none is known
+    months: tuple[Month, ...]  # empty: dates are not known
     step: tuple[str, float] | None  # the first month after the largest step, and by how much it rises
     level: float
     resamples: int
@@ -98,6 +83,7 @@ def contamination(
     before: str | Path,
     after: str | Path,
     split: str = "test",
+    by: str = "",
     reference: str = "",
     level: float = LEVEL,
     resamples: int = RESAMPLES,
@@ -112,6 +98,7 @@ def contamination(
         before: A dataset of articles that stood there before the date.
         after: A dataset of articles that came after it, by the same selection.
         split: Of both datasets.
+        by: The date whose month counts: created, promoted or revision; empty: the first one known for all.
         reference: A model that has read neither; its difference is subtracted.
         level: Of the intervals.
         resamples: Draws of the bootstrap.
@@ -125,14 +112,24 @@ def contamination(
     """
     sides = [load_dataset(Path(one)) for one in (before, after)]
     options = {**options, "seed": seed}
-    old, new = _measured(model, sides, split, progress, options)
-    pairs = match(old, new)
-    if len(pairs) < FEWEST:
-        raise HarnessError(f"{len(pairs)} pairs of articles; expected {FEWEST} or more: take larger datasets")
-    others = _measured(reference, sides, split, progress, options) if reference else None
+    dated, months_of_sides = months_of(sides, split, by)
+
+    def measured(name: str) -> list[list[Measured]]:
+        results = _measured(name, sides, split, progress, options)
+        return [_articles(*one) for one in zip(sides, [split] * 2, months_of_sides, results, strict=True)]
+
+    old, new = measured(model)
+    matching = match(old, new)
+    if len(matching.pairs) < FEWEST:
+        why = said_unmatched(matching.unmatched)
+        raise HarnessError(
+            f"{len(matching.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
+            " take larger datasets"
+        )
+    others = measured(reference) if reference else None
     months = by_month([*old, *new])
-    chosen = [[side[number] for number, side in zip(pair, (old, new), strict=True)] for pair in pairs]
-    control = others and [[side[n] for n, side in zip(pair, others, strict=True)] for pair in pairs]
+    chosen = [[old[one], new[other]] for one, other in matching.pairs]
+    control = others and [[others[0][one], others[1][other]] for one, other in matching.pairs]
     return Contamination(
         model=model,
         reference=reference,
@@ -142,6 +139,9 @@ def contamination(
         ),
         pairs=tuple((one.title, other.title) for one, other in chosen),
         articles=(len(old), len(new)),
+        matched_by=matching.by,
+        unmatched=matching.unmatched,
+        dated=dated,
         months=tuple(months),
         step=largest_step(months),
         level=level,
@@ -150,10 +150,21 @@ def contamination(
     )
 
 
+def said_unmatched(unmatched: Sequence[Mapping[str, int]]) -> str:
+    """How many articles of before and of after have no partner, and why."""
+    sides = zip(("before", "after"), unmatched, strict=True)
+    said = [
+        f"{sum(reasons.values())} of {side}: {', '.join(f'{n} {why}' for why, n in sorted(reasons.items()))}"
+        for side, reasons in sides
+        if reasons
+    ]
+    return "; ".join(said) or "none"
+
+
 def _measured(
     model: str, sides: Sequence[Dataset], split: str, progress: Progress, options: Mapping[str, Any]
-) -> list[list[Measured]]:
-    """The articles of both sides, each scored without context."""
+) -> list[Result]:
+    """What the model makes of both sides, each article without context."""
     results = [
         measure(
             model, side.path, splits=split, progress=progress, groups=False, context="article", **options
@@ -161,7 +172,7 @@ def _measured(
         for side in sides
     ]
     _expect_same_model(model, results)
-    return [_articles(side, split, result) for side, result in zip(sides, results, strict=True)]
+    return results
 
 
 def _expect_same_model(model: str, results: Sequence[Result]) -> None:
@@ -174,59 +185,32 @@ def _expect_same_model(model: str, results: Sequence[Result]) -> None:
             )
 
 
-def _articles(dataset: Dataset, split: str, result: Result) -> list[Measured]:
+def _articles(dataset: Dataset, split: str, months: Sequence[str], result: Result) -> list[Measured]:
     articles = list(dataset.articles(split))
     if len(articles) != len(result.articles) or not articles[0].title:
         raise HarnessError(f"{dataset.path}: {split} has no articles; expected the layout of WikiText")
-    rows = read_attribution(dataset.path) if (dataset.path / ATTRIBUTION).is_file() else iter(())
-    months = [one.timestamp[:7] for one in rows if one.split == split] or [""] * len(articles)
     return [
-        Measured(title=one.title, month=month, sums=sums, words=frozenset(words_of(" ".join(one.lines))))
-        for one, month, sums in zip(articles, months, result.articles, strict=True)
+        Measured(
+            title=one.title,
+            month=month,
+            quality=quality,
+            sums=sums,
+            words=frozenset(words_of(" ".join(one.lines))),
+            categories=categories,
+        )
+        for one, month, sums, (quality, categories) in zip(
+            articles, months, result.articles, _described(dataset, split, len(articles)), strict=True
+        )
     ]
 
 
-def match(before: Sequence[Measured], after: Sequence[Measured]) -> list[tuple[int, int]]:
-    """Pairs of an article of before and one of after that are alike, the most alike first, each used once."""
-    return pairs_of(distances(before, after))
-
-
-def distances(before: Sequence[Measured], after: Sequence[Measured]) -> npt.NDArray[np.float64]:
-    """How unlike each article of before is to each one of after, (before, after).
-
-    It is one minus the cosine of their words, weighted by inverse document frequency, plus a part for each
-    factor of two between their lengths.
-    """
-    articles = [*before, *after]
-    documents: dict[str, list[int]] = defaultdict(list)
-    for number, one in enumerate(articles):
-        for word in one.words:
-            documents[word].append(number)
-    likeness = np.zeros((len(before), len(after)))
-    norms = np.zeros(len(articles))
-    for numbers in documents.values():
-        weight = np.log(len(articles) / len(numbers)) ** 2
-        norms[numbers] += weight
-        some = np.array(numbers)
-        old, new = some[some < len(before)], some[some >= len(before)] - len(before)
-        likeness[np.ix_(old, new)] += weight
-    norms = np.sqrt(np.maximum(norms, 1e-9))
-    cosine = likeness / norms[: len(before), None] / norms[None, len(before) :]
-    sizes = np.log2([max(1, one.sums.text_bytes) for one in articles])
-    lengths = np.abs(sizes[: len(before), None] - sizes[None, len(before) :])
-    return np.asarray(1 - cosine + LENGTH_WEIGHT * lengths)
-
-
-def pairs_of(distance: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
-    """The nearest pairs of a matrix, (before, after): the nearest first; each row and column is used once."""
-    pairs, used_before, used_after = list[tuple[int, int]](), set[int](), set[int]()
-    for flat in np.argsort(distance, axis=None, kind="stable"):
-        pair = divmod(int(flat), distance.shape[1])
-        if pair[0] not in used_before and pair[1] not in used_after:
-            pairs.append(pair)
-            used_before.add(pair[0])
-            used_after.add(pair[1])
-    return pairs
+def _described(dataset: Dataset, split: str, count: int) -> Iterator[tuple[str | None, frozenset[str]]]:
+    """The quality of each article and the words of its categories, if the dataset has whole articles."""
+    if not (dataset.path / ARTICLES).is_dir():
+        yield from [(None, frozenset())] * count
+        return
+    for one in dataset.plain_articles(split):
+        yield one.quality, frozenset(words_of(" ".join(one.categories)))
 
 
 Pairs = Sequence[Sequence[Measured]]
@@ -266,25 +250,3 @@ def difference_of(
     return Difference(
         metric=name, before=values[0], after=values[1], difference=total, interval=interval_of(draws, level)
     )
-
-
-def by_month(articles: Sequence[Measured]) -> list[tuple[str, int, float]]:
-    """Month, number of articles and their bits per byte, in order; articles without a date are left out."""
-    months: dict[str, list[Sums]] = defaultdict(list)
-    for one in articles:
-        if one.month:
-            months[one.month].append(one.sums)
-    metric = METRICS["bits-per-byte"]
-    return [(month, len(s), metric.of(sum(s, Sums())) or 0.0) for month, s in sorted(months.items())]
-
-
-def largest_step(months: Sequence[tuple[str, int, float]]) -> tuple[str, float] | None:
-    """Where one level before and another after fit the months best (least squares, weighted by articles)."""
-    best: tuple[float, str, float] | None = None
-    for at in range(1, len(months)):
-        parts = [np.array([row[1:] for row in part], float) for part in (months[:at], months[at:])]
-        means = [float(np.average(part[:, 1], weights=part[:, 0])) for part in parts]
-        error = sum(float((p[:, 0] * (p[:, 1] - m) ** 2).sum()) for p, m in zip(parts, means, strict=True))
-        if best is None or error < best[0]:
-            best = (error, months[at][0], means[1] - means[0])
-    return best and best[1:]

@@ -27,7 +27,9 @@ def draw_months(found: Contamination, path: str | Path) -> Path:
     low, high = (float(np.average([m[2] for m in part], weights=[m[1] for m in part])) for part in parts)
     middle = (years[at - 1] + years[at]) / 2
     curves = {
-        "articles of a month": list(zip(years, [bits for _, _, bits in found.months], strict=True)),
+        f"articles of a month ({found.dated})": list(
+            zip(years, [bits for _, _, bits in found.months], strict=True)
+        ),
         f"the largest step: {found.step[1]:+.3f}": [
             (years[0], low),
             (middle, low),

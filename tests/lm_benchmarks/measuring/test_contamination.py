@@ -1,22 +1,30 @@
 """contamination: a model that has read half of the past is found; one that has read none of it is not."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import lm_benchmarks as lb
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.contamination import Measured, by_month, difference_of, largest_step, match
+from lm_benchmarks.measuring.contamination import difference_of, said_unmatched
+from lm_benchmarks.measuring.matching import Measured, match
+from lm_benchmarks.measuring.months import by_month, largest_step, months_of
 from lm_benchmarks.metrics import METRICS, Sums
 
 import wikitext_builder as wb
+from tests.dumps import numbered_page
 from wikitext_builder.article import Article
 from wikitext_builder.dataset.attribution import HEAD, Attribution
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.store.dates import Dates, add_dates
+from wikitext_builder.store.store import Store
 
 BITS = METRICS["bits-per-byte"]
 
@@ -71,6 +79,7 @@ def test_what_was_read_is_found_and_what_was_not_is_not(
         assert one.difference == pytest.approx(one.after - one.before)
         assert one.interval[0] < one.difference < one.interval[1]
     assert len(dirty.pairs) == 10
+    assert (dirty.matched_by, dirty.dated) == (("words", "length"), "revision")
     assert dirty.step is not None
     assert dirty.step[0] == "2024-01"
     assert dirty.step[1] > 0.2
@@ -98,6 +107,9 @@ def test_the_command(studies: dict[str, tuple[Path, Path]]) -> None:
     assert found["articles"] == [10, 10]
     text = CliRunner().invoke(commands, words, catch_exceptions=False).stdout
     assert "The articles of before are clearly easier." in text
+    assert "matched by words, length; without a partner: none" in text
+    assert "categories and quality not known on both sides" in text
+    assert "largest step by month of the revision" in text
 
 
 def test_models_that_differ_and_too_few_articles_are_refused(
@@ -113,16 +125,115 @@ def test_models_that_differ_and_too_few_articles_are_refused(
         lb.contamination("kn-5", before=few, after=few)
 
 
-def article(words: str, nats: float = 1.0, size: int = 100, month: str = "") -> Measured:
+def article(
+    words: str,
+    nats: float = 1.0,
+    size: int = 100,
+    month: str = "",
+    quality: str | None = None,
+    categories: str = "",
+) -> Measured:
     sums = Sums(nats=nats, tokens=size // 5, text_bytes=size)
-    return Measured(title=words, month=month, sums=sums, words=frozenset(words.split()))
+    return Measured(
+        title=words,
+        month=month,
+        quality=quality,
+        sums=sums,
+        words=frozenset(words.split()),
+        categories=frozenset(categories.split()),
+    )
 
 
 def test_articles_are_matched_by_topic_then_by_length() -> None:
     before = [article("the tea cup"), article("the ship sea", size=100), article("the ship sea", size=1000)]
     after = [article("the ship boat", size=900), article("the tea pot"), article("the ship port", size=120)]
-    assert sorted(match(before, after)) == [(0, 1), (1, 2), (2, 0)]
-    assert len(match(before, after[:1])) == 1
+    found = match(before, after)
+    assert sorted(found.pairs) == [(0, 1), (1, 2), (2, 0)]
+    assert (found.by, found.unmatched) == (("words", "length"), ({}, {}))
+    assert len(match(before, after[:1]).pairs) == 1
+
+
+def test_categories_give_the_topic_too() -> None:
+    """The words alone would pair each article with the other one."""
+    before = [article("a b c x", categories="rivers peru"), article("d e f y", categories="ships wrecks")]
+    after = [article("a b c z", categories="ships lost"), article("d e f w", categories="rivers chile")]
+    assert sorted(match(before, after).pairs) == [(0, 0), (1, 1)]
+    same = [replace(one, words=frozenset("wxyz")) for one in (*before, *after)]
+    found = match(same[:2], same[2:])
+    assert sorted(found.pairs) == [(0, 1), (1, 0)]
+    assert found.by == ("words", "categories", "length")
+    none = [replace(one, categories=frozenset()) for one in after]
+    assert match(before, none).by == ("words", "length")
+
+
+def test_what_has_no_partner_is_counted_with_the_reason() -> None:
+    good = [article(f"tea {n}", quality="good", size=100 * 2**n) for n in range(4)]
+    plain = [article(f"tea {n}", quality="", size=100) for n in range(3)]
+    found = match([*good, *plain], [article("tea", quality="featured"), *good[:2], *plain[:1]])
+    assert found.by == ("words", "quality", "length")
+    assert sorted(found.pairs) == [(0, 1), (1, 2), (4, 3)]
+    assert found.unmatched == ({"taken": 3, "length": 1}, {"quality": 1})
+    assert said_unmatched(found.unmatched) == "4 of before: 1 length, 3 taken; 1 of after: 1 quality"
+    unknown = [replace(one, quality=None) for one in good]
+    assert match(good, unknown).by == ("words", "length")  # one side does not know it
+    assert match(unknown, plain).unmatched == ({"length": 2}, {"taken": 1})
+
+
+qualities = st.sampled_from(["", "good", "featured"])
+described = st.builds(
+    article,
+    st.text("abc ", min_size=1),
+    size=st.integers(5, 400),
+    quality=qualities,
+    categories=st.text("xy "),
+)
+
+
+@given(st.lists(described, min_size=1, max_size=9), st.lists(described, min_size=1, max_size=9))
+def test_pairs_are_alike_and_all_others_are_counted(before: list[Measured], after: list[Measured]) -> None:
+    found = match(before, after)
+    for one, other in found.pairs:
+        assert before[one].quality == after[other].quality
+        sizes = before[one].sums.text_bytes, after[other].sums.text_bytes
+        assert max(sizes) <= 2 * min(sizes)
+    for side, articles in enumerate((before, after)):
+        used = {pair[side] for pair in found.pairs}
+        assert len(used) == len(found.pairs)
+        assert len(used) + sum(found.unmatched[side].values()) == len(articles)
+    # no two that were left could have been a pair
+    left = [
+        [one for n, one in enumerate(articles) if n not in {pair[side] for pair in found.pairs}]
+        for side, articles in enumerate((before, after))
+    ]
+    assert not all(left) or not match(*left).pairs
+
+
+def test_months_are_those_of_creation_if_they_are_known(tmp_path: Path) -> None:
+    pages = [replace(page, page_id=n, revision_id=n, title=f"Page {n}")
+             for n, page in enumerate([numbered_page(1, "Some words. " * 9)] * 6, start=1)]  # fmt: skip
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", pages, origin="test")
+        created = {n: Dates(created=f"2021-0{n}-02T00:00:00Z") for n in range(1, 7)}
+        add_dates(store, "en", created)
+        add_dates(store, "en", {n: Dates(promoted="2022-05-02T00:00:00Z") for n in range(1, 4)})
+    sides = []
+    for name in ("before", "after"):
+        wb.build("live", tmp_path / "a.store", tmp_path / name, workers=1)
+        sides.append(wb.load(tmp_path / name))
+    titles = [one.title for one in sides[0].articles("test")]
+    by, (months, same) = months_of(sides, "test")
+    assert (by, months, same) == ("created", [f"2021-0{title[-1]}" for title in titles], months)
+    assert months_of(sides, "test", "revision")[1][0] == ["2016-04"] * 6
+    promoted = months_of(sides, "test", "promoted")[1][0]
+    assert sorted(promoted) == [*[""] * 3, *["2022-05"] * 3]  # those without this date are left out
+    (tmp_path / "after" / "titles.lock").unlink()
+    assert months_of(sides, "test")[0] == "revision"  # it is known for both sides
+    with pytest.raises(HarnessError, match="no article has this date"):
+        months_of(sides[1:], "test", "created")
+    with pytest.raises(HarnessError, match="expected created, promoted, revision"):
+        months_of(sides, "test", "read")
+    (tmp_path / "after" / "attribution.tsv").unlink()
+    assert months_of(sides, "test") == ("", [[""] * 6] * 2)
 
 
 def test_the_difference_is_of_sums_and_chance_is_of_both_sides() -> None:

@@ -1,6 +1,7 @@
 """The export of whole articles: the same articles as in the raw files, in their order, as plain text."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -26,7 +27,7 @@ from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 FORMULA = (
-    "A sum is <math>x_{1} +\n x_2</math>, or $5 {{mystery|1}} of it; <ce>H2O</ce> flows."
+    "{{good article}}A sum is <math>x_{1} +\n x_2</math>, or $5 {{mystery|1}} of it; <ce>H2O</ce> flows."
     "\n\n<math display=block>\\frac{a}{b}</math>\n\n== <math>e^x</math> ==\n\n"
     "[[Category:Sums|*]] [[category:big_sums]]"
 )
@@ -103,6 +104,7 @@ def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
     assert found.url == "https://en.wikipedia.org/w/index.php?oldid=1021"
     assert found.wikidata_id is None
     assert found.categories == ("Sums", "Big sums")
+    assert found.quality == "good"
     assert found.formulas == ("x_{1} + x_2", r"\ce{H2O}", r"\frac{a}{b}", "e^x")
     assert found.left_out == ("Mystery",)
     assert [(one.level, one.heading) for one in found.sections] == [(1, "Sum"), (2, "$e^x$"), (2, "History")]
@@ -113,6 +115,18 @@ def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
     assert "== $e^x$ ==" in lines
     assert not any(mark in found.text for mark in ("@-@", "@,@", "<unk>", "<formula>"))
     assert "north-east" in found.text
+
+
+def test_rows_of_earlier_versions_have_no_quality(built: Path, tmp_path: Path) -> None:
+    dataset = Path(shutil.copytree(built, tmp_path / "out"))
+    shutil.rmtree(dataset / "articles")
+    (dataset / "articles").mkdir()
+    lines = (built / "articles" / "test.jsonl").read_text(encoding="utf-8")
+    old = re.sub(r', "quality": "[a-z]*"', "", lines)
+    assert old != lines
+    (dataset / "articles" / "test.jsonl").write_text(old, encoding="utf-8", newline="\n")
+    assert {one.quality for one in wb.load(dataset).plain_articles("test")} == {None}
+    assert {one.quality for one in wb.load(built).plain_articles("test")} <= {"", "good"}
 
 
 def test_the_item_of_wikidata_is_known_if_the_store_has_it(store: Path, built: Path, tmp_path: Path) -> None:
