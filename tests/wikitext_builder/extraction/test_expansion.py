@@ -212,9 +212,9 @@ def test_a_text_of_the_wiki_wins() -> None:
 
 def test_a_call_that_a_macro_cannot_read_is_expanded() -> None:
     templates = {"Inflation": "{{formatnum:{{#expr:{{{2}}}*2}}}}", "Format price": "{{formatnum:{{{1}}}}}"}
-    call = "{{Format price|{{Inflation|US|800|1861}}}}"
+    call = "{{Format price|{{Inflation|CA|800|1961}}}}"
     assert extract(f"About ${call} today.", title="T").left_out == (call,)
-    assert extract(f"About ${call} today.", title="T", templates=templates).lines[3] == "About $1,600 today."
+    assert extract(f"About ${call} today.", title="T", templates=templates).lines[3] == "About $1.6 thousand today."
 
 
 def test_a_template_that_cannot_be_read_does_not_reject_its_page() -> None:

@@ -24,6 +24,7 @@ from wikitext_builder.extraction.macros.numbers import NUMBERS
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.phonetics import PHONETICS
 from wikitext_builder.extraction.macros.places import PLACES
+from wikitext_builder.extraction.macros.prices import PRICES
 from wikitext_builder.extraction.macros.science import SCIENCE
 from wikitext_builder.extraction.macros.ships import SHIPS
 from wikitext_builder.extraction.macros.sites import SITES
@@ -50,6 +51,7 @@ MACROS: dict[str, Macro] = {
     **NUMBERS,
     **PHONETICS,
     **PLACES,
+    **PRICES,
     **SCIENCE,
     **SHIPS,
     **SITES,

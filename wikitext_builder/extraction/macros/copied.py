@@ -21,10 +21,9 @@ from wikitext_builder.extraction.macros.wrappers import WRAPPERS
 WITH_WORDS = listed(
     """
 's; Enum; Number to word; Numtext; Spellnum; Spell number; Ordinal to word; Ordinal; Ord; Nts; Nts2;
-Format number; Number table sorting; Commas; Comma; Formatprice; Format price; INRConvert; Inflation;
-Inflation-year; Formatnum; Formatnum:; Marriage; Married; LORD; Lord; Pi; E (mathematical constant);
-Fossil range; Fossilrange; Geological range; Math theorem; Math proof; Music; Musical note; Music symbol;
-°C; °F; Cl; Category link; Cat link
+Format number; Number table sorting; Commas; Comma; INRConvert; Formatnum; Formatnum:; Marriage; Married;
+LORD; Lord; Pi; E (mathematical constant); Fossil range; Fossilrange; Geological range; Math theorem;
+Math proof; Music; Musical note; Music symbol; °C; °F; Cl; Category link; Cat link
 """
 )
 OTHERS = listed(

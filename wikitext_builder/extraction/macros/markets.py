@@ -34,14 +34,7 @@ def listing(name: str) -> Macro:
     return macro
 
 
-def year_of_prices(call: Call) -> str | None:
-    """The year whose dollars `{{Inflation}}` converts to. The table changes each year; only 2016 is known."""
-    known = call.get("1").upper() in {"US", "USD"} and call.page.timestamp.startswith("2016")
-    return "2016" if known else None
-
-
 MARKETS: dict[str, Macro] = {
-    "Inflation-year": year_of_prices,  # the official files of 2016 have `equivalent to $ … in 2016`
     **{name: listing(name) for name in OWN_NAME},
     **{template: listing(name) for template, name in OTHER_NAMES.items()},
     **dict.fromkeys(("ISIN", "Isin"), lambda call: f"ISIN {call.get('1', 'id')}".strip()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.bounded import whole_number
@@ -12,6 +12,7 @@ from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_wor
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
+DIGITS = re.compile(r"-?[0-9]{1,2}")  # decimals to round to
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 
 
@@ -37,6 +38,17 @@ def number(value: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return result if result.is_finite() and abs(result.adjusted()) < 30 else None
+
+
+def round_half_up(value: Decimal, digits: str) -> Decimal | None:
+    """A number with this many decimals, halves away from zero; None for more digits than a Decimal has.
+
+    >>> round_half_up(Decimal("2.5"), "0"), round_half_up(Decimal(21069), "-2"), round_half_up(Decimal(1), "")
+    (Decimal('3'), Decimal('2.11E+4'), None)
+    """
+    if not DIGITS.fullmatch(digits) or value.adjusted() + int(digits) > 26:
+        return None
+    return value.quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
 
 
 def fraction(call: Call) -> str | None:
@@ -108,24 +120,11 @@ def money(symbol: str, *, after: str = "") -> Macro:
     return macro
 
 
-def billions(call: Call) -> str | None:
-    """`1.5 billion` of `{{formatprice}}`-like calls."""
-    amount = number(call.get("1"))
-    if amount is None:
-        return None
-    for size, name in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million")):
-        if abs(amount) >= size:
-            return f"{(amount / size).quantize(Decimal('0.01')).normalize():f} {name}"
-    return f"{amount:,}"
-
-
 def rounded(call: Call) -> str | None:
     """A number rounded to the given number of decimals."""
     value = number(call.get("1"))
-    digits = call.get("2") or "0"
-    if value is None or not re.fullmatch(r"-?\d{1,2}", digits) or value.adjusted() + int(digits) > 26:
-        return None  # more digits than a Decimal has
-    return grouped(f"{value.quantize(Decimal(1).scaleb(-int(digits))):f}")
+    result = None if value is None else round_half_up(value, call.get("2") or "0")
+    return None if result is None else grouped(f"{result:f}")
 
 
 def ordinal(call: Call) -> str | None:
@@ -188,8 +187,6 @@ Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma
     "Ordinal to word": words_of_ordinal,
     "Ordinal": ordinal,
     "Ord": ordinal,
-    "Formatprice": billions,
-    "Format price": billions,
     **dict.fromkeys(listed("US$; USD; US dollar; US dollars; USdol"), money("US$")),
     **dict.fromkeys(listed("A$; AUD; AU$"), money("A$")),
     **dict.fromkeys(listed("C$; CAD; CA$; CAN$"), money("C$")),
@@ -231,7 +228,6 @@ Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma
     "Formatnum-": first,
     "Roman-": first,
     "£sd": lambda call: _pounds(call),
-    "Inflation": lambda _call: None,
     "1/2": lambda _call: "1⁄2",
     "1/4": lambda _call: "1⁄4",
     "3/4": lambda _call: "3⁄4",
