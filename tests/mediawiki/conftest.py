@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -11,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import DATA, ROOT
 from tests.mediawiki import exports, histories
 from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, missing_programs, start, unavailable
 
+CASES = ROOT / "tests" / "cases" / "expansion.json"
+TEMPLATES = DATA / "pages" / "templates.xml.bz2"
 KEPT_SECONDS = 24 * 60 * 60  # since the last use of a wiki that other sources make
 
 
@@ -39,6 +43,25 @@ def with_histories(prepared: Path) -> Path:
     """The same with the pages of `histories.py`."""
     sources = [prepared.name.encode(), Path(histories.__file__).read_bytes()]
     return kept("histories", sources, lambda folder: histories.make(copy(prepared, folder)))
+
+
+@pytest.fixture(scope="session")
+def with_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A running wiki with the templates of the cases too, and the real ones where they are."""
+    real = [TEMPLATES] if TEMPLATES.exists() else []
+
+    def make(folder: Path) -> None:
+        texts: dict[str, str] = json.loads(CASES.read_text("utf-8"))["templates"]
+        pages = (exports.one(f"Template:{name}", text, namespace=10) for name, text in texts.items())
+        with tempfile.TemporaryDirectory() as work:
+            cases = Path(work) / "cases.xml"
+            cases.write_text(exports.export(*pages), encoding="utf-8")
+            start(copy(prepared, folder), dumps=[cases, *real]).stop()
+
+    sources = [prepared.name.encode(), *(path.read_bytes() for path in (CASES, *real))]
+    wiki = start(copy(kept("templates", sources, make), tmp_path_factory.mktemp("templates") / "copy"))
+    yield wiki
+    wiki.stop()
 
 
 def kept(kind: str, sources: list[bytes], make: Callable[[Path], None]) -> Path:

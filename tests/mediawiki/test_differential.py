@@ -1,19 +1,18 @@
 """Random calls of the real templates: our macros give what a reader of a real MediaWiki sees."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.differential.asking import PAGES, TEMPLATES, Reader, reader, visible
+from tests.mediawiki.differential.asking import PAGES, Reader, reader, visible
 from tests.mediawiki.differential.comparing import compare, generated_calls, shrunk
 from tests.mediawiki.differential.families import FAMILIES
-from tests.mediawiki.wiki import Wiki, copy, start
+from tests.mediawiki.wiki import Wiki
 from wikitext_builder.extraction import macros
 from wikitext_builder.extraction.macros.call import Call
 
-CALLS = 300  # per family
+CALLS = 100  # per family; python -m tests.mediawiki.differential makes thousands
 SEED = 7
 
 pytestmark = [
@@ -22,18 +21,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def real_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    folder = tmp_path_factory.mktemp("differential")
-    wiki = start(copy(prepared, folder / "wiki"), dumps=[TEMPLATES])
-    yield wiki
-    wiki.stop()
-    shutil.rmtree(folder)
-
-
 @pytest.fixture
-def asked(real_templates: Wiki, tmp_path: Path) -> Iterator[Reader]:
-    with reader(api=real_templates.api, path=tmp_path / "answers.jsonl") as wiki:
+def asked(with_templates: Wiki, tmp_path: Path) -> Iterator[Reader]:
+    with reader(api=with_templates.api, path=tmp_path / "answers.jsonl") as wiki:
         yield wiki
 
 

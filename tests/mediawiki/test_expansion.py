@@ -3,19 +3,16 @@
 import json
 import random
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import unescape
-from pathlib import Path
 
 import pytest
 
 from docs.generate_templates import calls_of, pages_of, templates_in
 from tests.conftest import DATA, ROOT
-from tests.mediawiki import exports
 from tests.mediawiki.asking import ask
-from tests.mediawiki.wiki import Wiki, copy, start
+from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion.expander import Expander
@@ -31,20 +28,6 @@ DIFFERENT = {
     "Sister project links": "the address of a page of another wiki is in MediaWiki's interwiki table",
     "Fix/category": "#ifexist: the wiki has no categories, and we take them to exist",
 }
-
-
-@pytest.fixture(scope="module")
-def with_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    """A wiki with the templates of the cases, and the real ones where they are."""
-    folder = tmp_path_factory.mktemp("templates")
-    dump = folder / "cases.xml"
-    cases = (exports.one(f"Template:{name}", text, namespace=10) for name, text in FILE["templates"].items())
-    dump.write_text(exports.export(*cases), encoding="utf-8")
-    real = [PAGES / "templates.xml.bz2"] if PAGES.exists() else []
-    wiki = start(copy(prepared, folder / "wiki"), dumps=[dump, *real])
-    yield wiki
-    wiki.stop()
-    shutil.rmtree(folder)
 
 
 def by_the_wiki(wikipedia: Wikipedia, calls: list[str]) -> list[str]:

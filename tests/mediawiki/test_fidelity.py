@@ -20,7 +20,7 @@ TEMPLATES = {
     "Inflation-year": "{{#switch: {{{1}}}|US=2016|2015}}",
     "Formatprice": "{{formatnum:{{{1}}}}}",
     "Swiss populations": "20782",
-    "Grc-tr": "''Ártemis''",
+    "Grc-tr": "''Psykhḗ''",
     "Cws": "[[s:{{{link}}}|{{{title}}}]] at Wikisource",
     "Fix": "'''{{{1}}}'''",  # in the list of removed names
     "Cn": '<sup class="noprint Inline-Template">[citation needed]</sup>',
@@ -28,11 +28,11 @@ TEMPLATES = {
 SENTENCES = (
     "It cost $5 (equivalent to ${{Inflation|US|5|1861}} in {{Inflation-year|UK}}).\n\n"
     "She paid ${{Formatprice|{{Inflation|US|480000|1901}}}} to {{Swiss populations|CH-AG|4001}} people of"
-    " {{grc-tr|Ἄρτεμις}}.\n\nIt is so. {{Cws |title=Full text |link=T|nobullet=yes}}"
+    " {{grc-tr|Ψυχή}}.\n\nIt is so. {{Cws |title=Full text |link=T|nobullet=yes}}"
 )
 LINES = (
     "It cost $5 (equivalent to $125 in 2015).",
-    "She paid $12,000,000 to 20782 people of Ártemis.",
+    "She paid $12,000,000 to 20782 people of Psykhḗ.",
     "It is so. Full text at Wikisource",
 )
 

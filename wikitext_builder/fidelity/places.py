@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
@@ -59,22 +59,15 @@ class CallPlaces:
         for piece in REFERENCE.split(page.wikitext)[1:]:
             inside, end, _ = piece.partition("</ref")
             self.references.update(names_of_calls(inside if end else ""))
-        reader = _Reader(page, language)
         found = []
-        for line in reader.lines():
-            marks = [int(number) for number in UNKNOWN.findall(line)]
-            shown = not all(reader.calls[one].removed for one in marks)
-            in_sentence = shown or LETTER.search(UNKNOWN.sub("", line)) is not None
-            while marks:
-                call = reader.calls[marks.pop()]
-                if not call.removed:
-                    self.text.update([call.name] if call.name else [])
-                    marks += call.inner
-                elif in_sentence:
-                    self.removed[call.name] += 1
-                    found.append(call.source)
-                else:
-                    self.alone[call.name] += 1
+        for call, in_sentence in _placed(page, language):
+            if not call.removed:
+                self.text.update([call.name] if call.name else [])
+            elif in_sentence:
+                self.removed[call.name] += 1
+                found.append(call.source)
+            else:
+                self.alone[call.name] += 1
         return found
 
     def totals(self) -> dict[str, int]:
@@ -93,6 +86,30 @@ def names_of_calls(wikitext: str) -> list[str]:
     ['Convert', 'Convert', 'X']
     """
     return [template_name(name) for name in CALL.findall(wikitext)]
+
+
+def calls_in_text(page: Page, language: str) -> list[str]:
+    """The wikitext of the template calls in running text, also in other calls there; not those without text.
+
+    >>> text = "It is {{nowrap|{{abbr|a|b}}}}.{{cn}}<ref>{{cite web}}</ref>"
+    >>> calls_in_text(Page(title="A", page_id=1, revision_id=1, timestamp="", wikitext=text), "en")
+    ['{{nowrap|{{abbr|a|b}}}}', '{{abbr|a|b}}']
+    """
+    return [call.source for call, _ in _placed(page, language) if call.name and not call.removed]
+
+
+def _placed(page: Page, language: str) -> Iterator[tuple[_Call, bool]]:
+    """The calls outside of references, tables and removed sections, and whether each stands in a sentence."""
+    reader = _Reader(page, language)
+    for line in reader.lines():
+        marks = [int(number) for number in UNKNOWN.findall(line)]
+        shown = not all(reader.calls[one].removed for one in marks)
+        in_sentence = shown or LETTER.search(UNKNOWN.sub("", line)) is not None
+        while marks:
+            call = reader.calls[marks.pop()]
+            if not call.removed:
+                marks += call.inner
+            yield call, in_sentence
 
 
 class _Reader:

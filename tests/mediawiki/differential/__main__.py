@@ -22,7 +22,7 @@ from tests.mediawiki.differential.comparing import (
     shrunk,
 )
 from tests.mediawiki.differential.families import FAMILIES, Family
-from tests.mediawiki.differential.material import real_calls
+from tests.mediawiki.differential.material import calls_in_sentences, real_calls
 
 SHOWN = 60  # groups of differences that are shrunk and printed
 
@@ -36,27 +36,37 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--api", default="", help="a wiki that runs already and has the templates")
     parser.add_argument("--shown", type=int, default=SHOWN, help="how many groups of differences to print")
     parser.add_argument("--real", action="store_true", help="the calls of the shared pages, not random ones")
+    parser.add_argument(
+        "--text", action="store_true", help="the calls in their running text, each time it is there"
+    )
     options = parser.parse_args(arguments)
     if not TEMPLATES.exists():
         parser.error(f"{TEMPLATES} is not here")
     chosen = [*FAMILIES] if options.family == "all" else [options.family]
     unexplained = 0
+    shown = equal = 0  # calls for which the wiki shows no error
     for name in chosen:
         family = FAMILIES[name]
         with reader(dated=family.dated, api=options.api) as wiki:
             found = Comparison()
             calls = generated_calls(family, options.calls, options.seed)
-            if options.real:
-                calls = [call for one in family.names for call in real_calls().get(one, [])]
+            if options.real or options.text:
+                real = calls_in_sentences() if options.text else real_calls()
+                calls = [call for one in family.names for call in real.get(one, [])]
             for found in compare(family, calls, wiki):
                 sys.stderr.write(f"\r{name}: {found.calls} calls")
             sys.stderr.write("\n")
             sys.stdout.write(summary(name, found))
             unexplained += len(found.different)
+            shown += found.shown
+            equal += found.equal
             for small, count in cases(found.different, family, wiki, options.shown):
                 case = {"label": small.call[2:-2], "wikitext": small.call, "lines": [inside(small.theirs)]}
                 sys.stdout.write(f"{count} × {json.dumps(case, ensure_ascii=False)}\n")
                 sys.stdout.write(f"    ours: {inside(small.ours) if small.ours is not None else 'unknown'}\n")
+    sys.stdout.write(
+        f"in all: {equal:,} of {shown:,} calls that the wiki shows are equal, {equal / max(shown, 1):.2%}\n"
+    )
     return 1 if unexplained else 0
 
 

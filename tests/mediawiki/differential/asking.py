@@ -116,7 +116,7 @@ def _collect(element: html.HtmlElement, pieces: list[str]) -> None:
 
 def plain(text: str) -> str:
     """A text with single spaces."""
-    return " ".join(re.sub("[\u200b\u200e\ufeff]", "", text).split())
+    return " ".join(re.sub("[\u200b\u200d\u200e\ufeff]", "", text).split())
 
 
 def ours(call: str, *, dated: bool = False) -> str | None:

@@ -49,6 +49,11 @@ class Comparison:
     explained: Counter[str] = field(default_factory=Counter)
     different: list[Difference] = field(default_factory=list)
 
+    @property
+    def shown(self) -> int:
+        """The calls for which the wiki shows no error."""
+        return self.equal + self.explained.total() + len(self.different)
+
 
 def generated_calls(family: Family, count: int, seed: int) -> list[str]:
     """Different random calls; the same ones for the same seed."""

@@ -82,7 +82,17 @@ FAMILIES = {
     "languages": Family(
         generate=others.GRAMMARS["languages"],
         modules="templates of 2009 to 2015",
-        names=("Lang", "Transl", "Native name", "Native phrase", "Lang-ur", "De icon", "Pt icon"),
+        names=(
+            "Lang",
+            "Transl",
+            "Native name",
+            "Native phrase",
+            "Lang-ur",
+            "De icon",
+            "Pt icon",
+            "Nastaliq",
+            "Link language",
+        ),
         explained=(
             Explained("a name in italics within italics", r"(?i)native.*''"),
             Explained("a call without words", r"(?i)\{\{lang-ur", r"Urdu:\s*(?:b|$)"),
@@ -112,7 +122,7 @@ FAMILIES = {
     "lists": Family(
         generate=others.GRAMMARS["lists"],
         modules="Module:List of 2013 to 2015",
-        names=("Hlist", "Ubl", "Unbulleted list"),
+        names=("Hlist", "Ubl", "Unbulleted list", "Refbegin", "Refend"),
     ),
     "citations": Family(
         generate=others.GRAMMARS["citations"],
@@ -142,7 +152,20 @@ FAMILIES = {
     "text": Family(
         generate=others.GRAMMARS["text"],
         modules="templates of 2007 to 2015",
-        names=("Abbr", "Nowrap", "Small", "Nobold", "Sic", "Not a typo", "Color", "H:title", "Quote"),
+        names=(
+            "Abbr",
+            "Nowrap",
+            "Small",
+            "Nobold",
+            "Sic",
+            "Not a typo",
+            "Color",
+            "H:title",
+            "Quote",
+            "'",
+            "Nbsp",
+            "Spaces",
+        ),
         explained=(
             Explained("brackets without a partner", r"\|[^\[]*\]\]", without=r"\]\]"),
             Explained("more spaces than MediaWiki allows on a page", r"\de6", r"Template:|#invoke"),

@@ -16,6 +16,7 @@ from wikitext_builder.extraction.macros.coordinates import COORDINATES
 from wikitext_builder.extraction.macros.dates import DATES
 from wikitext_builder.extraction.macros.flags import FLAGS
 from wikitext_builder.extraction.macros.geology import GEOLOGY
+from wikitext_builder.extraction.macros.greek import GREEK_MACROS
 from wikitext_builder.extraction.macros.languages import LANGUAGE_MACROS
 from wikitext_builder.extraction.macros.law import LAW
 from wikitext_builder.extraction.macros.lists import LISTS
@@ -44,6 +45,7 @@ MACROS: dict[str, Macro] = {
     **DATES,
     **FLAGS,
     **GEOLOGY,
+    **GREEK_MACROS,
     **LANGUAGE_MACROS,
     **LAW,
     **LISTS,
