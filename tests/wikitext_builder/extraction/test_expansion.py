@@ -214,7 +214,8 @@ def test_a_call_that_a_macro_cannot_read_is_expanded() -> None:
     templates = {"Inflation": "{{formatnum:{{#expr:{{{2}}}*2}}}}", "Format price": "{{formatnum:{{{1}}}}}"}
     call = "{{Format price|{{Inflation|CA|800|1961}}}}"
     assert extract(f"About ${call} today.", title="T").left_out == (call,)
-    assert extract(f"About ${call} today.", title="T", templates=templates).lines[3] == "About $1.6 thousand today."
+    expanded = extract(f"About ${call} today.", title="T", templates=templates)
+    assert expanded.lines[3] == "About $1.6 thousand today."
 
 
 def test_a_template_that_cannot_be_read_does_not_reject_its_page() -> None:
