@@ -100,5 +100,5 @@ def _values(column: Floats, numbers: Ints, otherwise: Floats) -> Floats:
 
 
 def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> Ints:
-    """The numbers of n-grams that consist of a context and one more word."""
-    return np.where(contexts == ABSENT, ABSENT, table.find(contexts * vocab_size + words))
+    """The numbers of n-grams that consist of a context and one more word; none if the context is absent."""
+    return table.find(contexts * vocab_size + words)  # below 0 for ABSENT

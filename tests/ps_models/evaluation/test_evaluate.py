@@ -68,10 +68,11 @@ def test_each_token_is_what_running_the_whole_text_before_it_says():
         assert -model.next_log_probs(state)[0, text.tokens[place]].item() == pytest.approx(nats[place].item())
 
 
-def test_bytes_are_counted_and_the_mode_is_restored(model):
-    model.train()
+@pytest.mark.parametrize("training", [True, False])
+def test_bytes_are_counted_and_the_mode_is_restored(model, training):
+    model.train(training)
     assert sum(score_texts(model, texts([3, 4])), Score()).bytes == 21
-    assert model.training
+    assert model.training == training
 
 
 def test_an_unknown_context_is_refused(model):
