@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -45,3 +46,28 @@ def test_pages_are_counted_only_where_they_are_given(sums):
     without = sums_of(Text(torch.tensor([2, 1]), 4), torch.tensor([3.0, 1.0]), vocabulary, pieces=5)
     assert without == Sums(nats=4, eos_nats=1, tokens=2, eos=1, pieces=5, bytes=4, text_bytes=4)
     assert (sums.unknown, sums.page_words) == (1, 6)
+
+
+def test_sums_of_stretches_add_up_field_by_field():
+    names = [*Sums.__dataclass_fields__]
+
+    def made(factor: int) -> Sums:
+        return Sums(**{name: factor * number for number, name in enumerate(names, start=1)})
+
+    assert made(1) + made(10) == made(11)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sound"),
+    [
+        ({}, True),
+        ({"eos": 2, "unknown": 3}, True),
+        ({"eos": 3, "unknown": 3}, False),  # more than all tokens
+        ({"pieces": -1}, False),
+        ({"nats": math.inf}, False),
+        ({"unknown_nats": math.nan}, False),
+        ({"nats": -1.0}, True),  # of densities; a check of the model's laws says more
+    ],
+)
+def test_sums_are_sound_if_they_can_be_of_a_text(changed, sound):
+    assert replace(Sums(nats=9.0, tokens=5, pieces=5), **changed).is_sound == sound

@@ -58,7 +58,7 @@ def _join(tokens: list[str]) -> str:
             quoted[token] = right
         else:
             left, right = _sides(token, before, after)
-        pieces.append(SPLIT.get(token, token) if left or glued else f" {SPLIT.get(token, token)}")
+        pieces.append(SPLIT.get(token, token) if left or glued else f" {token}")
         glued = right
     return "".join(pieces)
 

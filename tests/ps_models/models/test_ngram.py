@@ -144,6 +144,12 @@ def test_no_text_is_refused():
         NGram.of_text(NGramConfig(vocab_size=V), torch.tensor([], dtype=torch.int64))
 
 
+def test_more_tokens_than_can_be_numbered_are_refused():
+    stream = np.broadcast_to(np.int64(EOS), 2**31 - 1)  # takes no memory
+    with pytest.raises(ModelError, match="2147483647 tokens to count n-grams in; expected 1 to 2147483646"):
+        estimate(stream, V, 5, EOS)
+
+
 # --- KenLM
 
 

@@ -217,19 +217,18 @@ def test_mixture_is_float32_under_autocast():
     assert not torch.equal(nats, exact)
 
 
-def test_the_attention_is_the_same_under_autocast():
+def test_the_attention_is_in_float32_with_and_without_autocast():
     """Only the products before it are in bfloat16: scores of that type would all be a little off."""
     model, generator = model_of(4).float(), torch.Generator().manual_seed(9)
     queries, keys = torch.randn(2, 9, H, generator=generator), torch.randn(2, 12, H, generator=generator)
-    words = torch.randint(V, (2, 12), generator=generator)
-    exact = look_back(queries, keys, words, tokens_of(2, 9), window=4)
-    sentinel = model._sentinel_score(queries)
-    with torch.autocast("cpu", torch.bfloat16):
-        for found, expected in zip(
-            look_back(queries, keys, words, tokens_of(2, 9), window=4), exact, strict=True
-        ):
-            assert torch.equal(found, expected)
-        assert torch.equal(model._sentinel_score(queries), sentinel)
+    words, tokens = torch.randint(V, (2, 12), generator=generator), tokens_of(2, 9)
+    exact = [*look_back(queries.double(), keys.double(), words, tokens, window=4)]
+    exact.append(queries.double() @ model.sentinel.double())
+    for enabled in (True, False):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            found = [*look_back(queries, keys, words, tokens, window=4), model._sentinel_score(queries)]
+        for one, expected in zip(found, exact, strict=True):
+            torch.testing.assert_close(one.double(), expected, rtol=1e-6, atol=1e-5)
 
 
 def test_gradients_end_at_the_state_that_a_training_step_hands_on():
