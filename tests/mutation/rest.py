@@ -19,7 +19,7 @@ import pytest
 from mutmut.mutation.mutators import mutation_operators
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 300  # seconds
+PATIENCE = 900  # seconds; other work on the machine must not count as an endless loop
 TESTS = {  # of modules that have no test of their own name
     "ps_models/layers/window.py": "tests/ps_models/models/test_pointer_sentinel.py",
     "ps_models/models/kneser_ney.py": "tests/ps_models/models/test_ngram.py",
