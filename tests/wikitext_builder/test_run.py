@@ -75,15 +75,23 @@ def test_control_characters_of_an_error_are_spelled_out(
     assert capsys.readouterr().err == shown
 
 
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        (MemoryError(), "tool: memory ran out; use fewer"),
+        (RuntimeError("can't start new thread"), "tool: memory ran out (can't start new thread); use fewer"),
+    ],
+    ids=["bytes", "thread"],
+)
 def test_memory_that_runs_out_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: Exception, shown: str
 ) -> None:
     def hungry(**_: object) -> None:
-        raise MemoryError
+        raise raised
 
     tool = program("")
     monkeypatch.setattr(tool.commands["lock"], "callback", hungry)
     monkeypatch.setattr("sys.argv", ["tool", "lock"])
     with pytest.raises(SystemExit):
         run(tool)
-    assert capsys.readouterr().err.startswith("tool: memory ran out; use fewer processes")
+    assert capsys.readouterr().err.startswith(shown)

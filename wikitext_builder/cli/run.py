@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -121,6 +121,10 @@ def _options(command: click.Command) -> dict[str, str]:
     return found
 
 
+# What Python and torch say in a RuntimeError.
+SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
+
+
 def run(program: click.Group, *, stopped: str = "stopped") -> None:
     """Run a command line; an error that the user can mend is printed in one paragraph, with exit status 1.
 
@@ -147,8 +151,11 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except MemoryError:
-        _fail(name, "memory ran out; use fewer processes or a larger machine, and run it again to resume", 1)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not SHORT_MEMORY.search(str(error)):
+            raise
+        advice = "use fewer processes or a larger machine, and run it again to resume"
+        _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)
     except OSError as error:  # stdout on a full disk, for example
         _fail(name, f"{error.filename or 'output'}: {error.strerror or error}", 1)
     if status:  # of `click.exceptions.Exit`; commands return None
