@@ -13,7 +13,7 @@ from tests.crash.conftest import MakeBench, Ready
 from tests.crash.harness import OWN_DISKS, Bench, Starter
 from tests.crash.programs import PROGRAMS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 POINTS = 4
 
 

@@ -10,7 +10,7 @@ from tests.crash.conftest import Ready
 from tests.crash.harness import Run, Starter
 from tests.crash.programs import PROGRAMS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 PAIRS = [*((name, name) for name in PROGRAMS), ("import", "fetch")]
 PLACES = (4, 30)  # calls at which the first one waits for the second
 

@@ -150,7 +150,7 @@ def as_builder_error(path: Path) -> Iterator[None]:
     """Turn an error of SQLite into ours, with the file and what to do."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: damaged names of tables
+    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:  # a damaged file can give all three
         advice = {
             "database or disk is full": "free some space and run it again to resume",
             "disk I/O error": "the disk may be full or failing, or memory short; repair it and run it again"
@@ -162,5 +162,6 @@ def as_builder_error(path: Path) -> Iterator[None]:
             # SQLite says so too if the system cannot read a part of the file (EIO).
             "database disk image is malformed": "the file is damaged, or its disk cannot be read;"
             " try a copy on another disk; if that fails too, fetch or import into a new file",
+            "": "memory ran out, or the file is damaged: its sizes are wrong; run it again to resume",
         }.get(str(error), "the file may be damaged")
-        raise BuilderError(f"{path}: {error}; {advice}") from error
+        raise BuilderError(f"{path}: {f'{error}; ' if str(error) else ''}{advice}") from error

@@ -15,6 +15,7 @@ from tests.conftest import WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.database import sha1_of
+from wikitext_builder.store.schema import as_builder_error
 from wikitext_builder.store.store import Rejected, Store, Wanted
 
 
@@ -172,6 +173,15 @@ def test_damaged_names_of_tables_are_an_error_of_ours(tmp_path: Path) -> None:
     assert path.read_bytes() != whole
     with pytest.raises(BuilderError, match="the file may be damaged"):
         Store.open(path)
+
+
+def test_memory_that_runs_out_in_sqlite_names_the_file() -> None:
+    """SQLite also says so of a damaged file whose sizes are wrong."""
+    with (
+        pytest.raises(BuilderError, match="memory ran out, or the file is damaged"),
+        as_builder_error(Path("a.store")),
+    ):
+        raise MemoryError
 
 
 def test_a_file_that_is_not_a_store_of_this_version_is_refused(tmp_path: Path) -> None:
