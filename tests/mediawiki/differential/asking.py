@@ -61,7 +61,7 @@ class Reader:
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 call, text, failed = json.loads(line)
-                self.known[call] = Answer(text, failed)
+                self.known[call] = Answer(plain(text), failed)
 
     def answers(self, calls: Iterable[str]) -> list[Answer]:
         """The answer to each call, from the file or from the wiki."""
