@@ -1,12 +1,12 @@
 """Import, status, lock and build of many short pages: speed and memory from 100,000 pages to a million.
 
-    python benchmarks/speed/load.py --pages 100000 --pages 1000000 [--workers N] [--folder DIR] [--out FOLDER]
+    python benchmarks/speed/load.py --pages 100000 --pages 1000000 [--stubs] [--workers N] [--folder DIR]
 
 The pages are generated from seeds: the same number gives the same page, and the same file, on every machine.
-They have one to two kB of wikitext with what short articles have. Each stage is a command of its own.
-Processor time is that of all its processes; memory is the peak of the main process, and of the largest
-worker (VmHWM, read twice per second). A table goes to stdout, records to
-FOLDER/load.jsonl. A million pages need 8 GB of disk below DIR.
+They have 0.7 to 1.5 kB of wikitext with what short articles have, or with --stubs one sentence. Each stage is
+a command of its own. Processor time is that of all its processes; memory is the peak of the main process, and
+of the largest worker (VmHWM, read twice per second). A table goes to stdout, records to
+benchmarks/results/load.jsonl, or the folder of --out. A million pages need 7 GB of disk below DIR, stubs 2.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ ARTICLE = """{{{{Short description|{0} in {name}}}}}
 
 [[Category:{0}s in {1}]]
 """
+STUB = """'''{name}''' is a {0} {1} in [[{2}]], {km} km from the {3}.
+
+[[Category:{0}s in {1}]]
+"""
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er")]
 TYPES = 30_000  # besides the names of the pages
 
@@ -84,14 +88,14 @@ def name_of(number: int) -> str:
     return "".join(syllables).capitalize()
 
 
-def page_of(number: int) -> tuple[str, str]:
+def page_of(number: int, template: str = ARTICLE) -> tuple[str, str]:
     """The title and the wikitext of a page."""
     draws = struct.unpack("<190H", hashlib.shake_128(b"%d" % number).digest(380))
     known = words()
     drawn = [known[draw] for draw in draws[: 90 + number * 37 % 101]]
     cut = len(drawn) // 6
     sentences = [" ".join(drawn[start : start + cut]) for start in range(0, 6 * cut, cut)]
-    text = ARTICLE.format(
+    text = template.format(
         *drawn,
         name=name_of(TYPES + number),
         number=1000 + 7 * number % 99_991,
@@ -103,12 +107,12 @@ def page_of(number: int) -> tuple[str, str]:
     return name_of(TYPES + number), text
 
 
-def write_dump(path: Path, pages: int) -> None:
+def write_dump(path: Path, pages: int, template: str = ARTICLE) -> None:
     """Write an export of generated pages."""
     with path.open("w", encoding="utf-8") as file:
         file.write(HEAD)
         for number in range(1, pages + 1):
-            title, text = page_of(number)
+            title, text = page_of(number, template)
             values = {"number": number, "revision": 10**6 + number, "year": f"{number % 24:02}"}
             file.write(PAGE.format(title=title, size=len(text.encode()), text=escape(text), **values))
         file.write("</mediawiki>\n")
@@ -202,9 +206,10 @@ def stages(folder: Path, dump: Path, workers: int) -> Iterator[tuple[str, list[s
 @click.command()
 @click.option("--pages", "sizes", multiple=True, type=int, default=[100_000], show_default=True)
 @click.option("--workers", type=int, default=2, show_default=True, help="Of the build.")
+@click.option("--stubs", is_flag=True, help="Pages of one sentence, 90 bytes.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="For what is made here.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("benchmarks/results"))
-def main(sizes: tuple[int, ...], workers: int, folder: Path | None, out: Path) -> None:
+def main(sizes: tuple[int, ...], workers: int, stubs: bool, folder: Path | None, out: Path) -> None:
     """Measure each stage for each number of pages."""
     out.mkdir(parents=True, exist_ok=True)
     columns = COLUMNS.split(", ")
@@ -212,7 +217,7 @@ def main(sizes: tuple[int, ...], workers: int, folder: Path | None, out: Path) -
     for pages in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             dump = Path(name) / "dump.xml"
-            write_dump(dump, pages)
+            write_dump(dump, pages, STUB if stubs else ARTICLE)
             for stage, arguments in stages(Path(name), dump, workers):
                 found = measure(stage, arguments, Path(name), pages=pages, workers=workers)
                 with (out / "load.jsonl").open("a") as file:

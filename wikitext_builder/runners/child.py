@@ -48,7 +48,7 @@ def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
     _idle.put(child)
     if isinstance(answer, BaseException):
         raise answer
-    return answer  # type: ignore[no-any-return]  # what the function returned
+    return cast("Result", answer)  # what the function returned
 
 
 def _take_child() -> subprocess.Popen[bytes]:
@@ -60,7 +60,7 @@ def _take_child() -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
 
 
-def _ask(child: subprocess.Popen[bytes], question: object) -> Any:  # noqa: ANN401
+def _ask(child: subprocess.Popen[bytes], question: object) -> object:
     timer = threading.Timer(SECONDS_PER_TASK, child.kill)
     timer.start()
     try:
