@@ -229,7 +229,10 @@ def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     if "training" not in tensors:
         raise ModelError(f"{path}: has only weights and cannot be resumed; use {LAST}")
     buffer = io.BytesIO(tensors["training"].numpy().tobytes())
-    return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
+    try:
+        return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
+    except Exception as error:  # torch's reader of a stranger's bytes documents none, and raises many kinds
+        raise _damaged(path, repr(error)) from error
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -215,7 +216,7 @@ class Store(Database):
         by_page = {page_id: (created, promoted) for page_id, created, promoted in dates}
         with as_builder_error(self.path):
             rows = self.connection.execute(query, values)
-            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in rows))
+            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in _sound(rows)))
 
     def has(self, language: str, revision: Revision) -> bool:
         """Whether a revision is here, with the same page, time and text."""
@@ -350,6 +351,14 @@ class Store(Database):
         return sorted(
             title for (title,) in self.read("SELECT title FROM listed WHERE listing = ?", (listing,))
         )
+
+
+def _sound(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows of revisions, if their values are of their types: SQLite does not see to it."""
+    for row in rows:
+        if tuple(map(type, row)) != (str, int, int, str, str):
+            raise sqlite3.DatabaseError(f"a revision with values of other types, {row!r:.80}")
+        yield row
 
 
 def _revision(row: Row, created: str, promoted: str) -> Revision:

@@ -5,6 +5,7 @@ import random
 import resource
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from ps_models.training.checkpoint import (
     BEST,
     LAST,
     Checkpoint,
+    _training,
     check_vocabulary,
     checkpoint_file,
     load_weights,
@@ -173,3 +175,10 @@ def test_a_configuration_of_any_size_takes_no_memory(saved):
     save_checkpoint(path, replace(written, config=config))
     with pytest.raises(ModelError, match="do not fit the model"):
         load(path, device="cpu")
+
+
+@pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
+def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(part):
+    content = {"training": torch.frombuffer(bytearray(part or b" "), dtype=torch.uint8)}
+    with pytest.raises(ModelError, match="not a whole checkpoint"):
+        _training(Path("last.safetensors"), content)

@@ -175,6 +175,14 @@ def test_damaged_names_of_tables_are_an_error_of_ours(tmp_path: Path) -> None:
         Store.open(path)
 
 
+def test_values_of_other_types_are_an_error_of_ours(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        row = ("en", "x", 1, "A", "2020-01-01T00:00:00Z", "", "test", b"")
+        store.write("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
+        with pytest.raises(BuilderError, match="values of other types"):
+            store.all_revisions("en")
+
+
 def test_memory_that_runs_out_in_sqlite_names_the_file() -> None:
     """SQLite also says so of a damaged file whose sizes are wrong."""
     with (
