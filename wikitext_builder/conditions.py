@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from wikitext_builder.article import Page
+from wikitext_builder.dataset.attribution import article_url, read_attribution
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
@@ -233,6 +234,14 @@ def _lock(value: str, language: Language) -> Named:
     return Named.of((one.title for one in revisions), (one.page_id for one in revisions))
 
 
+def _dataset(value: str, language: Language) -> Named:
+    rows = list(read_attribution(Path(value)))
+    start = article_url(language.code, 0).removesuffix("0")
+    if other := next((row.url for row in rows if not row.url.startswith(start)), None):
+        raise BuilderError(f"{value}: {other} is not of the {language.code} Wikipedia")
+    return Named.of((row.title for row in rows), (row.page_id for row in rows))
+
+
 def _length(unit: str) -> Callable[[str, Language], Condition]:
     def make(value: str, language: Language) -> Condition:
         found = RANGE.fullmatch(value)
@@ -265,9 +274,13 @@ def _created(value: str, language: Language) -> Condition:
     return Created(span=parse_span(value), language=language)
 
 
-CONDITIONS: dict[str, Kind[Condition]] = {
+NAMED: dict[str, Kind[Named]] = {
     "titles": Kind(form="titles:FILE", make=_titles),
     "lock": Kind(form="lock:FILE", make=_lock),
+    "dataset": Kind(form="dataset:FOLDER", make=_dataset),
+}
+CONDITIONS: dict[str, Kind[Condition]] = {
+    **NAMED,
     "words": Kind(form="words:MIN-MAX", make=_length("words")),
     "bytes": Kind(form="bytes:MIN-MAX", make=_length("bytes")),
     "stubs": Kind(form="stubs", make=_stubs),
@@ -319,8 +332,7 @@ class Dated:
 
 
 STORED: dict[str, Kind[Named | Dated]] = {
-    "lock": Kind(form="lock:FILE", make=_lock),
-    "titles": Kind(form="titles:FILE", make=_titles),
+    **NAMED,
     "created-since": Kind(
         form="created-since:DATE[..DATE]",
         make=lambda value, _language: Dated(what="created", span=parse_span(value)),

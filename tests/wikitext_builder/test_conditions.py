@@ -22,6 +22,7 @@ from wikitext_builder.conditions import (
     parse_kind,
     parse_rules,
 )
+from wikitext_builder.dataset.attribution import read_attribution
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.lock import read_lock, write_lock
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
@@ -108,7 +109,7 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("words", "expected titles:FILE, lock:FILE, words:MIN-MAX"),
+        ("words", "expected titles:FILE, lock:FILE, dataset:FOLDER, words:MIN-MAX"),
         ("words:", "expected titles:FILE"),
         ("words:3", "expected MIN-MAX"),
         ("words:-", "expected MIN-MAX"),
@@ -270,6 +271,21 @@ def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) 
     assert left[1:] == [whole[1], *whole[8:]]
     with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
         wb.build("demo", store, tmp_path / "none", within="created-since:2020-01-01", workers=1)
+
+
+def test_a_second_set_from_the_same_pages_leaves_out_the_first(tmp_path: Path) -> None:
+    store, first, second = tmp_path / "a.store", tmp_path / "first", tmp_path / "second"
+    wb.import_dump(store, SAMPLE)
+    wb.build("live", store, first, test_articles=10, workers=1)
+    with pytest.raises(BuilderError, match=r"leave none of its 28\. .* `dataset:FOLDER` names those"):
+        wb.build("live", store, second, without=f"lock:{first / 'titles.lock'}", workers=1)
+    wb.build("live", store, second, without=f"dataset:{first}", workers=1)
+    used, others = ({row.page_id for row in read_attribution(one)} for one in (first, second))
+    assert (len(used), len(others), used & others) == (10, 18, set())
+    with pytest.raises(BuilderError, match=r"oldid=\d+ is not of the de Wikipedia"):
+        parse_kind("without", f"dataset:{first}", LANGUAGES["de"], STORED)
+    with pytest.raises(BuilderError, match="expected the attribution of a dataset"):
+        parse_kind("without", f"dataset:{tmp_path}", EN, STORED)
 
 
 def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> None:

@@ -93,7 +93,13 @@ def make_plan(
     recipe = _changed(recipe, changes)
     tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
     revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
-    revisions = chosen(revisions, within, without, recipe.language)
+    revisions, found = chosen(revisions, within, without, recipe.language), len(revisions)
+    if found and not revisions:
+        raise BuilderError(
+            f"{store}: no pages of {recipe.language!r} to build from: `within` and `without` leave none of"
+            f" its {found:,}. A lock file in a dataset names all pages that it was chosen from; `dataset:FOLDER`"
+            " names those that it has"
+        )
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"`valid_titles`: {recipe.name} has no valid; use another recipe")
