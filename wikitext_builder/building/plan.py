@@ -42,6 +42,7 @@ class Plan:
     out: Path
     revisions: Sequence[Revision]  # to choose from, one per page
     as_of: str = ""  # take templates up to this time; empty: the newest ones
+    found: int = 0  # pages from which `within` and `without` took these
     older: int = 0  # revisions that are not used, because newer ones of the same pages are
     given_valid: frozenset[int] = frozenset()  # page ids of valid, instead of a choice
     given_test: frozenset[int] = frozenset()
@@ -94,12 +95,6 @@ def make_plan(
     tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
     revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
     revisions, found = chosen(revisions, within, without, recipe.language), len(revisions)
-    if found and not revisions:
-        raise BuilderError(
-            f"{store}: no pages of {recipe.language!r} to build from: `within` and `without` leave none of"
-            f" its {found:,}. A lock file in a dataset names all pages that it was chosen from; `dataset:FOLDER`"
-            " names those that it has"
-        )
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"`valid_titles`: {recipe.name} has no valid; use another recipe")
@@ -117,6 +112,7 @@ def make_plan(
         revisions=revisions,
         as_of=parse_date(as_of),
         older=older,
+        found=found,
         given_valid=given_valid,
         given_test=given_test,
         work_url=work_url,
@@ -200,9 +196,13 @@ def identity_of(plan: Plan) -> Identity:
         BuilderError: There is nothing to build from.
     """
     if not plan.revisions:
-        raise BuilderError(
-            f"{plan.store}: no pages of {plan.recipe.language!r} to build from; `status` says what is there"
-        )
+        why = "`status` says what is there"
+        if plan.found:
+            why = (
+                f"`within` and `without` leave none of its {plan.found:,}. A lock file in a dataset names all"
+                " pages that it was chosen from; `dataset:FOLDER` names those that it has"
+            )
+        raise BuilderError(f"{plan.store}: no pages of {plan.recipe.language!r} to build from; {why}")
     numbers = {one.revision_id for one in plan.revisions}
     with Store.open(plan.store) as store:
         texts = [store.expansions_digest(plan.recipe.language, numbers)]

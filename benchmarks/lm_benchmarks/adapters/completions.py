@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.adapters.text_pieces import rules_of
 from lm_benchmarks.adapters.transformers import load_tokenizer
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError, UnreachableError
@@ -104,8 +105,8 @@ class Endpoint(PieceModel):
 
     @property
     def digest(self) -> str:
-        """sha256 of the model's name and of the pieces of words: the weights are not seen."""
-        return hashlib.sha256(f"{self.served}\n{self.words.alone!r}".encode()).hexdigest()
+        """sha256 of the model's name and of the tokenizer: the weights are not seen."""
+        return hashlib.sha256(f"{self.served}\n{rules_of(self._tokenizer)}".encode()).hexdigest()
 
     @property
     def implementation(self) -> dict[str, object]:

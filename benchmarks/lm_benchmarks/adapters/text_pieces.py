@@ -75,3 +75,9 @@ def _byte_ends(text: str, ends: list[int]) -> tuple[int, ...]:
         return tuple(reached)
     sizes = [0, *accumulate(len(character.encode()) for character in text)]
     return tuple(sizes[end] for end in reached)
+
+
+def rules_of(tokenizer: Any) -> str:  # noqa: ANN401
+    """All that decides how a tokenizer cuts: its own description, or its pieces if it has none."""
+    described = getattr(tokenizer, "backend_tokenizer", None)
+    return described.to_str() if described is not None else repr(sorted(tokenizer.get_vocab().items()))

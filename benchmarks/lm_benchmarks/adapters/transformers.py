@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.adapters.text_pieces import rules_of
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -54,8 +55,8 @@ class CausalModel(PieceModel):
 
     @property
     def digest(self) -> str:
-        """sha256 over the weights and the pieces of words: it identifies the model."""
-        digest = hashlib.sha256(repr(self.words.alone).encode())
+        """sha256 over the tokenizer and the weights: it identifies the model, whatever it is measured on."""
+        digest = hashlib.sha256(rules_of(self._tokenizer).encode())
         for name, tensor in sorted(self._module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             digest.update(tensor.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)

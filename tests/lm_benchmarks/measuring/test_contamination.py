@@ -19,6 +19,7 @@ from lm_benchmarks.metrics import METRICS, Sums
 
 import wikitext_builder as wb
 from tests.dumps import numbered_page
+from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.article import Article
 from wikitext_builder.dataset.attribution import HEAD, Attribution
 from wikitext_builder.dataset.files import file_line
@@ -256,3 +257,19 @@ def test_the_largest_step_is_where_the_level_changes() -> None:
     assert step[0] == "2023-04"
     assert step[1] == pytest.approx(1.05)
     assert largest_step(months[:1]) is None
+
+
+def test_a_model_of_pieces_is_the_same_model_on_two_sets_of_other_words(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="a model of transformers")
+    wb.import_dump(tmp_path / "pages.store", SAMPLE_DUMP)
+    first, second = tmp_path / "first", tmp_path / "second"
+    wb.build("live", tmp_path / "pages.store", first, test_articles=10, workers=1)
+    wb.build("live", tmp_path / "pages.store", second, without=f"dataset:{first}", workers=1)
+    model = make_causal_model(tmp_path / "causal", first / "wiki.test.raw")
+    assert lb.contamination(f"transformers:{model}", before=first, after=second, resamples=100).pairs
+    other = make_causal_model(tmp_path / "other", first / "wiki.test.raw", pieces=320)
+    names = [
+        lb.measure(f"transformers:{one}", data, check=False, groups=False)[0].signature["model"]
+        for one, data in ((model, first), (model, second), (other, first))
+    ]
+    assert names[0] == names[1] != names[2]
