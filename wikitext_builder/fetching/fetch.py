@@ -76,21 +76,19 @@ def fetch(
         >>> import wikitext_builder as wb
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
-    wiki = language_of(language)
+    wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
     selections, wishes = _selections(select, wiki), parse_wishes(within, without, wiki)
     if limit is not None and limit < 1:
         raise BuilderError(f"`limit={limit}`: give 1 or more")
-    date, shown, address = parse_date(as_of), WaitingProgress(progress), api or api_of(wiki)
-    asked = Wikipedia(
-        address, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel, on_wait=shown.wait
-    )
+    url, wait = api or api_of(wiki), shown.wait
+    asked = Wikipedia(url, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel, on_wait=wait)
     with asked as wikipedia, Store.create(Path(store)) as opened:
         found = fetch_pages(
             opened, wikipedia, selections, wishes=wishes, as_of=date, limit=limit, progress=shown
         )
-        ids = found.revision_ids
-        expansions = fetch_expansions(opened, wikipedia, ids, progress=shown) if expand else None
-        html = fetch_html(opened, wikipedia, ids, progress=shown) if rendered else None
+        chosen = opened, wikipedia, found.revision_ids
+        expansions = fetch_expansions(*chosen, progress=shown) if expand else None
+        html = fetch_html(*chosen, progress=shown) if rendered else None
     return FetchReport(pages=found.report, expansions=expansions, html=html)
 
 

@@ -188,9 +188,8 @@ def measure_pages(
     """
     residue, lost, places = ResidueCount(), LostCount(), CallPlaces()
     removed = RemovedCheck(expand, language)
-    rejected, left_out = Counter[str](), Counter[str]()
+    rejected, left_out, count = Counter[str](), Counter[str](), 0
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
-    count = 0
     read = partial(extract, language=language, sections=sections, templates=templates)
     for count, one in enumerate(pages, start=1):
         try:

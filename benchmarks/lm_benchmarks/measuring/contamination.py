@@ -22,7 +22,7 @@ import numpy.typing as npt
 from lm_benchmarks.choices import LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import FEWEST, bootstrap, interval_of
-from lm_benchmarks.measuring.matching import Measured, match
+from lm_benchmarks.measuring.matching import Matching, Measured, match
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.months import Month, by_month, largest_step, months_of
 from lm_benchmarks.metrics import METRICS, Metric, Sums
@@ -107,26 +107,15 @@ def contamination(
         options: See `MeasureOptions`.
 
     Raises:
-        HarnessError: The model cannot be measured, or is not the same on both datasets; or there are too few
-            articles.
+        HarnessError: The model cannot be measured or differs between the datasets, or too few articles pair.
     """
     sides = [load_dataset(Path(one)) for one in (before, after)]
-    options = {**options, "seed": seed}
     dated, months_of_sides = months_of(sides, split, by)
 
-    def measured(name: str) -> list[list[Measured]]:
-        results = _measured(name, sides, split, progress, options)
-        return [_articles(*one) for one in zip(sides, [split] * 2, months_of_sides, results, strict=True)]
-
-    old, new = measured(model)
-    matching = match(old, new)
-    if len(matching.pairs) < FEWEST:
-        why = said_unmatched(matching.unmatched)
-        raise HarnessError(
-            f"{len(matching.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
-            " take larger datasets"
-        )
-    others = measured(reference) if reference else None
+    shared = sides, split, months_of_sides, progress, {**options, "seed": seed}
+    old, new = _measured(model, *shared)
+    matching = _matching(old, new)
+    others = _measured(reference, *shared) if reference else None
     months = by_month([*old, *new])
     chosen = [[old[one], new[other]] for one, other in matching.pairs]
     control = others and [[others[0][one], others[1][other]] for one, other in matching.pairs]
@@ -161,10 +150,26 @@ def said_unmatched(unmatched: Sequence[Mapping[str, int]]) -> str:
     return "; ".join(said) or "none"
 
 
+def _matching(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
+    found = match(before, after)
+    if len(found.pairs) < FEWEST:
+        why = said_unmatched(found.unmatched)
+        raise HarnessError(
+            f"{len(found.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
+            " take larger datasets"
+        )
+    return found
+
+
 def _measured(
-    model: str, sides: Sequence[Dataset], split: str, progress: Progress, options: Mapping[str, Any]
-) -> list[Result]:
-    """What the model makes of both sides, each article without context."""
+    model: str,
+    sides: Sequence[Dataset],
+    split: str,
+    months: Sequence[Sequence[str]],
+    progress: Progress,
+    options: Mapping[str, Any],
+) -> list[list[Measured]]:
+    """What the model makes of the articles of both sides, each without context."""
     results = [
         measure(
             model, side.path, splits=split, progress=progress, groups=False, context="article", **options
@@ -172,7 +177,7 @@ def _measured(
         for side in sides
     ]
     _expect_same_model(model, results)
-    return results
+    return [_articles(*one) for one in zip(sides, [split] * len(sides), months, results, strict=True)]
 
 
 def _expect_same_model(model: str, results: Sequence[Result]) -> None:
