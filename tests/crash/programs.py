@@ -43,18 +43,14 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def trained(folder: Path) -> object:
-    """The weights, and the curve without its seconds.
-
-    With just enough memory the library of products takes another way: a perplexity differs in its 10th digit.
-    """
+    """The weights, and the curve without its seconds."""
     from safetensors.torch import load_file
 
     weights = {
         name: tensor.tolist() for name, tensor in load_file(folder / "run" / "best.safetensors").items()
     }
     with (folder / "run" / "epochs.csv").open() as file:
-        rows = [{k: v for k, v in row.items() if k != "training_seconds"} for row in csv.DictReader(file)]
-    curve = [row | {"valid_perplexity": f"{float(row['valid_perplexity']):.8g}"} for row in rows]
+        curve = [{k: v for k, v in row.items() if k != "training_seconds"} for row in csv.DictReader(file)]
     lines = (folder / "run" / "updates.jsonl").read_text().splitlines()
     updates = [line.split('"tokens_per_second"')[0] for line in lines]
     return weights, curve, updates, sorted(path.name for path in (folder / "run").iterdir())
