@@ -14,17 +14,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import click
+
 from tests.conftest import ROOT
 from tests.crash.harness import FAULTS, OWN_DISKS, Bench, Point, Starter, compiled
 from tests.crash.programs import PROGRAMS, prepared, wiki
 
 LIST = ROOT / "build" / "crash" / "points.tsv"
-
-
-def say(text: str) -> None:
-    """Print at once: the run takes a while."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def tried(name: str, how: str, ready: Path, library: Path, api: str) -> list[Point]:
@@ -48,11 +44,11 @@ def tried(name: str, how: str, ready: Path, library: Path, api: str) -> list[Poi
             points.append(point)
             file.write(f"{name}\t{how}\t{point.number}\t{point.kind}\t{point.wrong or 'the same result'}\n")
             if point.wrong:
-                say(f"{name}, {how}, {point.number} {point.call}: {point.wrong}")
+                click.echo(f"{name}, {how}, {point.number} {point.call}: {point.wrong}")
     wrong = sum(bool(point.wrong) for point in points)
-    say(f"{name}, {how}: {len(points)} points, {wrong} wrong, {time.monotonic() - started:.0f} s")
+    click.echo(f"{name}, {how}: {len(points)} points, {wrong} wrong, {time.monotonic() - started:.0f} s")
     for kind, count in Counter(point.kind for point in points).most_common():
-        say(f"  {count:4} {kind}")
+        click.echo(f"  {count:4} {kind}")
     return points
 
 
@@ -66,7 +62,7 @@ def main() -> int:
     LIST.write_text("program\tfault\tnumber\tcall and file\tresult\n")
     with compiled() as library, wiki() as api, tempfile.TemporaryDirectory() as folder:
         if library is None:
-            say("needs Linux and a C compiler, to count the calls of a program")
+            click.echo("needs Linux and a C compiler, to count the calls of a program")
             return 1
         points = []
         for name in options.programs or PROGRAMS:
@@ -74,7 +70,7 @@ def main() -> int:
             for how in options.fault or FAULTS:
                 points += tried(name, how, ready, library, api)
     wrong = sum(bool(point.wrong) for point in points)
-    say(f"{len(points)} points, {wrong} wrong; the list is in {LIST.relative_to(ROOT)}")
+    click.echo(f"{len(points)} points, {wrong} wrong; the list is in {LIST.relative_to(ROOT)}")
     return int(bool(wrong))
 
 

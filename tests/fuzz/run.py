@@ -21,6 +21,8 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+import click
+
 from tests.fuzz.mutate import fuzz
 from tests.fuzz.targets import TARGETS
 
@@ -28,12 +30,6 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "fuzz"
 HASH_SEEDS = ("1", "2")
 STEEP = 1.4  # an exponent; one run of a busy machine is no exact measurement
-
-
-def say(text: str) -> None:
-    """Print at once: a run takes an hour."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def folders(name: str) -> list[Path]:
@@ -66,13 +62,13 @@ def guided(name: str, seconds: float) -> bool:
     log = done.stdout + done.stderr
     tried = re.search(r"number_of_executed_units: (\d+)", log)
     first, last = re.search(r"INITED cov: (\d+)", log), re.findall(r"cov: (\d+)", log)
-    say(
+    click.echo(
         f"{name:<13} {int(tried[1]) if tried else 0:>10,} inputs,"
         f" {first[1] if first else '?'} then {last[-1] if last else '?'} branches,"
         f" {len(list(corpus.iterdir()))} kept"
     )
     if done.returncode:
-        say("\n".join(log.splitlines()[-40:]))
+        click.echo("\n".join(log.splitlines()[-40:]))
     return done.returncode != 0
 
 
@@ -80,9 +76,9 @@ def unguided(name: str, seconds: float) -> bool:
     """Fuzz a target with mutations of its seeds; returns True if it found something."""
     ends = time.monotonic() + seconds
     tried, finding = fuzz(TARGETS[name], seed=int(time.time()), keep_on=lambda _: time.monotonic() < ends)
-    say(f"{name:<13} {tried:>10,} inputs, without coverage (pip install atheris)")
+    click.echo(f"{name:<13} {tried:>10,} inputs, without coverage (pip install atheris)")
     if finding is not None:
-        say(finding)
+        click.echo(finding)
     return finding is not None
 
 
@@ -100,10 +96,12 @@ def lawless(name: str) -> bool:
     differing = [line for line, other in zip(first, second, strict=False) if line != other]
     growth = said("growth", HASH_SEEDS[0])
     exponents = [float(found) for found in re.findall(r"^(?:time|memory) ([0-9.]+)", growth, re.MULTILINE)]
-    say(f"{'':<13} {len(first)} results twice, {len(differing)} differ; {'; '.join(growth.splitlines())}")
+    click.echo(
+        f"{'':<13} {len(first)} results twice, {len(differing)} differ; {'; '.join(growth.splitlines())}"
+    )
     wrong = len(first) != len(second) or differing or len(exponents) != 2 or max(exponents) > STEEP
     if wrong:
-        say(f"{'':<13} a broken law: {differing or [*first[-1:], *second[-1:], growth]}")
+        click.echo(f"{'':<13} a broken law: {differing or [*first[-1:], *second[-1:], growth]}")
     return bool(wrong)
 
 
@@ -120,7 +118,7 @@ def main() -> int:
     findings = [name for name in targets if run(name, seconds)]
     if not options.no_laws:
         findings += [name for name in targets if lawless(name)]
-    say(f"{len(targets)} targets, findings in: {', '.join(findings) or 'none'}")
+    click.echo(f"{len(targets)} targets, findings in: {', '.join(findings) or 'none'}")
     return int(bool(findings))
 
 

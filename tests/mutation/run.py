@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from mutmut.configuration import config
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.stats import status_by_exit_code
@@ -35,12 +36,6 @@ LINKS = {
 }
 MEMORY = 12 * 2**30  # bytes of addresses: a mutant may fill a list without end
 STATES = ("killed", "timeout", "survived", "no tests")
-
-
-def say(text: str) -> None:
-    """Print at once: a run takes an hour."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def of_mutmut() -> Iterator[Outcome]:
@@ -71,11 +66,11 @@ def main() -> None:
     for one in tried:
         counts.setdefault(one.path, Counter())[one.state] += 1
         if one.state not in ("killed", "timeout"):
-            say(f"{one.state}: {one.path}: {one.mutant}")
+            click.echo(f"{one.state}: {one.path}: {one.mutant}")
     counts["all"] = sum(counts.values(), Counter())
-    say(f"{'module':<45}{'mutants':>8}" + "".join(f"{state:>10}" for state in STATES))
+    click.echo(f"{'module':<45}{'mutants':>8}" + "".join(f"{state:>10}" for state in STATES))
     for path, count in counts.items():
-        say(f"{path:<45}{count.total():>8}" + "".join(f"{count[state]:>10}" for state in STATES))
+        click.echo(f"{path:<45}{count.total():>8}" + "".join(f"{count[state]:>10}" for state in STATES))
 
 
 if __name__ == "__main__":
