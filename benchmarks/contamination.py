@@ -1,6 +1,7 @@
 """The power and the false alarms of `lm-benchmarks contamination`, by simulation.
 
     python benchmarks/contamination.py DATASET OUT
+    python benchmarks/contamination.py DATASET --unread transformers:MODEL
 
 DATASET was built with `--articles jsonl`, such as by the recipe live: categories and quality of its articles
 are known. A 5-gram model (kn-5) is trained on 600 articles: 400 of no interest, and 200 of those that are
@@ -12,6 +13,8 @@ above zero.
 Three ways to match are compared: as the command does; by words and length alone, without a limit of the
 length; and not at all. In the second table the sides are not alike: before has mostly long, Good and Featured
 articles, and after the others.
+
+With `--unread` a model that has read none of the articles scores them all, and each finding is a false alarm.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -35,37 +39,49 @@ from lm_benchmarks.measuring.matching import (
 )
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.result import Result
 
 from wikitext_builder.dataset.files import file_line
-from wikitext_builder.dataset.load import load
+from wikitext_builder.dataset.load import Dataset, load
 from wikitext_builder.newness.words import words_of
 
+UNREAD = "--unread"
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored
-STUDIES, RESAMPLES = 200, 1000
-PARTS = (0.0, 0.1, 0.25, 0.5)
+STUDIES, RESAMPLES = 1000, 1000
+COUNTS = (20, 40, 80)
+PARTS = {0.0: "none read", 0.1: "a tenth", 0.25: "a quarter", 0.5: "half"}
 
 
-def main(folder: Path, out: Path) -> None:
+@dataclass(frozen=True)
+class Scored:
+    """Articles as a model predicts them."""
+
+    articles: Sequence[Measured]
+    read: int  # as many of them, the first, the model has read
+
+
+def main(folder: Path, out: str, unread: str = "") -> None:
     """Print the fraction of studies that find something."""
-    articles = scored_articles(folder, out)
+    scored = scored_by(folder, unread) if out == UNREAD else scored_after_training(folder, Path(out))
+    articles = scored.articles
     ways = ways_to_match(articles)
+    parts = {part: name for part, name in PARTS.items() if scored.read or not part}
     write = sys.stdout.write
     write(f"{len(articles)} articles, {sum(bool(one.quality) for one in articles)} Good or Featured\n")
     for uneven in (False, True):
         write(f"\n{'The sides are not alike' if uneven else 'The sides are alike'}\n\n")
-        head = "matched | drawn | pairs | none read | a tenth | a quarter | half"
-        write(f"| {head} |\n|---|---|---|---|---|---|---|\n")
-        for name, distance in ways.items():
-            for count in (20, 80):
-                generator = random.Random(count)  # noqa: S311 - not for secrets
-                studies = [
-                    [study(articles, distance, count, part, generator, uneven=uneven) for _ in range(STUDIES)]
-                    for part in PARTS
-                ]
-                found = [f"{sum(one > 0 for _, one in some) / STUDIES:.1%}" for some in studies]
-                pairs = median(number for some in studies for number, _ in some)
-                write(f"| {name} | {count} | {pairs:.0f} | {' | '.join(found)} |\n")
-                sys.stdout.flush()
+        write(f"| matched | drawn | pairs | {' | '.join(parts.values())} |\n")
+        write(f"|---|---|---|{'---|' * len(parts)}\n")
+        for (name, distance), count in product(ways.items(), COUNTS):
+            generator = random.Random(count)  # noqa: S311 - not for secrets
+            studies = [
+                [study(scored, distance, count, part, generator, uneven=uneven) for _ in range(STUDIES)]
+                for part in parts
+            ]
+            found = [f"{sum(one > 0 for _, one in some) / STUDIES:.1%}" for some in studies]
+            pairs = median(number for some in studies for number, _ in some)
+            write(f"| {name} | {count} | {pairs:.0f} | {' | '.join(found)} |\n")
+            sys.stdout.flush()
 
 
 def ways_to_match(articles: Sequence[Measured]) -> dict[str, Distances]:
@@ -79,30 +95,42 @@ def ways_to_match(articles: Sequence[Measured]) -> dict[str, Distances]:
     }
 
 
-def scored_articles(folder: Path, out: Path) -> list[Measured]:
-    """Train the model; return the articles that are scored, those that it has read first."""
+def scored_by(folder: Path, model: str) -> Scored:
+    """All articles, as a model predicts them that has read none."""
+    dataset = load(folder)
+    result = measure(model, folder, splits="test", context="article", groups=False, check=False)[0]
+    return Scored(described(dataset, 0, result), read=0)
+
+
+def scored_after_training(folder: Path, out: Path) -> Scored:
+    """Train a 5-gram model; return the articles that are scored, those that it has read first."""
     dataset = load(folder)
     texts = list(dataset.articles("test"))
-    described = list(dataset.plain_articles("test"))[OTHERS:]
     out.mkdir(parents=True)
     for split, some in (("train", texts[: OTHERS + READ]), ("test", texts[OTHERS:])):
         text = "".join(file_line(line) for one in some for line in one.lines)
         (out / f"wiki.{split}.tokens").write_text(text, encoding="utf-8", newline="\n")
     result = measure("kn-5", out, context="article", groups=False, check=False)[0]
+    return Scored(described(dataset, OTHERS, result), read=READ)
+
+
+def described(dataset: Dataset, first: int, result: Result) -> list[Measured]:
+    """The articles of a dataset from the first one on, with what a model made of them."""
+    texts, known = list(dataset.articles("test"))[first:], list(dataset.plain_articles("test"))[first:]
     return [
         Measured(
-            title=one.title,
-            quality=known.quality,
+            title=text.title,
+            quality=one.quality,
             sums=sums,
-            words=frozenset(words_of(" ".join(one.lines))),
-            categories=frozenset(words_of(" ".join(known.categories))),
+            words=frozenset(words_of(" ".join(text.lines))),
+            categories=frozenset(words_of(" ".join(one.categories))),
         )
-        for one, known, sums in zip(texts[OTHERS:], described, result.articles, strict=True)
+        for text, one, sums in zip(texts, known, result.articles, strict=True)
     ]
 
 
 def study(
-    articles: Sequence[Measured],
+    scored: Scored,
     distance: Distances,
     count: int,
     part: float,
@@ -111,7 +139,7 @@ def study(
     uneven: bool,
 ) -> tuple[int, float]:
     """The number of pairs of one study, and the lower end of its interval."""
-    known = round(part * count)
+    articles, known = scored.articles, round(part * count)
     middle = median(one.sums.text_bytes for one in articles)
 
     def order(number: int) -> float:
@@ -120,8 +148,8 @@ def study(
         good = uneven and (bool(one.quality) or one.sums.text_bytes > middle)
         return generator.random() ** (4 if good else 1)
 
-    read = sorted(range(READ), key=order)[:known]
-    fresh = sorted(range(READ, len(articles)), key=order)
+    read = sorted(range(scored.read), key=order)[:known]
+    fresh = sorted(range(scored.read, len(articles)), key=order)
     before, after = [*read, *fresh[: count - known]], fresh[-count:]
     matched = pairs_of(distance[np.ix_(before, after)])
     pairs = [[articles[before[one]], articles[after[other]]] for one, other in matched]
@@ -131,4 +159,4 @@ def study(
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

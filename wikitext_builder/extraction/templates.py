@@ -13,12 +13,13 @@ from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
 from wikitext_builder.extraction.macros.removed import is_mark, is_removed
-from wikitext_builder.extraction.markers import BOX, GONE, LeftOut
+from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
 
 LIST_MARKS = frozenset("*#:;")
+SHORT = 100  # characters of a call whose text is kept
 
 
 class TemplateReader:
@@ -41,9 +42,20 @@ class TemplateReader:
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
+        self.known: dict[str, str] = {}  # the texts of short calls: pages repeat them
 
     def __call__(self, parts: list[Part], source: str) -> str:
         """The wikitext that a call stands for; a mark if it gives no text or is unknown."""
+        if (known := self.known.get(source)) is not None:
+            return known
+        text = self.text_of(parts, source)
+        # A mark belongs to one place, also one of a call within this one.
+        if len(source) <= SHORT and "{" not in source[2:] and UNKNOWN_START not in text:
+            self.known[source] = text
+        return text
+
+    def text_of(self, parts: list[Part], source: str) -> str:
+        """The wikitext of a call that was not met before on this page."""
         if source in self.expansions:
             return resolve(
                 trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link

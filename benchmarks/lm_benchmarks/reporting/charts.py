@@ -79,6 +79,7 @@ def line_chart(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
+    x_ticks: Mapping[float, str] | None = None,
 ) -> str:
     """Curves over a common axis. Points without a logarithm are left out on logarithmic axes.
 
@@ -89,6 +90,7 @@ def line_chart(
         y_label: Of the vertical axis.
         log_x: Whether the horizontal axis is logarithmic.
         log_y: Whether the vertical axis is.
+        x_ticks: Labels of the horizontal axis by value; None: round numbers.
     """
     shown = {
         name: [(x, y) for x, y in points if _can_show(x, log=log_x) and _can_show(y, log=log_y)]
@@ -100,9 +102,10 @@ def line_chart(
     top = _top(shown)
     x_axis = _axis([x for x, _ in points], LEFT, WIDTH - RIGHT, log=log_x)
     y_axis = _axis([y for _, y in points], top + HEIGHT - BOTTOM, top, log=log_y)
-    whole = all(x == round(x) for x, _ in points)  # then half an epoch is no tick
-    ticks = [tick for tick in x_axis.ticks() if tick == round(tick) or not whole]
-    drawn = [*_frame(x_axis, ticks, y_axis, x_label, y_label, top), *_legend(list(shown), lines=True)]
+    if x_ticks is None:
+        whole = all(x == round(x) for x, _ in points)  # then half an epoch is no tick
+        x_ticks = {tick: _number(tick) for tick in x_axis.ticks() if tick == round(tick) or not whole}
+    drawn = [*_frame(x_axis, x_ticks, y_axis, x_label, y_label, top), *_legend(list(shown), lines=True)]
     for color, dashes, curve in zip(_colors(len(shown)), _dashes(len(shown)), shown.values(), strict=True):
         path = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in curve)
         drawn.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{dashes}/>')
@@ -171,14 +174,14 @@ def _drawn_bar(bar: Bar, y_axis: Axis, left: float, width: float, color: str, op
 
 
 def _frame(
-    x_axis: Axis, ticks: Sequence[float], y_axis: Axis, x_label: str, y_label: str, top: float
+    x_axis: Axis, ticks: Mapping[float, str], y_axis: Axis, x_label: str, y_label: str, top: float
 ) -> list[str]:
     base = top + HEIGHT - BOTTOM
     return [
         *_grid(y_axis),
         f'<path d="M{LEFT} {top}V{base:.1f}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>',
         *(f'<path d="M{x_axis(tick):.1f} {base:.1f}v5" stroke="currentColor"/>' for tick in ticks),
-        *(_text(x_axis(tick), base + 16, _number(tick), "middle") for tick in ticks),
+        *(_text(x_axis(tick), base + 16, label, "middle") for tick, label in ticks.items()),
         _text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT - 8, x_label, "middle"),
         _text(14, (top + base) / 2, y_label, "middle", turn=-90),
     ]

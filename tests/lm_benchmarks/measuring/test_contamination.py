@@ -86,6 +86,8 @@ def test_what_was_read_is_found_and_what_was_not_is_not(
     assert dirty.step[1] > 0.2
     svg = ElementTree.parse(lb.draw_months(dirty, tmp_path / "plot.svg")).getroot()
     assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = {one.text for one in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"month", "2020", "2021", "2022", "2023", "2024"} <= texts
     clean = lb.contamination("kn-5", before=studies["clean"][0], after=studies["clean"][1])
     assert not clean.is_found
     assert abs(clean.differences[0].difference) < dirty.differences[0].difference / 2

@@ -71,6 +71,13 @@ def test_calls_that_nobody_knew_are_left_out_in_order():
     assert article.lines[3] == "It is and and."
 
 
+def test_a_call_that_is_repeated_gives_the_same_text_and_is_left_out_each_time():
+    call = "{{nowrap|a {{mystery}}}} {{convert|1|m}}"
+    article = extract(page(f"It is {call} b {call} c."))
+    assert article.left_out == ("{{mystery}}", "{{mystery}}")
+    assert article.lines[3] == "It is a 1 metre (3 ft 3 in) b a 1 metre (3 ft 3 in) c."
+
+
 def test_text_of_other_pages_and_modules_is_left_out_but_not_citations():
     calls = ("{{#invoke:Age|main|1}}", "{{#section::Page|part}}", "{{:Another page}}")
     assert extract(page(f"It is {' '.join(calls)} a.{{{{#invoke:cite news||title=x}}}}")).left_out == calls

@@ -224,7 +224,8 @@ def _input(task: Task) -> str:
     inner = "-" if named and "adjective" in options.flags else " "
     texts = []
     for one, value in task.source.parts:
-        name = identity(one, options, "in", Shown(text="", singular=value.singular, size=value.number))
+        size = Shown(text="", singular=value.singular, size=value.number)
+        name = identity(one, options, "in", size, named=by_name(one, options, "in"))
         texts.append(name if "unit" in options.flags else f"{value.shown}{inner}{name}")
     if "unit" in options.flags:
         text = " ".join(texts)

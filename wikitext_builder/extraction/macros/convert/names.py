@@ -33,11 +33,13 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
     return not (abbreviated in {"on", side} or (abbreviated == "mos" and side == "out"))
 
 
-def identity(unit: Unit, options: Options, side: str, value: Shown, *, times: bool = False) -> str:
-    """The name or the symbol of a unit after a value."""
+def identity(
+    unit: Unit, options: Options, side: str, value: Shown, *, named: bool, times: bool = False
+) -> str:
+    """The name of a unit after a value if it is `named`, else its symbol."""
     if "values" in options.flags or (options.flags & {"table", "tablecen"} and not options.asked):
         return ""
-    if not by_name(unit, options, side):
+    if not named:
         return "hh" if unit.built_in == "hand" and "hh" in options.flags else unit.symbol
     singular = _singular(unit, options, side, value)
     if unit.power or times:
@@ -74,11 +76,10 @@ def hyphenated(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def placed(unit: Unit, options: Options, side: str, name: str, *, middle: str, before: str) -> str:
+def placed(unit: Unit, options: Options, name: str, *, named: bool, middle: str, before: str) -> str:
     """What follows a value: a space or a hyphen, words before the unit, the unit, words after it."""
     if not name:
         return before
-    named = by_name(unit, options, side)
     if named and "adjective" in options.flags:
         return before + "-" + hyphenated(name) + middle
     space = " " if (named or unit.spaced) and not before and name[0] != "/" else ""

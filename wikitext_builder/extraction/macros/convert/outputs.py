@@ -106,14 +106,15 @@ def measured(task: Task, unit: Unit, values: list[Shown], side: str) -> str:
     """Values with their unit; side is in or out."""
     options = task.options
     times = task.times
-    first = identity(unit, options, side, values[0], times=times)
-    named = bool(first) and by_name(unit, options, side)
+    named = by_name(unit, options, side)
+    first = identity(unit, options, side, values[0], named=named, times=times)
+    named = named and bool(first)
     if options.flags & {"unit", "unit2"}:
         return task.before + (hyphenated(first) if named and "adjective" in options.flags else first)
     if unit.built_in == "mach" and first:
         return task.before + _joined(task, [f"{first} {value.text}" for value in values[:2]], named=named)
-    last = identity(unit, options, side, values[1], times=times) if task.between else first
-    ending = placed(unit, options, side, last, middle=task.middle, before=task.before)
+    last = identity(unit, options, side, values[1], named=named, times=times) if task.between else first
+    ending = placed(unit, options, last, named=named, middle=task.middle, before=task.before)
     if not task.between:
         text = decorated(values[0].text, unit, options, side)
         return text if side == "out" and "number" in options.flags else text + ending
