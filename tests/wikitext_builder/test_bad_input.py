@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tests.command import COMMAND, done, environment, refused, run, small_files, start
+from tests.command import COMMAND, done, environment, refused, run, small_files
 from tests.conftest import WITHOUT_PRIVILEGES
 from tests.dumps import export_xml, numbered_page, page_xml, revision_xml
+from tests.mediawiki.asking import ask
 from tests.wikitext_builder.test_end_to_end import articles, verified
 from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.http import Patience
 
 MANY = 100_000
 FOUR_MIB = 2**22
@@ -372,23 +375,18 @@ BROKEN: list[tuple[dict[str, str], bytes]] = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("headers", "body"), BROKEN)
 def test_answers_that_always_break_off_end_in_an_error(
-    server: http.server.ThreadingHTTPServer, tmp_path: Path
+    server: http.server.ThreadingHTTPServer, headers: dict[str, str], body: bytes
 ) -> None:
-    server.answer = lambda query: (200, *BROKEN[int(query[1])])  # type: ignore[attr-defined]
-    processes = []
-    for number in range(len(BROKEN)):
-        (tmp_path / str(number)).mkdir()
-        given = [str(one) for one in fetch_from(server, tmp_path / str(number), "A")]
-        processes.append(start(*(one.replace("/w/api.php", f"/{number}/api.php") for one in given)))
-    for process in processes:
-        _, errors = process.communicate(timeout=500)
-        assert process.returncode == 1
-        assert "Traceback" not in errors
-        assert "no answer after 8 attempts" in errors
-        assert "run it again later" in errors
+    server.answer = lambda _query: (200, headers, body)  # type: ignore[attr-defined]
+    waits: list[float] = []
+    with (
+        ask(f"http://127.0.0.1:{server.server_port}/w/api.php", waits, patience=Patience()) as wikipedia,
+        pytest.raises(BuilderError, match=r"no answer after 8 attempts(.|\n)*run it again later"),
+    ):
+        wikipedia.site()
+    assert all(most / 2.1 < wait <= most for wait, most in zip(waits, (1, 2, 4, 8, 16, 32, 60), strict=True))
 
 
 def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(
