@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+# What Python and torch say in a RuntimeError.
+SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
+
 
 class ToolkitError(Exception):
     """The run cannot continue, and the user can do something about it.
@@ -29,3 +35,14 @@ class RejectedError(Exception):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+
+
+def is_short_memory(error: BaseException) -> bool:
+    """Returns True if memory ran out.
+
+    >>> is_short_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes"))
+    True
+    """
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and SHORT_MEMORY.search(str(error)) is not None
+    )

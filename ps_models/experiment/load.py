@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ps_models.configs import config_of, make_model
 from ps_models.devices import choose_device
+from ps_models.errors import ModelError
 from ps_models.training.checkpoint import (
     Checkpoint,
     check_shapes,
@@ -24,6 +27,11 @@ from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LOG = logging.getLogger(__name__)
+COUNTS: Final = (
+    "layers",
+    "depth",
+    "highways",
+)  # fields of a configuration: how often a part with weights repeats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +71,23 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     """
     checkpoint = read_checkpoint(checkpoint_file(Path(path)))
     config = config_of(checkpoint.model, checkpoint.config)
+    _check_counts(config, checkpoint.weights)
     with torch.device("meta"):  # takes no memory: a stranger's configuration can ask for any size
         check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
     model = make_model(checkpoint.model, config)
     load_weights(model, checkpoint.weights)
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
     return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
+
+
+def _check_counts(config: object, weights: Mapping[str, Tensor]) -> None:
+    """Refuse at once a configuration whose parts would take minutes to make."""
+    for name in COUNTS:
+        if (count := getattr(config, name, 0)) > len(weights):
+            raise ModelError(
+                f"the checkpoint's configuration has {name}={count:,}, but the file has only {len(weights)}"
+                " tensors of weights; use the version and the model that wrote it"
+            )
 
 
 def opened(source: Source, device: str) -> TrainedModel:

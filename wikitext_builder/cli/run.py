@@ -7,11 +7,11 @@ import re
 import sys
 from collections.abc import Mapping
 from io import TextIOWrapper
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from wikitext_builder.errors import RejectedError, ToolkitError
+from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.volume import set_volume
 
 NAMED = re.compile(r"`(?P<name>[a-z_][a-z0-9_]*)(?:=(?P<value>[^`]*))?`")
@@ -121,10 +121,6 @@ def _options(command: click.Command) -> dict[str, str]:
     return found
 
 
-# What Python and torch say in a RuntimeError.
-SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
-
-
 def run(program: click.Group, *, stopped: str = "stopped") -> None:
     """Run a command line; an error that the user can mend is printed in one paragraph, with exit status 1.
 
@@ -152,7 +148,7 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not SHORT_MEMORY.search(str(error)):
+        if not is_short_memory(error):
             raise
         advice = "use fewer processes or a larger machine, and run it again to resume"
         _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)

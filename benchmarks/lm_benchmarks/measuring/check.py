@@ -27,7 +27,7 @@ from ps_models.contract import check_language_model
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.language_model import LanguageModel, map_state
-from wikitext_builder.errors import ToolkitError
+from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
 
 PREFIX: Final = 20  # tokens before the word over which probabilities are summed
@@ -114,6 +114,8 @@ def check_model(
     except ToolkitError:
         raise
     except Exception as error:
+        if is_short_memory(error):
+            raise
         findings["contract"] = findings["contract"] or _raised(error)
         return findings
     return check_places(opened, watched, findings, tolerance=tolerance, seed=seed)
@@ -144,6 +146,8 @@ def check_beginning(
                 raise
             # A model can be anyone's code: what it raises here is a finding.
             except Exception as error:
+                if is_short_memory(error):
+                    raise
                 raised = _raised(error)
                 findings[law] = f"fails as in {errors[raised]}" if raised in errors else raised
                 errors.setdefault(raised, law)

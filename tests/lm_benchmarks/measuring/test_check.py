@@ -163,6 +163,15 @@ def test_an_error_comes_once_and_a_program_that_died_is_the_only_one(inputs, str
         checked(inputs, stream, Dead(3))
 
 
+def test_memory_that_runs_out_is_no_broken_law(inputs, stream):
+    class Large(cheats.Uniform):
+        def __call__(self, tokens, state):
+            return torch.empty(2**60), state
+
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        checked(inputs, stream, Large(3))
+
+
 def test_an_open_vocabulary_may_sum_to_less_but_not_to_more(inputs, stream):
     size = len(inputs.vocabulary)
     assert not checked(inputs, stream, cheats.Uniform(2 * size), open_vocabulary=True)["sum"]

@@ -177,6 +177,13 @@ def test_a_configuration_of_any_size_takes_no_memory(saved):
         load(path, device="cpu")
 
 
+def test_a_configuration_of_any_number_of_layers_takes_no_time(saved):
+    written, path = saved
+    save_checkpoint(path, replace(written, config={"vocab_size": 5, "hidden_size": 4, "layers": 10**9}))
+    with pytest.raises(ModelError, match=r"layers=1,000,000,000, .* only 3 tensors"):
+        load(path, device="cpu")
+
+
 @pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
 def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(part):
     content = {"training": torch.frombuffer(bytearray(part or b" "), dtype=torch.uint8)}
