@@ -27,11 +27,8 @@ from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LOG = logging.getLogger(__name__)
-COUNTS: Final = (
-    "layers",
-    "depth",
-    "highways",
-)  # fields of a configuration: how often a part with weights repeats
+# Fields of a configuration that say how often a part repeats; each has weights of its own.
+COUNTS: Final = ("layers", "depth", "highways")
 
 
 @dataclass(frozen=True, kw_only=True)
