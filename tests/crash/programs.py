@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import json
 import re
 import sqlite3
 import subprocess
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from tests.conftest import ROOT
 from tests.crash.harness import Program
 from tests.mediawiki.test_hostile_answers import ANSWERS, HostileWiki
@@ -17,6 +20,7 @@ from tests.mediawiki.test_impostors import server
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 PAGES = 8  # three articles each for valid and test
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 ONE_PAGE = re.compile(r"  <page>.*?</page>\n", re.DOTALL)
 
 
@@ -54,6 +58,13 @@ def trained(folder: Path) -> object:
     lines = (folder / "run" / "updates.jsonl").read_text().splitlines()
     updates = [line.split('"tokens_per_second"')[0] for line in lines]
     return weights, curve, updates, sorted(path.name for path in (folder / "run").iterdir())
+
+
+def nearly_the_same(one: object, other: object) -> bool:
+    """True if two results differ at most in their numbers, by about a millionth."""
+    first, second = json.dumps(one), json.dumps(other)
+    numbers, others = (np.array(NUMBER.findall(text), dtype=float) for text in (first, second))
+    return NUMBER.sub("", first) == NUMBER.sub("", second) and np.allclose(numbers, others, 1e-6, 1e-7)
 
 
 def builder(*words: str) -> None:
@@ -102,6 +113,8 @@ PROGRAMS = {
         words=("ps_models", "--threads", "1", *TRAIN, *SMALL, "--save-minutes", "0.0001"),
         prepare=with_dataset,
         result=trained,
+        # The library of products works in another way when memory is short: last bits differ.
+        same_in_short_memory=nearly_the_same,
     ),
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.crash.conftest import MakeBench, Ready
 from tests.crash.harness import OWN_DISKS, Bench, Starter
-from tests.crash.programs import PROGRAMS
+from tests.crash.programs import PROGRAMS, nearly_the_same
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 POINTS = 4
@@ -33,6 +33,15 @@ def test_the_same_command_again_gives_the_same_result(name: str, how: str, bench
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_memory_that_runs_out_loses_nothing(name: str, bench: MakeBench) -> None:
     assert not [point for point in bench(name, "short memory").points((1, 8)) if point.wrong]
+
+
+def test_results_that_are_nearly_the_same_differ_in_last_bits_only() -> None:
+    result = ({"w": [[0.25, -3e-05], [1.0, 2.0]]}, [{"epoch": "1", "valid": "97.3125"}])
+    close = ({"w": [[0.25 + 4e-9, -3e-05], [1.0, 2.0]]}, [{"epoch": "1", "valid": "97.31250001"}])
+    assert nearly_the_same(result, close)
+    assert not nearly_the_same(result, ({"w": [[0.2501, -3e-05], [1.0, 2.0]]}, result[1]))
+    assert not nearly_the_same(result, ({"w": [[0.25, -3e-05], [1.0]]}, result[1]))
+    assert not nearly_the_same(result, ({"v": result[0]["w"]}, result[1]))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
