@@ -8,6 +8,7 @@ faster than its length to the power of `STEEP`; the exit status is then 1. Also 
 """
 
 import contextlib
+import gc
 import math
 import sys
 import time
@@ -62,16 +63,22 @@ def pages(first: str, second: str, length: int) -> Iterator[tuple[str, str]]:
         yield f"run, {frame}", before + first + repeated(second, length) + after
 
 
-def growth(small: str, large: str) -> tuple[float, float]:
-    """The time of the large page, and the exponent; what is steep is measured again, since others disturb."""
+def exponent_of(small: str, large: str) -> float:
+    """How the time grows: as the length to the power of this.
+
+    What is steep is measured again, because other programs disturb. Python's collector of garbage is off: its
+    time grows as the page does, but in steps, which the exponent of two sizes would count.
+    """
     time_of_small = time_of_large = math.inf
+    gc.disable()
     for _ in range(REPEATS):
         time_of_small = min(time_of_small, seconds(small))
         time_of_large = min(time_of_large, seconds(large))
         exponent = math.log(time_of_large / max(time_of_small, 1e-9), LARGE / SMALL)
         if exponent <= STEEP:
             break
-    return time_of_large, exponent
+    gc.enable()
+    return exponent
 
 
 def main(words: list[str]) -> int:
@@ -84,7 +91,7 @@ def main(words: list[str]) -> int:
         for (name, small), (_, large), (_, longest) in zip(*sizes, strict=True):
             if (taken := seconds(large)) < LEAST:
                 continue
-            taken, exponent = growth(small, large)
+            exponent = exponent_of(small, large)
             measured.append((exponent, f"{name:13} {first!r} {second!r}"))
             if exponent <= STEEP and taken * LONGEST / LARGE > SLOW:
                 taken = seconds(longest)
