@@ -147,13 +147,13 @@ def _adjusted(grams: _Counts, longer: _Counts | None) -> Ints:
 
 
 def _discounts(counts: Ints) -> tuple[float, float, float]:
-    """D of counts 1, 2 and 3 or more: equation 26, or `FALLBACK` if one is not between 0 and its count."""
+    """D of counts 1, 2 and 3 or more: equation 26, or `FALLBACK` if one is not above 0."""
     n1, n2, n3, n4 = (int((counts == count).sum()) for count in (1, 2, 3, 4))
     if not (n1 and n2 and n3):
         return FALLBACK
     share = n1 / (n1 + 2 * n2)
     found = (1 - 2 * share * n2 / n1, 2 - 3 * share * n3 / n2, 3 - 4 * share * n4 / n3)
-    return found if all(0 < value <= count for count, value in enumerate(found, start=1)) else FALLBACK
+    return found if min(found) > 0 else FALLBACK
 
 
 def _interpolated(
@@ -164,11 +164,9 @@ def _interpolated(
     taken = np.array([0.0, *discounts])[np.minimum(counts, 3)]
     totals = np.bincount(contexts, weights=counts, minlength=len(below))
     gammas = np.bincount(contexts, weights=taken, minlength=len(below))
-    is_context = totals > 0
-    gammas = np.where(is_context, gammas / np.where(is_context, totals, 1), 1.0)
-    probs = (counts - taken) / np.maximum(totals, 1)[contexts] + gammas[contexts] * np.exp(
-        below[grams.suffixes]
-    )
+    divisors = np.maximum(totals, 1)
+    gammas = np.where(totals > 0, gammas / divisors, 1.0)
+    probs = (counts - taken) / divisors[contexts] + gammas[contexts] * np.exp(below[grams.suffixes])
     return np.log(probs), np.log(gammas)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -67,7 +68,7 @@ class NGram:
         """From the shortest context to the longest: the n-gram's own probability, or one more backoff."""
         log_probs_BT = self.tables[0].log_probs[text[:, text.shape[1] - length :]]
         numbers = text  # of the n-gram that begins at each place
-        for words, (shorter, table) in enumerate(zip(self.tables, self.tables[1:], strict=False), start=1):
+        for words, (shorter, table) in enumerate(pairwise(self.tables), start=1):
             contexts = numbers[:, :-1]
             numbers = _one_word_on(table, contexts, text[:, words:], self.config.vocab_size)
             contexts_BT, found_BT = (places[:, places.shape[1] - length :] for places in (contexts, numbers))

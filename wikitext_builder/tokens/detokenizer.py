@@ -53,7 +53,7 @@ def _join(tokens: list[str]) -> str:
         before = tokens[index - 1] if index else ""
         after = tokens[index + 1] if index + 1 < len(tokens) else ""
         if token in quoted:
-            left = quoted[token] or (token == APOSTROPHE and _is_possessive(before, glued=glued))
+            left = quoted[token] or (token == APOSTROPHE and _is_possessive(before))
             right = not left
             quoted[token] = right
         else:
@@ -63,16 +63,16 @@ def _join(tokens: list[str]) -> str:
     return "".join(pieces)
 
 
-def _is_possessive(before: str, *, glued: bool) -> bool:
+def _is_possessive(before: str) -> bool:
     """True if an apostrophe after this token ends a plural possessive: the teams ' goals."""
-    return not glued and before[-1:] in tuple("sxz")
+    return before[-1:] in tuple("sxz")
 
 
 def _sides(token: str, before: str, after: str) -> tuple[bool, bool]:
     """True for each side of the token that has no space: before it, after it."""
     if token in ("@,@", "@.@"):
         return True, after[:1].isdigit()
-    if not token.strip("."):
+    if token in DOTS:
         return token in LEFT and before not in DOTS, False
     contraction = token[0] == APOSTROPHE and token[1:2].isalnum()
     return contraction or token in LEFT | BOTH, token in RIGHT | BOTH

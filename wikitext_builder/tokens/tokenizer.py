@@ -63,6 +63,7 @@ OTHER_APOSTROPHES: Final[tuple[Rule, ...]] = ((regex.compile("'"), " ' "),)
 NUMBER: Final = re.compile(r"[0-9]++(?:[,.][0-9]++)*+[,.]?")  # possessive: linear on long runs of digits
 SEPARATOR: Final = re.compile("[,.]")
 SPACE_OF_APOSTROPHES: Final = re.compile("(?<=') +(?=')")
+NUMERIC_ONLY: Final = " #NUMERIC_ONLY#"  # in Moses' tables, after a prefix
 PENDING_DOT: Final = re.compile(f"{DOT}([{OF_NUMERIC_PREFIX}{OF_NUMBER}]?)(?=(?: (.))?)")
 
 JUNK: Final = re.compile(r"[\x00-\x08\x0e-\x1f]+")  # Moses deletes \000-\037 except Perl's \s
@@ -210,7 +211,7 @@ def _nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]
             f"no Moses tokenizer for the language {language!r}; expected one of {', '.join(known)}"
         )
     lines = frozenset(tables.words(language))
-    numeric = frozenset(line.rpartition(" ")[0] for line in lines if line.endswith(" #NUMERIC_ONLY#"))
+    numeric = frozenset(line.removesuffix(NUMERIC_ONLY) for line in lines if line.endswith(NUMERIC_ONLY))
     return lines - numeric, numeric
 
 

@@ -154,10 +154,7 @@ def compare_results(
             " passages; expected the same ones"
         )
     counted = _metric(metric)
-    values = [counted.of(result.total) for result in (first, second)]
-    for result, value in zip((first, second), values, strict=True):
-        if value is None:
-            raise HarnessError(f"{result.model}: {metric} was not counted; choose another metric")
+    one, other = (_value(result, metric) for result in (first, second))
     draws = _draws(first, second, counted, resamples, seed)
     return ModelDifference(
         first_model=first.model,
@@ -165,15 +162,15 @@ def compare_results(
         first_broken=first.broken,
         second_broken=second.broken,
         metric=metric,
-        first=values[0] or 0.0,
-        second=values[1] or 0.0,
+        first=one,
+        second=other,
         interval=None if draws is None else interval_of(draws, level),
         better=None if draws is None else float((draws < 0).mean()),
         passages=len(first.articles),
         level=level,
         resamples=resamples,
         seed=seed,
-        rounding=max(abs(values[0] or 0.0), abs(values[1] or 0.0)) * _rounding(first, second),
+        rounding=max(abs(one), abs(other)) * _rounding(first, second),
     )
 
 
@@ -187,6 +184,13 @@ def _metric(name: str) -> Metric:
     if name not in METRICS:
         raise HarnessError(f"metric {name!r}; expected one of {', '.join(METRICS)}")
     return METRICS[name]
+
+
+def _value(result: Result, metric: str) -> float:
+    value = METRICS[metric].of(result.total)
+    if value is None:
+        raise HarnessError(f"{result.model}: {metric} was not counted; choose another metric")
+    return value
 
 
 def _draws(

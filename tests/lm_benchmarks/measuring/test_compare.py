@@ -1,6 +1,8 @@
 """Differences with intervals: chance gives no clear difference; results of different things are refused."""
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +10,8 @@ import numpy as np
 import pytest
 from lm_benchmarks.choices import MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import compare, compare_results, why_unlike
-from lm_benchmarks.metrics import Sums
+from lm_benchmarks.measuring.compare import bootstrap, compare, compare_results, interval_of, why_unlike
+from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result, append_result
 
 from ps_models.evaluation.signature import Signature
@@ -51,6 +53,16 @@ def test_the_numbers_are_those_of_the_whole_text():
     assert found.interval[0] < found.difference < found.interval[1] < 0
     assert found.is_clear
     assert found.better == 1.0
+    assert (found.first_model, found.second_model) == ("first", "second")
+
+
+def test_laws_that_a_model_breaks_stand_beside_its_number():
+    first, second = sample(np.random.default_rng(0))
+    broken = {"sums": "a sum of 1.1", "future": ""}, {"sums": "", "future": "a word that comes later"}
+    found = compare_results(
+        *(replace(one, checks=checks) for one, checks in zip((first, second), broken, strict=True))
+    )
+    assert (found.first_broken, found.second_broken) == (("sums",), ("future",))
 
 
 def test_the_same_seed_gives_the_same_interval_and_sides_can_be_changed():
@@ -66,11 +78,19 @@ def test_a_model_and_itself_do_not_differ():
     first, _ = sample(np.random.default_rng(0))
     found = compare_results(first, first)
     assert found.difference == 0
-    assert (found.interval, found.is_clear) == ((0, 0), False)
+    assert (found.interval, found.is_clear, found.better) == ((0, 0), False, 0)
 
 
-@pytest.mark.parametrize(("precision", "rounding"), [("fp32", 1e-5), ("tf32", 1e-4), ("bf16", 1e-3)])
-def test_rounding_is_not_clear(precision, rounding):
+@pytest.mark.parametrize(
+    ("arithmetic", "rounding"),
+    [
+        ({}, 1e-5),
+        ({"precision": "fp32"}, 1e-5),
+        ({"precision": "tf32"}, 1e-4),
+        ({"precision": "bf16"}, 1e-3),
+    ],
+)
+def test_rounding_is_not_clear(arithmetic, rounding):
     """Each article a little lower: the interval is without zero, but arithmetic alone can do that."""
     first, _ = sample(np.random.default_rng(0))
     tokens = first.total.tokens
@@ -79,13 +99,20 @@ def test_rounding_is_not_clear(precision, rounding):
         lower = tuple(replace(article, nats=article.nats * share) for article in first.articles)
         found = compare_results(
             *(
-                replace(one, signature=Signature(**first.signature, precision=precision))
+                replace(one, signature=Signature(**first.signature, **arithmetic))
                 for one in (first, replace(first, articles=lower))
             )
         )
         assert found.interval is not None
         assert found.interval[1] < 0
         assert (found.is_clear, found.is_rounding) == (clear, not clear)
+
+
+def test_of_an_arithmetic_that_is_not_known_no_rounding_is_assumed():
+    first, second = sample(np.random.default_rng(0))
+    unknown = replace(first, signature=Signature(**first.signature, precision="int4"))
+    assert compare_results(unknown, unknown).rounding == 0
+    assert compare_results(unknown, second).rounding == compare_results(second, second).rounding > 0
 
 
 def test_open_and_closed_vocabularies_are_compared_only_if_allowed():
@@ -97,26 +124,56 @@ def test_open_and_closed_vocabularies_are_compared_only_if_allowed():
     with pytest.raises(HarnessError, match=r"an open and a closed vocabulary: .*\(words: closed and open\)"):
         compare_results(first, second)
     assert compare_results(first, second, allow=["words"]).is_clear
+    older, _ = sample(np.random.default_rng(0))
+    assert "(words: - and open)" in why_unlike(older, second)[0]
 
 
-def test_draws_are_of_articles_not_of_tokens():
+def number(articles: Sequence[Sums], metric: Metric) -> float:
+    found = metric.of(
+        Sums(
+            nats=sum(one.nats for one in articles),
+            tokens=sum(one.tokens for one in articles),
+            text_bytes=sum(one.text_bytes for one in articles),
+        )
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("metric", ["perplexity", "bits-per-byte"])
+def test_draws_are_of_articles_not_of_tokens(metric, paired):
     """Compared with a loop that draws articles one by one and sums them again."""
     first, second = sample(np.random.default_rng(3), articles=12, gain=0.01)
-    found = compare_results(first, second, resamples=4000)
     generator = np.random.default_rng(9)
     differences = []
     for _ in range(4000):
         drawn = generator.integers(0, 12, 12)
+        both = [drawn, drawn if paired else generator.integers(0, 12, 12)]
         one, other = (
-            math.exp(
-                sum(result.articles[i].nats for i in drawn) / sum(result.articles[i].tokens for i in drawn)
-            )
-            for result in (first, second)
+            number([result.articles[i] for i in chosen], METRICS[metric])
+            for result, chosen in zip((first, second), both, strict=True)
         )
         differences.append(other - one)
     expected = np.quantile(differences, [0.025, 0.975])
     width = expected[1] - expected[0]
-    assert np.abs(np.array(found.interval) - expected).max() < 0.08 * width
+    draws = bootstrap(first.articles, second.articles, METRICS[metric], 4000, 1, paired=paired)
+    assert np.abs(np.quantile(draws, [0.025, 0.975]) - expected).max() < 0.08 * width
+    if paired:
+        assert compare_results(first, second, metric=metric, resamples=4000).interval == interval_of(
+            draws, 0.95
+        )
+
+
+@pytest.mark.parametrize("at_once", [1, 60, 70 * 60, 10_000 * 60])
+def test_how_many_are_drawn_at_once_does_not_matter(monkeypatch, at_once):
+    first, second = sample(np.random.default_rng(0))
+    one, other, metric = first.articles, second.articles, METRICS["perplexity"]
+    expected = bootstrap(one, other, metric, 300, 1)
+    assert expected.shape == (300,)
+    monkeypatch.setattr("lm_benchmarks.measuring.compare.AT_ONCE", at_once)
+    np.testing.assert_allclose(bootstrap(one, other, metric, 300, 1), expected, rtol=1e-9, atol=1e-12)
+    assert bootstrap(one, other, metric, 300, 1, paired=False).shape == (300,)
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
@@ -141,8 +198,19 @@ def test_other_tokens_are_refused_whatever_the_signatures_say():
     other = replace(first, articles=(*first.articles[:-1], Sums(nats=1.0, tokens=1)))
     with pytest.raises(HarnessError, match="different tokens were scored"):
         compare_results(first, other)
-    with pytest.raises(HarnessError, match="passages"):
+    with pytest.raises(HarnessError, match=r"60 and 59 passages; expected the same ones$"):
         compare_results(first, replace(first, articles=first.articles[:-1]), allow=["context"])
+
+
+def test_all_reasons_are_given_at_once():
+    first, _ = sample(np.random.default_rng(0))
+    other = replace(first, signature=Signature(**(FIELDS | {"model": "m", "split": "valid", "eos": "no"})))
+    with pytest.raises(HarnessError) as error:
+        compare_results(first, other)
+    assert str(error.value) == (
+        f"first and first cannot be compared: {MUST_AGREE['split']} (split: test and valid);"
+        f" {MUST_AGREE['eos']} (eos: yes and no). Measure both on the same data with the same options"
+    )
 
 
 def test_fewer_than_five_passages_have_no_interval():
@@ -161,7 +229,7 @@ def test_other_metrics():
     assert found.is_clear
     with pytest.raises(HarnessError, match="was not counted"):
         compare_results(first, second, metric="lm-eval-word-perplexity")
-    with pytest.raises(HarnessError, match="expected one of"):
+    with pytest.raises(HarnessError, match=re.escape(f"expected one of {', '.join(METRICS)}")):
         compare_results(first, second, metric="accuracy")
 
 
@@ -179,6 +247,8 @@ def test_results_of_a_file_are_compared_as_results_are(tmp_path):
     assert compare(path, "first", "second", split="valid", allow=["words"]).passages == 30
     with pytest.raises(HarnessError, match="an open and a closed vocabulary"):
         compare(path, "first", "second")
+    with pytest.raises(HarnessError, match=rf"^{re.escape(str(path))}: no result of third on test"):
+        compare(path, "first", "third")
 
 
 def test_the_interval_is_of_95_percent_and_10_000_draws_of_seed_1_unless_told_otherwise():

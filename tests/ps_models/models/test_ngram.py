@@ -19,7 +19,7 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
 from ps_models.models.baselines import BASELINES
-from ps_models.models.kneser_ney import ABSENT, FALLBACK, _discounts, estimate
+from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _discounts, estimate
 from ps_models.models.ngram import NGram, NGramConfig
 from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig
@@ -88,6 +88,19 @@ def test_discounts_are_the_textbooks_where_the_text_is_large_enough(order):
 )
 def test_discounts_are_equation_26_where_they_can_be(counts, discounts):
     assert _discounts(np.array(counts)) == pytest.approx(discounts, abs=1e-15)
+
+
+@given(st.sets(st.integers(0, 9)), st.lists(st.integers(-V, 10)))
+def test_an_n_gram_has_the_place_of_its_key(keys, wanted):
+    table = Grams(
+        keys=np.array(sorted(keys), dtype=np.int64),
+        log_probs=np.zeros(0),
+        log_backoffs=np.zeros(0),
+        discounts=FALLBACK,
+    )
+    places = {key: place for place, key in enumerate(sorted(keys))}
+    found = table.find(np.array(wanted, dtype=np.int64))
+    assert found.tolist() == [places.get(key, ABSENT) for key in wanted]
 
 
 def test_five_words_are_the_default():

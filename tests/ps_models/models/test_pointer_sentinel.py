@@ -109,9 +109,20 @@ def test_a_long_text_in_blocks_is_the_same():
     torch.testing.assert_close(scores[0], equations(model, tokens[0].tolist()), rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+def test_steps_in_blocks_look_back_on_the_same_words(monkeypatch: pytest.MonkeyPatch, block: int):
+    generator = torch.Generator().manual_seed(9)
+    queries, keys = torch.randn(4, 10, H, generator=generator), torch.randn(4, 12, H, generator=generator)
+    words, tokens = torch.randint(V, (4, 12), generator=generator), tokens_of(4, 10)
+    whole = look_back(queries, keys, words, tokens, window=3)
+    monkeypatch.setattr("ps_models.layers.window.BLOCK", block)
+    torch.testing.assert_close(look_back(queries, keys, words, tokens, window=3), whole)
+
+
 def test_the_window_keeps_the_outputs_handed_up_not_the_zoned_states():
     model, tokens = model_of(5, **ZONED).eval(), tokens_of(2, 9)
     _, hidden, state = model.scores_and_hidden(tokens, model.initial_state(2))
+    assert torch.equal(hidden, model.lstm.run(tokens, model.initial_state(2).lstm, at=9)[0])
     assert torch.equal(state.hidden_BWH, hidden[:, -4:])
     assert not torch.allclose(state.hidden_BWH[:, -1], state.lstm.h_BLH[:, -1])
 
@@ -174,6 +185,13 @@ def test_gradients_are_finite_where_no_word_matches_and_at_the_first_token(rates
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None, name
             assert parameter.grad.isfinite().all(), name
+
+
+def test_pointer_weights_start_spread_over_their_range():
+    model = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=64, init=0.3))
+    for parameter in (model.query.weight, model.query.bias, model.sentinel):
+        assert -0.3 <= parameter.min() < -0.2 < 0.2 < parameter.max() <= 0.3
+        assert abs(parameter.mean()) < 0.1
 
 
 def test_the_gate_starts_at_initial_gate():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.dataset.split import Split, choose, rank
+from wikitext_builder.dataset.split import Split, choose, rank, rank_for_test
 
 page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
 
@@ -82,6 +82,13 @@ def test_valid_takes_the_lowest_even_ranks_and_test_the_lowest_odd_ones() -> Non
     assert split.valid == tuple(even[:5])
     assert split.test == tuple(odd[:4])
     assert split.train == tuple(page for page in by_rank if page not in {*even[:5], *odd[:4]})[:7]
+
+
+@given(page_ids, st.integers(0, 300))
+def test_candidates_for_test_are_taken_in_their_order(pages: set[int], test: int) -> None:
+    candidates = sorted(pages, key=lambda page: rank_for_test(page, "s"))
+    split = choose(pages, train=None, valid=0, test=test, seed="s")
+    assert set(split.test) == set(candidates[:test])
 
 
 def test_pages_of_one_rank_stand_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,8 +263,9 @@ def test_short_lines_of_the_hard_characters_equal_the_oracle(language: str) -> N
     lines = [""]
     for _ in range(4):
         lines += [line + c for line in lines for c in "a1.,' "]
+    made = Tokenizer(language)
     for line in random.Random(language).sample(sorted(set(lines)), 1000):
-        assert tokenize_line(line, language) == slowly(line, language)
+        assert made.tokenize_line(line) == slowly(line, language)
 
 
 # What differs from sacremoses and from Moses on purpose.
@@ -292,6 +293,14 @@ def test_cases(case: dict[str, Any]) -> None:
 def test_a_numeric_prefix_keeps_its_dot_before_each_digit_of_ascii(following: str) -> None:
     kept = following in "0123456789x"  # a small letter keeps any dot
     assert tokenize_line(f"No. {following}") == f"No{'.' if kept else ' .'} {following}"
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "cs", "el", "pt", "sv"])  # some prefixes have spaces
+def test_prefixes_are_those_of_the_language_in_sacremoses(language: str) -> None:
+    moses = MosesTokenizer(language)
+    always, before_digits = _nonbreaking_prefixes(language)
+    assert before_digits == {*moses.NUMERIC_ONLY_PREFIXES}
+    assert always == {*moses.NONBREAKING_PREFIXES} - before_digits
 
 
 def test_a_prefix_listed_in_both_ways_keeps_its_dot_before_digits_only() -> None:
@@ -347,6 +356,8 @@ def test_memo_is_bounded_and_right_after_it_forgot() -> None:
     assert len(met) == 2 * GENERATION + 2  # the newest were remembered
     assert memo["w0"] == "W0"
     assert len(met) == 2 * GENERATION + 3  # the oldest were forgotten
+    assert memo["w" * LONGEST_KEY] == "W" * LONGEST_KEY
+    assert "w" * LONGEST_KEY in memo
     long = "w" * (LONGEST_KEY + 1)
     assert memo[long] == long.upper()
     assert long not in memo
@@ -355,9 +366,9 @@ def test_memo_is_bounded_and_right_after_it_forgot() -> None:
 def test_a_word_found_again_is_not_computed_again() -> None:
     met: list[str] = []
     memo = WordMemo(lambda word: met.append(word) or word)  # type: ignore[func-returns-value]
-    for _ in range(3):
+    for begin in range(0, 2 * GENERATION, GENERATION // 2):  # so that the older generation is read too
         memo["word"]
-        for number in range(GENERATION // 2):
+        for number in range(begin, begin + GENERATION // 2):
             memo[str(number)]
     assert met.count("word") == 1
 
