@@ -14,6 +14,7 @@ from wikitext_builder.dataset.files import read_articles, read_lines, read_token
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import (
     MANIFEST,
+    OVERLAP,
     FileEntry,
     Manifest,
     SplitCounts,
@@ -95,19 +96,21 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
     if manifest is None:
         yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
         return
-    yield from _compared(compared_files(directory, manifest), BUILD_AGAIN)
+    yield from _compared(compared_files(directory, manifest), "the manifest", BUILD_AGAIN)
 
 
 def _overlap(directory: Path) -> Iterator[Check]:
     """What the dataset was compared with, if that is written into it."""
     try:
-        for check in _compared(compared_overlap(directory), COMPARE_AGAIN):
+        for check in _compared(compared_overlap(directory), OVERLAP, COMPARE_AGAIN):
             yield replace(check, name=f"overlap: {check.name}")
     except BuilderError as error:
         yield Check(name="overlap", passed=False, found=str(error))
 
 
-def _compared(files: Iterable[tuple[str, FileEntry, FileEntry | None]], advice: str) -> Iterator[Check]:
+def _compared(
+    files: Iterable[tuple[str, FileEntry, FileEntry | None]], source: str, advice: str
+) -> Iterator[Check]:
     for name, expected, found in files:
         if found is None:
             yield Check(name=f"{name} sha256", passed=False, found=f"the file is missing; {advice}")
@@ -117,7 +120,7 @@ def _compared(files: Iterable[tuple[str, FileEntry, FileEntry | None]], advice: 
             )
         else:
             found_text = f"{found.sha256} ({found.bytes:,} bytes)"
-            expected_text = f"the manifest says {expected.sha256} ({expected.bytes:,} bytes); {advice}"
+            expected_text = f"{source} says {expected.sha256} ({expected.bytes:,} bytes); {advice}"
             yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
 
 
