@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-HERE: Final = Path(tempfile.mkdtemp(prefix="fuzz-"))  # for readers of files
+# In memory where there is such a folder: a file system writes each of many small files to its disk.
+MEMORY: Final = Path("/dev/shm")
+# For readers of files; each input replaces the file before.
+HERE: Final = Path(tempfile.mkdtemp(prefix="fuzz-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
+atexit.register(shutil.rmtree, HERE, ignore_errors=True)
 
 
 @dataclass(frozen=True, kw_only=True)
