@@ -106,8 +106,7 @@ class Tokenizer:
         BuilderError: Moses has no table of non-breaking prefixes for the language.
     """
 
-    def __init__(self, language: str = "en") -> None:
-        self.language: Final = language
+    def __init__(self, language: str) -> None:
         self._prefixes, self._numeric_prefixes = _nonbreaking_prefixes(language)
         self._apostrophes = APOSTROPHES.get(language, OTHER_APOSTROPHES)
         self._tokens_of = WordMemo(self._tokenize_word)

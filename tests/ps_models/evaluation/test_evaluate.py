@@ -120,3 +120,24 @@ def test_the_state_after_a_text_is_of_evaluation_mode():
     _, expected = model.eval()(text.tokens[None], model.initial_state(1))
     for found, wanted in zip(tensors_of(state), tensors_of(expected), strict=True):
         torch.testing.assert_close(found, wanted)
+
+
+class Elsewhere(torch.nn.Module):
+    """A model on a device that has no numbers, which is in every machine: each word has probability 1."""
+
+    def initial_state(self, batch_size):
+        return torch.zeros(batch_size, device="meta")
+
+    def forward(self, tokens, state):
+        assert tokens.device == state.device
+        return torch.zeros(tokens.shape), state
+
+
+@pytest.mark.parametrize("context", ["carried", "article"])
+def test_tokens_are_read_where_the_model_is(context):
+    parts = texts([5, 2])
+    scores = score_texts(Elsewhere(), parts, context=context, device="meta")
+    assert [(score.nats, score.tokens) for score in scores] == [(0, 5), (0, 2)]
+    assert read_up_to(Elsewhere(), parts[0].tokens, device="meta").device.type == "meta"
+    with pytest.raises(AssertionError):
+        score_texts(Elsewhere(), parts, context=context)

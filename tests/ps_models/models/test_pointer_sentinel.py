@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ps_models.language_model import tensors_of
 from ps_models.layers.softmax import Softmax
-from ps_models.layers.window import look_back
+from ps_models.layers.window import _visible, look_back
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
@@ -107,6 +107,12 @@ def test_a_long_text_in_blocks_is_the_same():
     model, tokens = model_of(3).eval(), tokens_of(1, 200)
     scores, _ = model(tokens, model.initial_state(1))
     torch.testing.assert_close(scores[0], equations(model, tokens[0].tolist()), rtol=0, atol=1e-10)
+
+
+def test_what_a_step_sees_is_computed_where_the_words_are():
+    words = tokens_of(2, 12)
+    assert _visible(words, 9, window=4).sum(-1).tolist() == [[4] * 9] * 2
+    assert _visible(words.to("meta"), 9, window=4).device.type == "meta"
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
