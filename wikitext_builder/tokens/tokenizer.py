@@ -143,7 +143,7 @@ class Tokenizer:
         if "'" in text:
             for pattern, spaced in self._apostrophes:
                 text = pattern.sub(spaced, text)
-        return text if after else TRAILING_DOT_APOSTROPHE.sub(" . '", text)
+        return TRAILING_DOT_APOSTROPHE.sub(" . '", text)  # only at a line's end: else a space is last
 
     def _finish_token(self, token: str) -> str:
         """The token with its number and its final dot split, or the dot marked if the next word decides."""
