@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
+import msgspec
 from torch import nn
 
 from ps_models.errors import ModelError
@@ -14,6 +15,8 @@ from ps_models.models import MODELS
 from ps_models.presets import PRESETS, preset_of
 from ps_models.presets.preset import Preset
 from ps_models.training.config import TrainingConfig
+
+LARGEST: Final = 2**31 - 1  # whole number of a configuration; torch cannot multiply much larger ones
 
 
 def make_configs(
@@ -69,12 +72,18 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
             f"{model}: no such model; there are {', '.join(MODELS)}; use the version that wrote it"
         )
     config_class: Any = MODELS[model][0]
-    completed = completed_fields(model, fields)
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in completed.items()}
+    values = completed_fields(model, fields)
+    advice = "use the version that wrote the checkpoint"
+    if unknown := values.keys() - {field.name for field in dataclasses.fields(config_class)}:
+        raise ModelError(f"{model} has no {', '.join(sorted(unknown))}; {advice}")
+    for name, value in values.items():
+        numbers = value if isinstance(value, list) else [value]
+        if any(isinstance(number, int) and number > LARGEST for number in numbers):
+            raise ModelError(f"{model}: {name} is more than {LARGEST:,}; {advice}")
     try:
-        return config_class(**values)
-    except TypeError as error:
-        raise ModelError(f"{model}: {error}; use the version that wrote the checkpoint") from error
+        return msgspec.convert(values, config_class)
+    except msgspec.ValidationError as error:
+        raise ModelError(f"{model}: {error}; {advice}") from error
 
 
 def completed_fields(model: str, fields: Mapping[str, Any]) -> dict[str, Any]:

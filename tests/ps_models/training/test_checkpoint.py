@@ -184,6 +184,15 @@ def test_a_configuration_of_any_number_of_layers_takes_no_time(saved):
         load(path, device="cpu")
 
 
+@pytest.mark.parametrize("value", [2.5, None, "x", True, [4], 10**30, 2**62])
+@pytest.mark.parametrize("field", ["hidden_size", "layers", "eos"])
+def test_a_configuration_of_other_types_is_refused(saved, field, value):
+    written, path = saved
+    save_checkpoint(path, replace(written, config={"vocab_size": 5, field: value}))
+    with pytest.raises(ModelError, match=f"lstm: .*{field}.*; use the version that wrote the checkpoint"):
+        load(path, device="cpu")
+
+
 @pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
 def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(part):
     content = {"training": torch.frombuffer(bytearray(part or b" "), dtype=torch.uint8)}
