@@ -252,11 +252,18 @@ TARGETS: Final[dict[str, Target]] = {
     "config": Target(
         run=_config,
         refuses=REFUSES,
-        seeds=(
-            f"lstm\n{json.dumps(CONFIG)}\n{{}}\n<unk>\n<eos>\nthe".encode(),
-            b'char-cnn\n{"vocab_size": 3, "widths": [1, 2], "features": [2, 2]}\n{}\n<unk>\n<eos>\nthe',
+        seeds=(f"lstm\n{json.dumps(CONFIG)}\n{{}}\n<unk>\n<eos>\nthe".encode(),),
+        words=(
+            b"rnn",
+            b"awd-lstm",
+            b"char-cnn",
+            b"transformer",
+            b'"features": ',
+            b'"hidden_size": ',
+            b'"layers": ',
+            b"[1, 2]",
+            *JSON,
         ),
-        words=(b"rnn", b"awd-lstm", b"transformer", b'"hidden_size": ', b'"layers": ', b"[1, 2]", *JSON),
     ),
     "training": Target(
         run=_training,

@@ -68,7 +68,7 @@ def guided(name: str, seconds: float) -> bool:
         f" {len(list(corpus.iterdir()))} kept"
     )
     if done.returncode:
-        click.echo("\n".join(log.splitlines()[-40:]))
+        click.echo("\n".join([*done.stdout.splitlines()[-20:], *done.stderr.splitlines()[-20:]]))
     return done.returncode != 0
 
 

@@ -7,19 +7,32 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import zstandard
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.schema import as_builder_error, connect_for_reading, connect_for_writing
 
-Row = tuple[Any, ...]  # SQLite knows the types, mypy does not
+Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
+NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
 
 
 def sha1_of(wikitext: str) -> str:
     """Return the SHA-1 of a text in UTF-8, hexadecimal, as in MediaWiki's API."""
     return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
+
+
+def sound(rows: sqlite3.Cursor) -> Iterator[Row]:
+    """The rows of a query, if values have the types of their columns: those of a damaged file may not."""
+    names = [column[0] for column in rows.description]
+    # What SQLite computes has names such as `count(*)`.
+    kinds = [(at, NOT_TEXT.get(name, str)) for at, name in enumerate(names) if name.isidentifier()]
+    for row in rows:
+        for at, kind in kinds:
+            if type(row[at]) is not kind:
+                raise sqlite3.DatabaseError(f"{names[at]} with a value of another type, {row[at]!r:.80}")
+        yield row
 
 
 class Database:
@@ -75,7 +88,7 @@ class Database:
     def read(self, query: str, values: tuple[object, ...]) -> list[Row]:
         """Return the rows of a query."""
         with as_builder_error(self.path):
-            return self.connection.execute(query, values).fetchall()
+            return list(sound(self.connection.execute(query, values)))
 
     def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
         """Write rows in one transaction, and return how many changed."""

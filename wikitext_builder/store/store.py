@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.database import Database, Row, sha1_of
+from wikitext_builder.store.database import Database, Row, sha1_of, sound
 from wikitext_builder.store.packed import Packed
 from wikitext_builder.store.schema import as_builder_error
 
@@ -215,8 +214,8 @@ class Store(Database):
         dates = self.read(known, values[:1]) if self.has_table("dates") else []
         by_page = {page_id: (created, promoted) for page_id, created, promoted in dates}
         with as_builder_error(self.path):
-            rows = self.connection.execute(query, values)
-            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in _sound(rows)))
+            rows = sound(self.connection.execute(query, values))
+            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in rows))
 
     def has(self, language: str, revision: Revision) -> bool:
         """Whether a revision is here, with the same page, time and text."""
@@ -271,7 +270,8 @@ class Store(Database):
     def rendered_sha1s(self, language: str) -> dict[int, str]:
         """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
         query = (
-            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END FROM rendered WHERE language = ?"
+            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
+            " FROM rendered WHERE language = ?"
         )
         rows = self.read(f"{query} ORDER BY revision_id", (language,)) if self.has_table("rendered") else []
         return dict(rows)
@@ -314,7 +314,7 @@ class Store(Database):
         digest = hashlib.sha256()
         query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
         with as_builder_error(self.path):
-            for row in self.connection.execute(f"{query} ORDER BY revision_id, call", (language,)):
+            for row in sound(self.connection.execute(f"{query} ORDER BY revision_id, call", (language,))):
                 if row[0] in revision_ids:
                     digest.update(repr(row).encode())
         return digest.hexdigest()
@@ -351,14 +351,6 @@ class Store(Database):
         return sorted(
             title for (title,) in self.read("SELECT title FROM listed WHERE listing = ?", (listing,))
         )
-
-
-def _sound(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows of revisions, if their values are of their types: SQLite does not see to it."""
-    for row in rows:
-        if tuple(map(type, row)) != (str, int, int, str, str):
-            raise sqlite3.DatabaseError(f"a revision with values of other types, {row!r:.80}")
-        yield row
 
 
 def _revision(row: Row, created: str, promoted: str) -> Revision:

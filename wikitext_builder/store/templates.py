@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.store.database import Row, sha1_of
+from wikitext_builder.store.database import Row, sha1_of, sound
 from wikitext_builder.store.schema import as_builder_error
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
@@ -97,7 +97,7 @@ class StoredTemplates:
         """The rows of all templates, one by one."""
         if self._there:
             with as_builder_error(self._store.path):
-                yield from self._store.connection.execute(query, self._where)
+                yield from sound(self._store.connection.execute(query, self._where))
 
     def _rows(self, query: str, values: tuple[object, ...]) -> list[Row]:
         return self._store.read(query, values) if self._there else []

@@ -179,8 +179,17 @@ def test_values_of_other_types_are_an_error_of_ours(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         row = ("en", "x", 1, "A", "2020-01-01T00:00:00Z", "", "test", b"")
         store.write("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
-        with pytest.raises(BuilderError, match="values of other types"):
+        with pytest.raises(BuilderError, match="revision_id with a value of another type, 'x'"):
             store.all_revisions("en")
+
+
+@pytest.mark.parametrize("table", ["revisions", "wanted", "rejected", "templates"])
+def test_a_language_that_is_no_text_is_an_error_of_ours(tmp_path: Path, table: str) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        columns = len(store.connection.execute(f"PRAGMA table_info({table})").fetchall())
+        store.write(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", [(b"en",) * columns])
+        with pytest.raises(BuilderError, match="language with a value of another type, b'en'"):
+            store.languages()
 
 
 def test_memory_that_runs_out_in_sqlite_names_the_file() -> None:
