@@ -192,7 +192,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         raise _damaged(path, "its sha256 is not the one in its header")
     try:
         vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
-        config, facts = _mapping(json.loads(header["config"])), _mapping(json.loads(header["facts"]))
+        config, facts = _from_json(header["config"]), _from_json(header["facts"])
         if config["vocab_size"] != len(vocabulary):
             raise _damaged(path, f"{len(vocabulary)} words, but its model has {config['vocab_size']}")
         return Checkpoint(
@@ -233,6 +233,12 @@ def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
     except Exception as error:  # torch's reader of a stranger's bytes documents none, and raises many kinds
         raise _damaged(path, repr(error)) from error
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    value = _mapping(json.loads(text))
+    json.dumps(value, ensure_ascii=False).encode()  # JSON can spell half a character, which is an error here
+    return value
 
 
 def _mapping(value: object) -> dict[str, Any]:

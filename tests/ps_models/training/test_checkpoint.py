@@ -193,6 +193,13 @@ def test_a_configuration_of_other_types_is_refused(saved, field, value):
         load(path, device="cpu")
 
 
+def test_half_a_character_in_a_configuration_is_refused(saved):
+    written, path = saved
+    save_checkpoint(path, replace(written, config={"vocab_size": "\ud800"}))
+    with pytest.raises(ModelError, match=r"not a whole checkpoint .*can't encode character '\\ud800'"):
+        load(path, device="cpu")
+
+
 @pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
 def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(part):
     content = {"training": torch.frombuffer(bytearray(part or b" "), dtype=torch.uint8)}
