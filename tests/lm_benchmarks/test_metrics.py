@@ -2,13 +2,14 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import pytest
 import torch
 from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
 
 from ps_models.data.dataset import Text
+from ps_models.evaluation.score import Score
 from tests.conftest import ROOT
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
@@ -46,6 +47,16 @@ def test_pages_are_counted_only_where_they_are_given(sums):
     without = sums_of(Text(torch.tensor([2, 1]), 4), torch.tensor([3.0, 1.0]), vocabulary, pieces=5)
     assert without == Sums(nats=4, eos_nats=1, tokens=2, eos=1, pieces=5, bytes=4, text_bytes=4)
     assert (sums.unknown, sums.page_words) == (1, 6)
+
+
+def test_nothing_is_counted_in_no_text():
+    assert astuple(Sums()) == (0,) * len(Sums.__dataclass_fields__)
+    assert Sums(nats=2.0, tokens=3, bytes=7, text_bytes=5).score == Score(2.0, 3, 7)
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_a_metric_says_what_it_divides(metric):
+    assert all((metric.label, metric.numerator, metric.denominator))
 
 
 def test_sums_of_stretches_add_up_field_by_field():

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from lm_benchmarks.choices import MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import bootstrap, compare, compare_results, interval_of, why_unlike
+from lm_benchmarks.measuring.compare import (
+    ModelDifference,
+    bootstrap,
+    compare,
+    compare_results,
+    interval_of,
+    why_unlike,
+)
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result, append_result
 
@@ -256,3 +263,34 @@ def test_the_interval_is_of_95_percent_and_10_000_draws_of_seed_1_unless_told_ot
     found = compare_results(first, second)
     assert (found.level, found.resamples, found.seed, found.metric) == (0.95, 10_000, 1, "perplexity")
     assert found == compare_results(first, second, level=0.95, resamples=10_000, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("interval", "rounding", "clear"),
+    [
+        ((-2.0, -0.5), {}, True),
+        ((-2.0, 0.0), {}, False),
+        ((0.0, 2.0), {}, False),
+        ((-2.0, -0.5), {"rounding": 1.0}, False),
+        ((-2.0, -0.5), {"rounding": 0.9}, True),
+    ],
+)
+def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it(interval, rounding, clear):
+    found = ModelDifference(
+        first_model="a",
+        second_model="b",
+        first_broken=(),
+        second_broken=(),
+        metric="perplexity",
+        first=9.0,
+        second=8.0,
+        interval=interval,
+        better=0.9,
+        passages=9,
+        level=0.95,
+        resamples=10,
+        seed=1,
+        **rounding,
+    )
+    assert found.is_clear == clear
+    assert found.is_rounding == (rounding == {"rounding": 1.0})

@@ -30,6 +30,26 @@ def official(folder: str, name: str) -> pd.DataFrame:
     return table.set_index("split")
 
 
+TABLE_1 = """
+Penn Treebank | - - -        | 929,590 73,761 82,431       | 10,000  | 4.8
+WikiText-2    | 600 60 60    | 2,088,628 217,646 245,569   | 33,278  | 2.6
+WikiText-103  | 28,475 60 60 | 103,227,021 217,646 245,569 | 267,735 | 0.4
+"""  # Merity et al. 2016: articles and tokens of train, valid and test; vocabulary; percent of unknown words
+
+
+def test_published_numbers_are_those_of_table_1() -> None:
+    lines = [[cell.strip() for cell in line.split("|")] for line in TABLE_1.strip().split("\n")]
+    assert [*PUBLISHED] == [line[0] for line in lines]
+    for name, *numbers in lines:
+        articles, tokens, (vocabulary,), (percent,) = (cell.replace(",", "").split() for cell in numbers)
+        found = PUBLISHED[name]
+        assert list(found.articles) == list(found.tokens) == ["train", "valid", "test"]
+        assert list(found.articles.values()) == [None if one == "-" else int(one) for one in articles]
+        assert list(found.tokens.values()) == [int(one) for one in tokens]
+        assert (found.vocabulary, round(100 * found.oov_rate, 9)) == (int(vocabulary), float(percent))
+        assert bool(found.note) == (name == "Penn Treebank")
+
+
 def test_wikitext_2_is_the_papers_table() -> None:
     table = official("wikitext-2", "WikiText-2")
     splits = ["train", "valid", "test"]

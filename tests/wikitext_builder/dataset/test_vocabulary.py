@@ -68,3 +68,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for name in ("latin", "absent"):
         with pytest.raises(BuilderError, match=name):
             Vocabulary.of_file(tmp_path / name)
+
+
+def test_ids_follow_from_the_tokens_and_are_not_shown() -> None:
+    one, other = Vocabulary((UNK, EOS, "a")), Vocabulary((UNK, EOS, "a"))
+    assert repr(one) == "Vocabulary(tokens=('<unk>', '<eos>', 'a'))"
+    object.__setattr__(other, "ids", {})
+    assert one == other

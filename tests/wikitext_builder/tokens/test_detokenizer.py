@@ -23,6 +23,8 @@ from wikitext_builder.tokens.tokenizer import tokenize, tokenize_line
         ("Marx ' beard and Cruz ' hat", "Marx' beard and Cruz' hat"),
         ("Malcolm X ' alone '", "Malcolm X 'alone'"),
         ("1 @.@  hrvatski", "1. hrvatski"),
+        ("no .. . no ... .", "no .. . no... ."),
+        ("X marks X and X", "X marks X and X"),
         ("a 3 @.@ 5L engine", "a 3.5L engine"),
         ("in 1932 @,@", "in 1932,"),
         ("$ 1 @,@ 500 ( 34 % )", "$1,500 (34%)"),

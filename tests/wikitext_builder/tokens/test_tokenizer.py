@@ -268,6 +268,12 @@ def test_short_lines_of_the_hard_characters_equal_the_oracle(language: str) -> N
         assert made.tokenize_line(line) == slowly(line, language)
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\t", " \u00a0 "])
+def test_spaces_of_all_kinds_are_one(space: str) -> None:
+    for line in ("x'{}'y", "'{}' x.", "No.{}5"):
+        assert tokenize_line(line.format(space)) == tokenize_line(line.format(" "))
+
+
 # What differs from sacremoses and from Moses on purpose.
 
 
