@@ -47,7 +47,7 @@ def test_published_numbers_are_those_of_table_1() -> None:
         assert list(found.articles.values()) == [None if one == "-" else int(one) for one in articles]
         assert list(found.tokens.values()) == [int(one) for one in tokens]
         assert (found.vocabulary, round(100 * found.oov_rate, 9)) == (int(vocabulary), float(percent))
-        assert bool(found.note) == (name == "Penn Treebank")
+        assert (found.note != "") == (name == "Penn Treebank")
 
 
 def test_wikitext_2_is_the_papers_table() -> None:
