@@ -270,7 +270,7 @@ def test_short_lines_of_the_hard_characters_equal_the_oracle(language: str) -> N
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\t", " \u00a0 "])
 def test_spaces_of_all_kinds_are_one(space: str) -> None:
-    for line in ("x'{}'y", "'{}' x.", "No.{}5"):
+    for line in ("1'{}'1", "''{}'' x.", "No.{}5"):
         assert tokenize_line(line.format(space)) == tokenize_line(line.format(" "))
 
 
