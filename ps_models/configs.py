@@ -78,8 +78,8 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
         raise ModelError(f"{model} has no {', '.join(sorted(unknown))}; {advice}")
     for name, value in values.items():
         numbers = value if isinstance(value, list) else [value]
-        if any(isinstance(number, int) and number > LARGEST for number in numbers):
-            raise ModelError(f"{model}: {name} is more than {LARGEST:,}; {advice}")
+        if any(isinstance(number, int) and abs(number) > LARGEST for number in numbers):
+            raise ModelError(f"{model}: {name} has a number beyond {LARGEST:,}; {advice}")
     try:
         return msgspec.convert(values, config_class)
     except msgspec.ValidationError as error:

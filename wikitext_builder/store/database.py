@@ -15,6 +15,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.schema import as_builder_error, connect_for_reading, connect_for_writing
 
 Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
+MAX_BYTES: Final = 64 * 2**20  # of a text; no answer of a wiki is longer
 NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
 
 
@@ -125,14 +126,20 @@ class Database:
             BuilderError: It is damaged.
         """
         try:
-            wikitext = self._decompress.decompress(body).decode()
+            wikitext = self._decompressed(body).decode()
         except (zstandard.ZstdError, UnicodeDecodeError) as error:
             found = str(error)
         else:
-            found = sha1_of(wikitext)
-            if found == sha1:
+            if sha1_of(wikitext) == sha1:
                 return wikitext
+            found = f"its sha1 is {sha1_of(wikitext)}, not {sha1}"
         raise BuilderError(
-            f"{self.path}: the text of revision {revision_id} is damaged, sha1 {found}, not {sha1};"
+            f"{self.path}: the text of revision {revision_id} is damaged ({found});"
             " make a new store, the lock file of this one names its revisions"
         )
+
+    def _decompressed(self, body: bytes) -> bytes:
+        size = zstandard.frame_content_size(body)
+        if not 0 <= size <= MAX_BYTES:  # the library would take that much memory at once
+            raise zstandard.ZstdError(f"its size is {size:,} bytes; expected at most {MAX_BYTES:,}")
+        return self._decompress.decompress(body)

@@ -192,6 +192,16 @@ def test_a_language_that_is_no_text_is_an_error_of_ours(tmp_path: Path, table: s
             store.languages()
 
 
+def test_a_text_that_claims_any_size_takes_no_memory(tmp_path: Path) -> None:
+    claims = b"\x28\xb5\x2f\xfd\xc0\x00" + (2**62).to_bytes(
+        8, "little"
+    )  # a frame of zstandard: magic number, size
+    with Store.create(tmp_path / "a.store") as store:
+        assert store.unpack(1, sha1_of(""), store.pack("")) == ""
+        with pytest.raises(BuilderError, match=r"its size is 4,6.* bytes; expected at most 67,108,864"):
+            store.unpack(1, sha1_of(""), claims)
+
+
 def test_memory_that_runs_out_in_sqlite_names_the_file() -> None:
     """SQLite also says so of a damaged file whose sizes are wrong."""
     with (
