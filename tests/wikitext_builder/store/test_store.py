@@ -193,9 +193,8 @@ def test_a_language_that_is_no_text_is_an_error_of_ours(tmp_path: Path, table: s
 
 
 def test_a_text_that_claims_any_size_takes_no_memory(tmp_path: Path) -> None:
-    claims = b"\x28\xb5\x2f\xfd\xc0\x00" + (2**62).to_bytes(
-        8, "little"
-    )  # a frame of zstandard: magic number, size
+    magic_number = bytes.fromhex("28b52ffdc000")  # of zstandard; the size follows
+    claims = magic_number + (2**62).to_bytes(8, "little")
     with Store.create(tmp_path / "a.store") as store:
         assert store.unpack(1, sha1_of(""), store.pack("")) == ""
         with pytest.raises(BuilderError, match=r"its size is 4,6.* bytes; expected at most 67,108,864"):
