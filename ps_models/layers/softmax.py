@@ -16,10 +16,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ps_models.layers.products import near_rows, outer_sum, product_type, wide
+from ps_models.layers.products import near_rows, product_type, wide
 
 CHUNK = 512  # rows per product: nearly full speed, and logits of 33,278 words take 68 MB
 KEPT = 2**28  # at most as many logits are kept for their gradient, 1 GiB in float32
+WORDS = 2048  # per product where weights are copied: 2.7 MB of 650 units, which stay in a CPU's cache
 
 
 class Output(Protocol):
@@ -62,12 +63,13 @@ class Softmax(nn.Module):
 
 
 class _TargetLogProbs(torch.autograd.Function):
-    """Log-softmax at the targets, rows in chunks, so that the (N, V) logits need not all exist at once.
+    """Log-softmax at the targets, rows in chunks, so that the (V, N) logits need not all exist at once.
 
-    Logits that fit are kept, and the gradient is computed in their place; others are computed again. Compared
-    with torch's own operators in float32 on a CPU, kept logits take no more time, and the others a tenth of
-    the memory; `functional.linear_cross_entropy` of torch 2.13 takes as little memory but is slower
-    (benchmarks/speed/models.py).
+    Logits lie word by word, so that no product needs the weights in columns: a CPU would copy them, which
+    takes twice as long as the product. Logits that fit are kept, and the gradient is computed in their place;
+    others are computed again. Compared with torch's own operators in float32 on a CPU, kept logits take no
+    more time, and the others a tenth of the memory; `functional.linear_cross_entropy` of torch 2.13 takes as
+    little memory but is slower (benchmarks/speed/models.py).
     """
 
     @staticmethod
@@ -80,79 +82,87 @@ class _TargetLogProbs(torch.autograd.Function):
         dtype: torch.dtype,
         kept: bool,
     ) -> Tensor:
-        N, V, chunk = len(hidden_NH), len(weight_VH), _chunk(hidden_NH, kept)
-        logits_NV = hidden_NH.new_empty(min(N, chunk), V, dtype=dtype)
-        cast_NH, weight_HV = hidden_NH.to(dtype), _columns(weight_VH.to(dtype))
-        totals, scores = [], []
-        for begin in range(0, N, chunk):
-            rows = slice(begin, begin + chunk)
-            logits = _logits(cast_NH[rows], weight_HV, bias_V, logits_NV)
-            for few, targets in _few(logits, targets_N[rows]):
-                totals.append(wide(few).logsumexp(dim=-1))
-                scores.append(wide(few.gather(1, targets[:, None])[:, 0]))
+        cast_NH, cast_VH = hidden_NH.to(dtype), weight_VH.to(dtype)
+        totals, scores, logits_VN = [], [], None
+        for rows in _chunks(hidden_NH, kept):
+            logits_VN = _logits(cast_NH[rows], cast_VH, bias_V)
+            few = torch.stack([wide(words).logsumexp(dim=0) for words in _few(logits_VN)])
+            totals.append(few.logsumexp(dim=0))
+            scores.append(wide(logits_VN[_at(targets_N[rows])]))
+            if not kept:
+                logits_VN = None  # the next ones take its memory
         totals_N = torch.cat(totals)
-        ctx.save_for_backward(hidden_NH, weight_VH, bias_V, targets_N, totals_N, logits_NV if kept else None)
-        ctx.dtype = dtype
+        ctx.save_for_backward(cast_NH, cast_VH, bias_V, targets_N, totals_N, logits_VN)
+        ctx.types = hidden_NH.dtype, weight_VH.dtype
         return torch.cat(scores) - totals_N
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        hidden_NH, weight_VH, bias_V, targets_N, totals_N, logits_NV = ctx.saved_tensors
-        N, V = len(hidden_NH), len(weight_VH)
-        cast_NH, cast_VH = hidden_NH.to(ctx.dtype), weight_VH.to(ctx.dtype)
-        dhidden_NH, dweight_VH = torch.empty_like(hidden_NH), torch.zeros_like(weight_VH)
-        dbias_V = None if bias_V is None else torch.zeros_like(bias_V)
-        kept = logits_NV is not None
-        chunk = _chunk(hidden_NH, kept)
-        if not kept:
-            weight_HV, space = _columns(cast_VH), cast_NH.new_empty(min(N, chunk), V)
-        for begin in range(0, N, chunk):
-            rows = slice(begin, begin + chunk)
+        cast_NH, cast_VH, bias_V, targets_N, totals_N, kept_VN = ctx.saved_tensors
+        dhidden_NH, dweight_VH, dbias_V = torch.empty_like(cast_NH, dtype=ctx.types[0]), None, None
+        for rows in _chunks(cast_NH, kept_VN is not None):
             # Kept logits are overwritten, so torch refuses a second gradient of them.
-            logits = logits_NV if kept else _logits(cast_NH[rows], weight_HV, bias_V, space)
-            for few, *given in _few(logits, totals_N[rows], targets_N[rows], grad_N[rows]):
-                _become_gradient(few, *given)
-            dhidden_NH[rows] = logits @ cast_VH
-            dweight_VH.add_(outer_sum(logits, cast_NH[rows]))  # sums over chunks in the wider type
-            if dbias_V is not None:
-                dbias_V.add_(logits.sum(dim=0, dtype=dbias_V.dtype))
+            logits_VN = _logits(cast_NH[rows], cast_VH, bias_V) if kept_VN is None else kept_VN
+            _become_gradient(logits_VN, totals_N[rows], targets_N[rows], grad_N[rows])
+            dhidden_NH[rows] = _hidden_gradient(logits_VN, cast_VH)
+            product_VH = logits_VN @ cast_NH[rows]  # sums over chunks in the wider type
+            dweight_VH = product_VH.to(ctx.types[1]) if dweight_VH is None else dweight_VH.add_(product_VH)
+            if bias_V is not None:
+                sums_V = (logits_VN @ torch.ones_like(logits_VN[0])).to(bias_V.dtype)
+                dbias_V = sums_V if dbias_V is None else dbias_V.add_(sums_V)
+            del logits_VN
         return dhidden_NH, dweight_VH, dbias_V, None, None, None
 
 
-def _columns(weight_VH: Tensor) -> Tensor:
-    """The weights as products read them, (H, V); in bfloat16 twice as fast if its rows are contiguous."""
-    return weight_VH.t().contiguous() if weight_VH.dtype == torch.bfloat16 else weight_VH.t()
+def _chunks(hidden_NH: Tensor, kept: bool) -> Iterator[slice]:
+    """The rows of each product: all of them if their logits are kept."""
+    chunk = max(1, len(hidden_NH)) if kept else CHUNK
+    return (slice(begin, begin + chunk) for begin in range(0, len(hidden_NH), chunk))
 
 
-def _chunk(hidden_NH: Tensor, kept: bool) -> int:
-    """How many rows go into one product."""
-    return max(1, len(hidden_NH)) if kept else CHUNK
+def _logits(hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None) -> Tensor:
+    """The logits, (V, N)."""
+    logits_VN = weight_VH @ hidden_NH.t()
+    return logits_VN if bias_V is None else logits_VN.add_(bias_V[:, None].to(logits_VN.dtype))
 
 
-def _few(logits_NV: Tensor, *others_N: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """The rows of all tensors, a few at a time."""
-    rows = near_rows(logits_NV)
-    return zip(*(torch.split(tensor, rows) for tensor in (logits_NV, *others_N)), strict=True)
+def _few(logits_VN: Tensor) -> tuple[Tensor, ...]:
+    """The logits, a few words at a time."""
+    return torch.split(logits_VN, near_rows(logits_VN))
 
 
-def _logits(hidden_NH: Tensor, weight_HV: Tensor, bias_V: Tensor | None, space_NV: Tensor) -> Tensor:
-    """The logits, in the first rows of the given space."""
-    logits_NV = torch.mm(hidden_NH, weight_HV, out=space_NV[: len(hidden_NH)])
-    return logits_NV if bias_V is None else logits_NV.add_(bias_V)
+def _hidden_gradient(logits_VN: Tensor, weight_VH: Tensor) -> Tensor:
+    """The sum over V of the outer products of both, (N, H).
+
+    A CPU multiplies in bfloat16 twice as fast if both factors lie row by row, so weights are copied that way.
+    """
+    if logits_VN.device.type != "cpu" or logits_VN.dtype != torch.bfloat16:
+        return logits_VN.t() @ weight_VH
+    total_HN = weight_VH.new_zeros(weight_VH.shape[1], logits_VN.shape[1], dtype=torch.float32)
+    for logits, weight in zip(torch.split(logits_VN, WORDS), torch.split(weight_VH, WORDS), strict=True):
+        total_HN.add_(weight.t().contiguous() @ logits)
+    return total_HN.t()
 
 
-def _become_gradient(logits_NV: Tensor, totals_N: Tensor, targets_N: Tensor, grad_N: Tensor) -> None:
-    """Put the gradient of each row's score in place of its logits.
+def _become_gradient(logits_VN: Tensor, totals_N: Tensor, targets_N: Tensor, grad_N: Tensor) -> None:
+    """Put the gradient of each score in place of its logits.
 
     It is grad at the target, minus grad times the softmax.
     """
-    exact = wide(logits_NV)  # the same memory where it is wide
-    exact.sub_(totals_N[:, None]).exp_().mul_(-grad_N[:, None])
-    at_target = exact.gather(1, targets_N[:, None]) + grad_N[:, None]
-    exact.scatter_(1, targets_N[:, None], at_target)
-    if exact.dtype != logits_NV.dtype:
-        logits_NV.copy_(exact)
+    at_targets = _at(targets_N)
+    scores_N = wide(logits_VN[at_targets]) - totals_N
+    for few in _few(logits_VN):
+        exact = wide(few)  # the same memory where it is wide
+        exact.sub_(totals_N).exp_().mul_(-grad_N)
+        if exact.dtype != few.dtype:
+            few.copy_(exact)
+    logits_VN[at_targets] = (grad_N - grad_N * scores_N.exp()).to(logits_VN.dtype)
+
+
+def _at(targets_N: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the targets are in (V, N); `scatter_` would copy all of it."""
+    return targets_N, torch.arange(len(targets_N), device=targets_N.device)
 
 
 class AdaptiveSoftmax(nn.Module):

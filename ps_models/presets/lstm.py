@@ -17,6 +17,7 @@ from ps_models.presets.preset import (
     MEDIUM_TIED_SGD,
     MEDIUM_TIED_SGD_TRAINING,
     MEDIUM_TIED_TRAINING,
+    MEDIUM_TIED_WIKITEXT_2_TRAINING,
     SEGMENTS,
     SMALL,
     SMALL_TRAINING,
@@ -71,6 +72,11 @@ PRESETS = {
         " reached here: PTB 75.3 / 72.1",
         model=MEDIUM_TIED_SGD,
         training=MEDIUM_TIED_SGD_TRAINING,
+    ),
+    "medium-tied-wikitext-2": Preset(
+        about="medium-tied-sgd for two million words: 14 epochs of wider rows; 28.4 M weights of WikiText-2",
+        model=MEDIUM_TIED_SGD,
+        training=MEDIUM_TIED_WIKITEXT_2_TRAINING,
     ),
     "zaremba-small": Preset(
         about="Zaremba's small LSTM; published: PTB test 114.5",

@@ -15,6 +15,7 @@ from ps_models.presets.preset import (
     MEDIUM_TIED_SGD,
     MEDIUM_TIED_SGD_TRAINING,
     MEDIUM_TIED_TRAINING,
+    MEDIUM_TIED_WIKITEXT_2_TRAINING,
     SMALL,
     SMALL_TRAINING,
     TINY,
@@ -54,6 +55,11 @@ PRESETS = {
         about="the same with less dropout, by SGD, as the LSTM of this name; not trained to its end yet",
         model={**MEDIUM_TIED_SGD, "initial_gate": 0.9},
         training=MEDIUM_TIED_SGD_TRAINING,
+    ),
+    "medium-tied-wikitext-2": Preset(
+        about="medium-tied-sgd for two million words, as the LSTM of this name; not trained to its end yet",
+        model={**MEDIUM_TIED_SGD, "initial_gate": 0.9},
+        training=MEDIUM_TIED_WIKITEXT_2_TRAINING,
     ),
     "tiny": Preset(
         about="H = 64, L = 50, minutes on a small dataset",

@@ -117,3 +117,10 @@ MEDIUM_TIED_SGD_TRAINING = {  # [O] about the rates of pytorch/examples' word_la
     "epochs": 28,
     "patience": 0,
 }
+MEDIUM_TIED_WIKITEXT_2_TRAINING = {  # [O] the same for twice as many words: about as many updates per epoch
+    **MEDIUM_TIED_SGD_TRAINING,
+    "batch_size": 40,
+    "decay_after": 7,
+    "decay": 0.65,
+    "epochs": 14,
+}

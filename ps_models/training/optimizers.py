@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 
 def _sgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    return torch.optim.SGD(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    trained = list(parameters)
+    return torch.optim.SGD(
+        trained,
+        lr=config.learning_rate,
+        weight_decay=config.weight_decay,
+        fused=not any(parameter.is_meta for parameter in trained),  # as in AdamW
+    )
 
 
 def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
