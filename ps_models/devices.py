@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -31,6 +32,13 @@ def choose_device(name: str, rank: int = 0) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"device {name}: {str(error).splitlines()[0]}; use cpu") from error
     return device
+
+
+def device_name(device: torch.device) -> str:
+    """The name of a device, for records: with its number of threads if it is a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:

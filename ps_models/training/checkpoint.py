@@ -51,6 +51,12 @@ class Checkpoint:
         """Model and weights in one word, for a signature."""
         return f"{self.model}+{self.digest[:8]}"
 
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The code and the device of each session of its training; () if an older version wrote it."""
+        found = self.facts.get("sessions")
+        return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
     """The parameters and buffers of a model by name; shared ones once."""

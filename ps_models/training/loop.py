@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
+from ps_models.devices import device_name
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.score import Score
@@ -37,6 +38,8 @@ from ps_models.training.optimizers import averaged_weights, set_learning_rate, s
 from ps_models.training.schedules import finished, learning_rate
 from ps_models.training.stopping import stop_signals
 from ps_models.training.update import Position, Training
+from wikitext_builder import __version__
+from wikitext_builder.commit import commit
 from wikitext_builder.progress import Progress, no_progress
 
 LOG = logging.getLogger(__name__)
@@ -125,7 +128,8 @@ def run_training(
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
         ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds
-        session = _Session(run, data, out, log, progress, pace, ends, asked_to_stop)
+        sessions = _sessions(resume, run.device)
+        session = _Session(run, data, out, log, progress, pace, ends, asked_to_stop, sessions)
         session.run_all()
     return run.position
 
@@ -146,6 +150,14 @@ def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
         ) from error
 
 
+def _sessions(resume: Checkpoint | None, device: torch.device) -> tuple[str, ...]:
+    """By which code, and on which device, the run was trained; a session like the last adds nothing."""
+    code = f"wikitext-builder {__version__} {commit()}".strip()
+    now = f"{code}, torch {torch.__version__}, {device_name(device)}"
+    before = () if resume is None else resume.sessions or ("not recorded",)
+    return before if before[-1:] == (now,) else (*before, now)
+
+
 @dataclass
 class _Session:
     """One session of a run: everything around the updates."""
@@ -158,6 +170,7 @@ class _Session:
     pace: Pace
     ends: float  # in seconds of time.monotonic
     asked_to_stop: Callable[[], bool]
+    sessions: tuple[str, ...]  # the code and the device of each, for the checkpoint
     unread: list[tuple[Tensor, int]] = field(default_factory=list)  # updates after the run's position
     last_read: float = 0.0
     last_save: float = 0.0
@@ -305,6 +318,7 @@ class _Session:
             "update": run.position.update,
             "valid_perplexity": run.position.best_perplexity,
             "training": asdict(run.config),
+            "sessions": list(self.sessions),
         }
         save_checkpoint(
             self.out / name,

@@ -17,11 +17,11 @@ from typing import Any, Final
 import ps_models as pm
 from lm_benchmarks.choices import UPDATES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.run import device_name, versions, written_now
+from lm_benchmarks.measuring.run import versions, written_now
 from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines, strings, typed
 from lm_benchmarks.records.trained import Trained, trained, trained_of_json
 from ps_models.configs import config_of, make_model
-from ps_models.devices import choose_device
+from ps_models.devices import choose_device, device_name
 from ps_models.processor import fitted_threads
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES as UPDATES_LOG

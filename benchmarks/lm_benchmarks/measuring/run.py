@@ -42,10 +42,11 @@ from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.lines import finite
 from lm_benchmarks.records.result import Result, TokenGroup, Tried
 from ps_models.data.dataset import vocabulary_hash
-from ps_models.devices import autocast
+from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import LanguageModel
+from wikitext_builder.commit import commit
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -324,22 +325,15 @@ def _arithmetic(device: torch.device, precision: str) -> AbstractContextManager[
     return nullcontext() if precision == "fp32" else autocast(device, precision)
 
 
-def device_name(device: torch.device) -> str:
-    """The name of a device, for records."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
-
-
 def versions() -> dict[str, str]:
-    """The versions of Python, of this project and of other packages that may decide a digit."""
+    """The versions of Python, of this project (its commit too) and of packages that may decide a digit."""
     found = {"python": platform.python_version(), "wikitext-builder": version("wikitext-builder")}
     for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return found | {"commit": code} if (code := commit()) else found
 
 
 def written_now() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.fields import added
 from lm_benchmarks.records.lines import Json, finite, plain_record, typed
 from ps_models.configs import completed_fields, make_configs
 from ps_models.errors import ModelError
@@ -48,6 +49,7 @@ class Trained:
     tokens: int | None  # tokens of train times epochs; None: the train file is not there
     seconds: float | None  # of training; None: the folder has no log
     curve: tuple[Epoch, ...] = ()  # of the whole run, which may continue after this checkpoint
+    sessions: tuple[str, ...] = added(())  # by which code and device, in order; () in older records
 
     @property
     def as_preset(self) -> bool:
@@ -100,6 +102,7 @@ def trained(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Tra
         tokens=None if train_tokens is None else epochs * train_tokens,
         seconds=own[-1].seconds if own else None,
         curve=curve,
+        sessions=checkpoint.sessions,
     )
 
 
@@ -179,7 +182,12 @@ def trained_of_json(value: object) -> Trained:
     found: Trained = plain_record(
         value,
         Trained,
-        settings=lambda items: tuple(typed(item, str, "settings") for item in typed(items, list, "settings")),
+        settings=lambda items: _texts(items, "settings"),
+        sessions=lambda items: _texts(items, "sessions"),
         curve=lambda items: tuple(plain_record(item, Epoch) for item in typed(items, list, "curve")),
     )
     return found
+
+
+def _texts(items: Json, name: str) -> tuple[str, ...]:
+    return tuple(typed(item, str, name) for item in typed(items, list, name))

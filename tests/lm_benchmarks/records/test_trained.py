@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 import pytest
-from lm_benchmarks.records.trained import trained
+from lm_benchmarks.records.trained import trained, trained_of_json
 
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST, Checkpoint
@@ -53,3 +53,16 @@ def test_a_run_with_settings_of_its_own_keeps_the_preset_that_it_names(folder):
 def test_a_run_of_its_preset_has_no_settings(folder):
     how = trained(checkpoint("lstm", "small", "seed=2"), folder, None)
     assert (how.recipe, how.settings) == ("lstm/small", ("seed=2",))
+
+
+def test_the_sessions_of_a_run_are_in_its_record_and_older_records_are_read(folder):
+    with_sessions = checkpoint("lstm", "small")
+    with_sessions.facts["sessions"] = ["wikitext-builder 0.1.0 abc", 7]
+    how = trained(with_sessions, folder, None)
+    assert how.sessions == ("wikitext-builder 0.1.0 abc",)
+    stored = json.loads(json.dumps(asdict(how)))
+    assert trained_of_json(stored) == how
+    del stored["sessions"]
+    assert trained_of_json(stored).sessions == ()
+    with pytest.raises(ValueError, match="sessions"):
+        trained_of_json({**stored, "sessions": "abc"})

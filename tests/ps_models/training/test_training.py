@@ -235,6 +235,27 @@ def test_a_checkpoint_of_an_older_version_is_read_and_resumed(tiny_dataset, tmp_
     run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
     whole = pm.train("lstm", tiny_dataset, tmp_path / "whole", settings=STOPPED_SETTINGS, device="cpu")
     assert run.losses == pytest.approx(whole.losses, rel=1e-4)
+    before, now = read_checkpoint(tmp_path).sessions
+    assert before == "not recorded"
+    assert read_checkpoint(tmp_path / "whole").sessions == (now,)
+
+
+def test_a_checkpoint_says_by_which_code_each_session_trained_it(tiny_dataset, tmp_path, monkeypatch):
+    settings = settings_of("lstm", *QUIET)
+    for stop, code in [(3, "abc"), (5, "abc"), (8, "def+changed")]:
+        monkeypatch.setattr("ps_models.training.loop.commit", lambda code=code: code)
+        with pytest.raises(StoppedError):
+            pm.train(
+                "lstm",
+                tiny_dataset,
+                tmp_path / "out",
+                settings=settings,
+                device="cpu",
+                pace=Pace(max_updates=stop),
+            )
+    one, two = read_checkpoint(tmp_path / "out" / LAST).sessions
+    assert re.fullmatch(r"wikitext-builder \S+ abc, torch \S+, cpu \(.*threads\)", one)
+    assert two == one.replace("abc", "def+changed")
 
 
 def test_fields_that_a_checkpoint_does_not_have_are_as_by_default(tiny_dataset, tmp_path):
