@@ -83,16 +83,15 @@ class _TargetLogProbs(torch.autograd.Function):
         kept: bool,
     ) -> Tensor:
         cast_NH, cast_VH = hidden_NH.to(dtype), weight_VH.to(dtype)
-        totals, scores, logits_VN = [], [], None
+        space = _space(cast_NH, cast_VH, kept)
+        totals, scores = [], []
         for rows in _chunks(hidden_NH, kept):
-            logits_VN = _logits(cast_NH[rows], cast_VH, bias_V)
+            logits_VN = _logits(cast_NH[rows], cast_VH, bias_V, space)
             few = torch.stack([wide(words).logsumexp(dim=0) for words in _few(logits_VN)])
             totals.append(few.logsumexp(dim=0))
             scores.append(wide(logits_VN[_at(targets_N[rows])]))
-            if not kept:
-                logits_VN = None  # the next ones take its memory
         totals_N = torch.cat(totals)
-        ctx.save_for_backward(cast_NH, cast_VH, bias_V, targets_N, totals_N, logits_VN)
+        ctx.save_for_backward(cast_NH, cast_VH, bias_V, targets_N, totals_N, logits_VN if kept else None)
         ctx.types = hidden_NH.dtype, weight_VH.dtype
         return torch.cat(scores) - totals_N
 
@@ -100,18 +99,18 @@ class _TargetLogProbs(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         cast_NH, cast_VH, bias_V, targets_N, totals_N, kept_VN = ctx.saved_tensors
+        kept = kept_VN is not None
+        space = None if kept else _space(cast_NH, cast_VH, kept)
         dhidden_NH, dweight_VH, dbias_V = torch.empty_like(cast_NH, dtype=ctx.types[0]), None, None
-        for rows in _chunks(cast_NH, kept_VN is not None):
+        for rows in _chunks(cast_NH, kept):
             # Kept logits are overwritten, so torch refuses a second gradient of them.
-            logits_VN = _logits(cast_NH[rows], cast_VH, bias_V) if kept_VN is None else kept_VN
+            logits_VN = kept_VN if space is None else _logits(cast_NH[rows], cast_VH, bias_V, space)
             _become_gradient(logits_VN, totals_N[rows], targets_N[rows], grad_N[rows])
             dhidden_NH[rows] = _hidden_gradient(logits_VN, cast_VH)
-            product_VH = logits_VN @ cast_NH[rows]  # sums over chunks in the wider type
-            dweight_VH = product_VH.to(ctx.types[1]) if dweight_VH is None else dweight_VH.add_(product_VH)
+            dweight_VH = _plus_product(dweight_VH, logits_VN, cast_NH[rows], ctx.types[1])
             if bias_V is not None:
                 sums_V = (logits_VN @ torch.ones_like(logits_VN[0])).to(bias_V.dtype)
                 dbias_V = sums_V if dbias_V is None else dbias_V.add_(sums_V)
-            del logits_VN
         return dhidden_NH, dweight_VH, dbias_V, None, None, None
 
 
@@ -121,10 +120,24 @@ def _chunks(hidden_NH: Tensor, kept: bool) -> Iterator[slice]:
     return (slice(begin, begin + chunk) for begin in range(0, len(hidden_NH), chunk))
 
 
-def _logits(hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None) -> Tensor:
-    """The logits, (V, N)."""
-    logits_VN = weight_VH @ hidden_NH.t()
+def _space(hidden_NH: Tensor, weight_VH: Tensor, kept: bool) -> Tensor:
+    """Memory for the logits of each chunk: the same for all, since freed memory of other sizes adds up."""
+    rows = len(hidden_NH) if kept else min(len(hidden_NH), CHUNK)
+    return hidden_NH.new_empty(rows * len(weight_VH))
+
+
+def _logits(hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, space: Tensor) -> Tensor:
+    """The logits, (V, N), in the given space."""
+    V, N = len(weight_VH), len(hidden_NH)
+    logits_VN = torch.mm(weight_VH, hidden_NH.t(), out=space[: V * N].view(V, N))
     return logits_VN if bias_V is None else logits_VN.add_(bias_V[:, None].to(logits_VN.dtype))
+
+
+def _plus_product(total: Tensor | None, left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
+    """The total, which is overwritten, plus the product of both; totals are of the wider type."""
+    if total is None:
+        return (left @ right).to(dtype)
+    return total.addmm_(left, right) if total.dtype == left.dtype else total.add_(left @ right)
 
 
 def _few(logits_VN: Tensor) -> tuple[Tensor, ...]:
