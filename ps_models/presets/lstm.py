@@ -74,7 +74,7 @@ PRESETS = {
         training=MEDIUM_TIED_SGD_TRAINING,
     ),
     "medium-tied-wikitext-2": Preset(
-        about="medium-tied-sgd for two million words: 14 epochs of wider rows; 28.4 M weights of WikiText-2",
+        about="medium-tied-sgd for two million words: 12 epochs, as many updates; 28.4 M weights there",
         model=MEDIUM_TIED_SGD,
         training=MEDIUM_TIED_WIKITEXT_2_TRAINING,
     ),
