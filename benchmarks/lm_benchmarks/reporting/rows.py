@@ -14,6 +14,15 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTraining:
+    """A training of the published size by settings of ours."""
+
+    recipe: str
+    differs: str  # from the published one
+    on: tuple[str, ...] = ("ptb",)  # the datasets that it is made for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRow:
     """A row: a published model, and which of our models it is."""
 
@@ -21,8 +30,7 @@ class PaperRow:
     small: str = ""  # recipe; "": no such size
     full: str = ""  # recipe of the published size; "": no preset
     full_on: Mapping[str, str] = field(default_factory=dict)  # by dataset, if it differs
-    own: str = ""  # recipe of the published size with a training of ours, if it differs
-    differs: str = ""  # how our own differs from the published one
+    own: tuple[OwnTraining, ...] = ()  # the first one of a dataset is the one to reproduce
     one_size: bool = False  # it only counts: there is no smaller size
 
     def full_recipe(self, data: str) -> str:
@@ -31,11 +39,18 @@ class PaperRow:
 
     def recipe(self, data: str, size: str) -> str:
         """The recipe of a size: `small`, `full`, or `own` (as `full` if we have no training of our own)."""
-        return self.small if size == "small" else (size == "own" and self.own) or self.full_recipe(data)
+        if size == "own" and (own := self.own_on(data)):
+            return own[0].recipe
+        return self.small if size == "small" else self.full_recipe(data)
+
+    def own_on(self, data: str) -> list[OwnTraining]:
+        """Our own trainings of a dataset."""
+        return [one for one in self.own if data in one.on]
 
 
 TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
 TIED: Final = "tied; Gal's dropout instead of zoneout"
+SEGMENTS: Final = f"{TIED}; segments of 35 instead of K = 1"
 
 ROWS: Final = (
     PaperRow(name="KN-5", full="kn-5", one_size=True),
@@ -61,15 +76,26 @@ ROWS: Final = (
         name="LSTM zoneout medium",
         small="lstm/zoneout-small",
         full="lstm/zoneout-medium",
-        own="lstm/medium-tied-sgd",
-        differs=TIED,
+        own=(
+            OwnTraining(recipe="lstm/medium-tied-sgd", differs=TIED),
+            OwnTraining(recipe="lstm/medium-tied", differs=f"{TIED}; AdamW"),
+            OwnTraining(recipe="lstm/medium-tied-wikitext-2", differs=TIED, on=("wikitext-2",)),
+        ),
     ),
     PaperRow(
         name="Pointer Sentinel-LSTM medium",
         small="pointer-sentinel-lstm/small",
         full="pointer-sentinel-lstm/medium-k1",
-        own="pointer-sentinel-lstm/medium-tied",
-        differs=f"{TIED}; AdamW; segments of 70 instead of K = 1",
+        own=(
+            OwnTraining(
+                recipe="pointer-sentinel-lstm/medium-tied",
+                differs=f"{TIED}; AdamW; segments of 70 instead of K = 1",
+            ),
+            OwnTraining(recipe="pointer-sentinel-lstm/medium-tied-sgd", differs=SEGMENTS),
+            OwnTraining(
+                recipe="pointer-sentinel-lstm/medium-tied-wikitext-2", differs=SEGMENTS, on=("wikitext-2",)
+            ),
+        ),
     ),
     PaperRow(name="unigram", full="unigram", one_size=True),
     PaperRow(

@@ -5,6 +5,7 @@ If a number was not measured the cell says `not yet`, or a dash if there is no s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -89,8 +90,8 @@ def _lines(
         here = {"data": data, "model": row.name, "split": split}
         if paper is not None and split in paper.perplexities:
             yield {**here, "size": "published", "perplexity": paper.perplexities[split]}
-        recipes = {"small": row.small, "full": row.full_recipe(data), "own": row.own}
-        for size, recipe in recipes.items():
+        recipes = [("small", row.small), ("full", row.full_recipe(data))]
+        for size, recipe in [*recipes, *(("own", one.recipe) for one in row.own_on(data))]:
             result = measured.get((data, recipe), {}).get(split)
             if result is not None and (size != "full" or result.as_presets):
                 yield {
@@ -158,7 +159,7 @@ def _table(
                 _pair(said) if paper else NO_SUCH,
                 NO_SUCH if row.one_size else _measured(measured.get((data, row.small), {}), row.small),
                 _measured(at_full, full),
-                _own(measured.get((data, row.own), {}), row),
+                _own(data, row, measured),
                 NO_SUCH if row.one_size else _begun(begun.get((data, _trained_model(full))), full),
             ]
         )
@@ -176,7 +177,7 @@ def _measured(results: Mapping[str, Result], recipe: str) -> str:
     if not results:
         return NOT_YET
     broken = any(result.broken for result in results.values())
-    values = [METRICS["perplexity"].of(results[s].total) if s in results else None for s in ("valid", "test")]
+    values = [_perplexity(results, split) for split in ("valid", "test")]
     numbers = _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values])
     epochs = max((one.epochs for result in results.values() for one in result.trained), default=0)
     return (
@@ -184,12 +185,26 @@ def _measured(results: Mapping[str, Result], recipe: str) -> str:
     )
 
 
-def _own(results: Mapping[str, Result], row: PaperRow) -> str:
-    """The published size by our own training: numbers, parameters, and what differs."""
-    if not results:
-        return _measured(results, row.own)
-    count = next(iter(results.values())).parameters or 0
-    return f"{_measured(results, row.own)}; {count / 1e6:.1f} M; {row.differs}"
+def _perplexity(results: Mapping[str, Result], split: str) -> float | None:
+    return METRICS["perplexity"].of(results[split].total) if split in results else None
+
+
+def _own(data: str, row: PaperRow, measured: Mapping[Key, Mapping[str, Result]]) -> str:
+    """The published size by our own trainings: numbers, parameters, what differs; the best on valid first."""
+    if not row.own_on(data):
+        return NO_SUCH
+    found = [(results, one) for one in row.own_on(data) if (results := measured.get((data, one.recipe)))]
+    found.sort(key=lambda each: _perplexity(each[0], "valid") or math.inf)
+    return (
+        ". Also ".join(
+            f"{_measured(results, one.recipe)}; {_millions(results)}; {one.differs}" for results, one in found
+        )
+        or NOT_YET
+    )
+
+
+def _millions(results: Mapping[str, Result]) -> str:
+    return f"{(next(iter(results.values())).parameters or 0) / 1e6:.1f} M"
 
 
 def _begun(found: FirstUpdates | None, recipe: str) -> str:

@@ -23,7 +23,12 @@ from wikitext_builder.hashing import file_sha256
 
 RECORDS = ROOT / "benchmarks" / "results"
 RECIPES = sorted(
-    {recipe for row in ROWS for recipe in (row.small, row.full, row.own, *row.full_on.values()) if recipe}
+    {
+        recipe
+        for row in ROWS
+        for recipe in (row.small, row.full, *row.full_on.values(), *(one.recipe for one in row.own))
+        if recipe
+    }
 )
 
 
@@ -92,6 +97,25 @@ def test_our_own_training_of_the_published_size_says_how_it_differs():
     result = measured("lstm/medium-tied-sgd", 4.2, parameters=13_200_000)
     cell = cells(rows_page([result], []), "LSTM zoneout medium")[3]
     assert cell.startswith("– / 66.69; 13.2 M; tied; ")
+    assert "Also" not in cell
+
+
+def test_the_best_of_our_own_trainings_on_valid_comes_first():
+    name = "Pointer Sentinel-LSTM medium"
+    recipes = ("pointer-sentinel-lstm/medium-tied", "pointer-sentinel-lstm/medium-tied-sgd")
+    for one, other in (recipes, recipes[::-1]):
+        results = [measured(one, 4.1, "valid"), measured(other, 4.3, "valid"), measured(other, 4.0, "test")]
+        best, also = cells(rows_page(results, []), name)[3].split(". Also ")
+        assert best.startswith("60.34 / –; ")
+        assert also.startswith("73.70 / 54.60; ")
+        assert ("AdamW" in best) == (one == recipes[0])
+
+
+def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
+    recipe = "lstm/medium-tied-wikitext-2"
+    assert cells(rows_page([measured(recipe, 4.2)], []), "LSTM zoneout medium")[3] == "not yet"
+    row = next(row for row in ROWS if row.name == "LSTM zoneout medium")
+    assert (row.recipe("wikitext-2", "own"), row.recipe("ptb", "own")) == (recipe, "lstm/medium-tied-sgd")
 
 
 def test_how_long_a_small_size_was_trained_stands_beside_it():
