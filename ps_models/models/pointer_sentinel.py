@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from ps_models.hyperparameters import Share, Size
+from ps_models.hyperparameters import Amount, Share, Size
 from ps_models.language_model import detach
 from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
@@ -32,6 +33,7 @@ class PointerSentinelConfig(LSTMConfig):
 
     window: Size = 100  # L, section 5.2
     initial_gate: Share | None = None  # g before training, over a full window; None: given by the weights
+    pointer_rate: Amount = 1.0  # how fast query and sentinel learn, compared with all other weights
 
 
 class PointerSentinelState(NamedTuple):
@@ -185,9 +187,20 @@ class PointerSentinelLSTM(nn.Module):
         return torch.logaddexp(vocab_BT, match_BT) - torch.logaddexp(sentinel_BT, total_BT)
 
     def _query(self, hidden_BTH: Tensor) -> Tensor:
-        return torch.tanh(wide(self.query(hidden_BTH)))
+        rate = self.config.pointer_rate
+        weight_HH, bias_H = (slowed(parameter, rate) for parameter in (self.query.weight, self.query.bias))
+        return torch.tanh(wide(functional.linear(hidden_BTH, weight_HH, bias_H)))
 
     def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
         """The scores q . s, in float32 also under autocast."""
         with torch.autocast(query_BTH.device.type, enabled=False):
-            return query_BTH @ self.sentinel
+            return query_BTH @ slowed(self.sentinel, self.config.pointer_rate)
+
+
+def slowed(parameter: Tensor, rate: float) -> Tensor:
+    """The same numbers; their gradient is multiplied by the rate.
+
+    All scores of a window change with q, so with a rate of the LSTM's for SGD, 25 per token, one update moves
+    the sentinel's score by several nats. After a few, g is 1 and has no gradient any more.
+    """
+    return parameter if rate == 1 else torch.lerp(parameter.detach(), parameter, rate)

@@ -207,6 +207,21 @@ def test_the_gate_starts_at_initial_gate():
     assert math.isclose(found.gate_BT[0, -1].item(), 0.7, abs_tol=0.01)
 
 
+@pytest.mark.parametrize("rate", [0.04, 0.5, 0.7])
+def test_the_pointers_rate_multiplies_its_gradient_and_changes_nothing_else(rate: float):
+    plain, slow = model_of(4), model_of(4, pointer_rate=rate)
+    tokens = tokens_of(2, 9)
+    for model in (plain, slow):
+        nats, _ = model.loss(tokens, model.initial_state(2))
+        nats.sum().backward()
+    assert torch.equal(*(model(tokens, model.initial_state(2))[0] for model in (plain, slow)))
+    for (name, one), other in zip(plain.named_parameters(), slow.parameters(), strict=True):
+        factor = 1.0 if name.startswith("lstm.") else rate
+        assert one.grad is not None
+        assert one.grad.abs().sum() > 0
+        torch.testing.assert_close(other.grad, one.grad * factor)
+
+
 @pytest.mark.parametrize("window", [1, 3, 40])
 def test_inspection_parts_make_up_the_mixture(window: int):
     model, tokens = model_of(window).eval(), tokens_of(2, 20)
