@@ -40,7 +40,7 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
 
     FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures. If a
     model has several results, fields of the signature choose one: "kn-5[context=article]"; else the last one
-    counts.
+    counts. Of a recipe that was trained with several seeds all runs count, and the interval is wider.
     """
     found = lb.compare(**options)
     if as_json:
@@ -51,12 +51,13 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
         fields = {name: value for name, value in asdict(found).items() if name != "interval"}
         click.echo(csv_text([{**fields, "difference": found.difference, "low": low, "high": high}]), nl=False)
         return
-    for model, value, broken in (
-        (found.first_model, found.first, found.first_broken),
-        (found.second_model, found.second, found.second_broken),
+    for model, value, runs, broken in (
+        (found.first_model, found.first, found.first_runs, found.first_broken),
+        (found.second_model, found.second, found.second_runs, found.second_broken),
     ):
+        seeds = f"  {len(runs)} seeds: {', '.join(f'{run:.4f}' for run in runs)}" if len(runs) > 1 else ""
         mark = f"  BREAKS: {', '.join(broken)}" if broken else ""
-        click.echo(f"{found.metric} {value:.4f}  {model}{mark}")
+        click.echo(f"{found.metric} {value:.4f}  {model}{seeds}{mark}")
     rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
     click.echo(f"difference {found.difference:+.4f}{rounding}")
     if found.interval is None or found.better is None:

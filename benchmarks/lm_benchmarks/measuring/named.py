@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -15,8 +15,8 @@ FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", 
 SHOWN: Final = 60  # characters of a name in an error
 
 
-def find_result(results: Sequence[Result], name: str, split: str, path: Path) -> Result:
-    """The last result of a model on a split.
+def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> list[Result]:
+    """The last result of a model on a split, or those of one recipe with several seeds, in their order.
 
     Args:
         results: In the order in which they were measured.
@@ -42,11 +42,22 @@ def find_result(results: Sequence[Result], name: str, split: str, path: Path) ->
             asked = ",".join(f"{key}={value}" for key, value in fields.items())
             raise HarnessError(f"{path}: no result of {name} has {asked}; there are {signatures}")
         found = fitting
-    if len({_identity(result) for result in found}) > 1:
+    last = {_identity(result): result for result in found}
+    if len(last) > 1 and not _differ_by_seed(last.values()):
         raise HarnessError(
             f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one"
         )
-    return found[-1]
+    return sorted(last.values(), key=_seed)
+
+
+def _differ_by_seed(runs: Collection[Result]) -> bool:
+    recipes = {(result.recipe, result.model) for result in runs}
+    return len(recipes) == 1 and "" not in {*recipes.pop()} and len({_seed(run) for run in runs}) == len(runs)
+
+
+def _seed(result: Result) -> int:
+    seed = result.signature.get("seed", "")
+    return int(seed) if seed.isdecimal() else -1
 
 
 def _chosen(name: str) -> tuple[str, dict[str, str]]:

@@ -6,6 +6,7 @@ If a number was not measured the cell says `not yet`, or a dash if there is no s
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -43,6 +44,7 @@ loss in nats per token of the first and of the last ten updates, parameters, upd
 machine that also did other work). A dash: there is no such number, or we have no such size.
 """
 Key = tuple[str, str]  # dataset and recipe
+Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
 
 
 def read_records(folder: Path) -> tuple[list[Result], list[FirstUpdates]]:
@@ -56,7 +58,7 @@ def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
     """The page, in Markdown.
 
     Args:
-        results: If a model was measured twice on a split, the last result counts.
+        results: If a model was measured twice on a split, the last result counts; of several seeds the mean.
         began: If there are two records of a recipe, the last one counts.
     """
     measured = _by_recipe(results)
@@ -82,9 +84,7 @@ def rows_csv(results: Iterable[Result]) -> str:
     )
 
 
-def _lines(
-    data: str, row: PaperRow, measured: Mapping[Key, Mapping[str, Result]]
-) -> Iterator[dict[str, object]]:
+def _lines(data: str, row: PaperRow, measured: Mapping[Key, Runs]) -> Iterator[dict[str, object]]:
     paper = _published(data).get(row.name)
     for split in FILES[data]:
         here = {"data": data, "model": row.name, "split": split}
@@ -92,8 +92,9 @@ def _lines(
             yield {**here, "size": "published", "perplexity": paper.perplexities[split]}
         recipes = [("small", row.small), ("full", row.full_recipe(data))]
         for size, recipe in [*recipes, *(("own", one.recipe) for one in row.own_on(data))]:
-            result = measured.get((data, recipe), {}).get(split)
-            if result is not None and (size != "full" or result.as_presets):
+            for result in measured.get((data, recipe), {}).get(split, ()):
+                if size == "full" and not result.as_presets:
+                    continue
                 yield {
                     **here,
                     "size": size,
@@ -106,13 +107,17 @@ def _lines(
                 }
 
 
-def _by_recipe(results: Iterable[Result]) -> dict[Key, dict[str, Result]]:
-    """The results that count, by dataset and recipe, then by split; the last one of each."""
-    measured: dict[Key, dict[str, Result]] = {}
+def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
+    """The results that count, by dataset and recipe: on each split the last one of each seed."""
+    last: dict[Key, dict[str, dict[str, Result]]] = {}
     for result in results:
         if data := _data(result):
-            measured.setdefault((data, result.recipe), {})[result.signature["split"]] = result
-    return measured
+            splits = last.setdefault((data, result.recipe), {})
+            splits.setdefault(result.signature["split"], {})[result.signature.get("seed", "")] = result
+    return {
+        key: {split: [runs[seed] for seed in sorted(runs)] for split, runs in splits.items()}
+        for key, splits in last.items()
+    }
 
 
 def _data(result: Result) -> str:
@@ -142,7 +147,7 @@ def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
 def _table(
     data: str,
     rows: Sequence[PaperRow],
-    measured: Mapping[Key, Mapping[str, Result]],
+    measured: Mapping[Key, Runs],
     begun: Mapping[Key, FirstUpdates],
 ) -> str:
     published = _published(data)
@@ -150,7 +155,8 @@ def _table(
     lines = []
     for row in rows:
         full = row.full_recipe(data)
-        at_full = {s: one for s, one in measured.get((data, full), {}).items() if one.as_presets}
+        found = measured.get((data, full), {})
+        at_full = {s: kept for s in found if (kept := [one for one in found[s] if one.as_presets])}
         paper = published[row.name].perplexities if row.name in published else {}
         said = [decimals(paper.get(split)) or NO_SUCH for split in ("valid", "test")]
         lines.append(
@@ -171,25 +177,38 @@ def _trained_model(recipe: str) -> str:
     return next(iter(trained_in(recipe)), recipe)
 
 
-def _measured(results: Mapping[str, Result], recipe: str) -> str:
+def _measured(results: Runs, recipe: str) -> str:
     if not recipe:
         return NO_SUCH
     if not results:
         return NOT_YET
-    broken = any(result.broken for result in results.values())
+    runs = [run for each in results.values() for run in each]
     values = [_perplexity(results, split) for split in ("valid", "test")]
     numbers = _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values])
-    epochs = max((one.epochs for result in results.values() for one in result.trained), default=0)
+    epochs = max((one.epochs for run in runs for one in run.trained), default=0)
+    facts = [f"{epochs} epoch{'s' * (epochs > 1)}"] if epochs else []
+    facts += [_spread(results)] if max(map(len, results.values())) > 1 else []
     return (
-        numbers + (f" ({epochs} epoch{'s' * (epochs > 1)})" if epochs else "") + (" BROKEN" if broken else "")
+        numbers
+        + (f" ({', '.join(facts)})" if facts else "")
+        + (" BROKEN" if any(run.broken for run in runs) else "")
     )
 
 
-def _perplexity(results: Mapping[str, Result], split: str) -> float | None:
-    return METRICS["perplexity"].of(results[split].total) if split in results else None
+def _perplexity(results: Runs, split: str) -> float | None:
+    """The perplexity; of several seeds that of their mean nats per token."""
+    values = [run.total.score.perplexity for run in results.get(split, ())]
+    return statistics.geometric_mean(values) if len(values) > 1 else next(iter(values), None)
 
 
-def _own(data: str, row: PaperRow, measured: Mapping[Key, Mapping[str, Result]]) -> str:
+def _spread(results: Runs) -> str:
+    """How many seeds, and the standard deviation of their perplexities."""
+    each = [[run.total.score.perplexity for run in results.get(split, ())] for split in ("valid", "test")]
+    deviations = [f"{statistics.stdev(values):.2f}" if len(values) > 1 else NO_SUCH for values in each]
+    return f"{max(map(len, each))} seeds ± {_pair(deviations)}"
+
+
+def _own(data: str, row: PaperRow, measured: Mapping[Key, Runs]) -> str:
     """The published size by our own trainings: numbers, parameters, what differs; the best on valid first."""
     if not row.own_on(data):
         return NO_SUCH
@@ -203,8 +222,8 @@ def _own(data: str, row: PaperRow, measured: Mapping[Key, Mapping[str, Result]])
     )
 
 
-def _millions(results: Mapping[str, Result]) -> str:
-    return f"{(next(iter(results.values())).parameters or 0) / 1e6:.1f} M"
+def _millions(results: Runs) -> str:
+    return f"{(next(iter(results.values()))[0].parameters or 0) / 1e6:.1f} M"
 
 
 def _begun(found: FirstUpdates | None, recipe: str) -> str:
@@ -234,25 +253,34 @@ def _note(row: Published) -> str:
     return f"{row.model}: {'. '.join(said)}."
 
 
-def _made(measured: Mapping[Key, Mapping[str, Result]], begun: Mapping[Key, FirstUpdates]) -> list[str]:
+def _made(measured: Mapping[Key, Runs], begun: Mapping[Key, FirstUpdates]) -> list[str]:
     """What each number is, and the commands that make it again."""
     lines = []
     for (data, recipe), results in measured.items():
-        last = list(results.values())[-1]
-        count = "" if last.parameters is None else f" {last.parameters:,} parameters."
-        how = " ".join(_trained(one) for one in last.trained)
-        facts = [f"{key} {last.signature.get(key)}" for key in SHOWN if last.signature.get(key)]
-        put = f" ({', '.join(facts)})" if facts else ""
-        lines.append(
-            f"{recipe} on {data}{put}:{count} {how} Measured by {last.command} in"
-            f" {sum(one.seconds for one in results.values()):,.0f} s on {last.device}.".replace("  ", " ")
-        )
+        for runs in _by_seed(results):
+            last = runs[-1]
+            count = "" if last.parameters is None else f" {last.parameters:,} parameters."
+            how = " ".join(_trained(one) for one in last.trained)
+            facts = [f"{key} {last.signature.get(key)}" for key in SHOWN if last.signature.get(key)]
+            put = f" ({', '.join(facts)})" if facts else ""
+            lines.append(
+                f"{recipe} on {data}{put}:{count} {how} Measured by {last.command} in"
+                f" {sum(one.seconds for one in runs):,.0f} s on {last.device}.".replace("  ", " ")
+            )
     for (data, recipe), found in begun.items():
         lines.append(
             f"First updates of {recipe} on {data}: {found.trained.command}; {found.tokens:,} tokens,"
             f" on {found.device}."
         )
     return lines
+
+
+def _by_seed(results: Runs) -> list[list[Result]]:
+    """The results of each seed, on all splits."""
+    seeds: dict[str, list[Result]] = {}
+    for run in (run for runs in results.values() for run in runs):
+        seeds.setdefault(run.signature.get("seed", ""), []).append(run)
+    return list(seeds.values())
 
 
 def _trained(one: Trained) -> str:

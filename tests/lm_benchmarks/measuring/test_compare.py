@@ -13,8 +13,10 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import (
     ModelDifference,
     bootstrap,
+    bootstrap_runs,
     compare,
     compare_results,
+    compare_runs,
     interval_of,
     why_unlike,
 )
@@ -294,3 +296,53 @@ def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it(interval,
     )
     assert found.is_clear == clear
     assert found.is_rounding == (rounding == {"rounding": 1.0})
+
+
+def trained(generator, seeds, *, gain=0.0, spread=0.01, articles=40):
+    """Runs of a model: alike but for chance in training, which moves all articles of a run together."""
+    tokens = np.random.default_rng(7).integers(500, 8000, articles)
+    hardness = np.random.default_rng(8).normal(4.6, 0.3, articles)
+    moved = generator.normal(-gain, spread, seeds)
+    return [made(tokens * (hardness + one), tokens, model=f"m{seed}") for seed, one in enumerate(moved)]
+
+
+def test_one_run_on_each_side_is_the_bootstrap_over_passages():
+    first, second = sample(np.random.default_rng(0), gain=0.02)
+    metric = METRICS["perplexity"]
+    alone = bootstrap(first.articles, second.articles, metric, 500, 3)
+    assert np.array_equal(bootstrap_runs([first], [second], metric, 500, 3), alone)
+
+
+def test_runs_with_several_seeds_count_by_their_mean():
+    generator = np.random.default_rng(0)
+    first, second = trained(generator, 3), trained(generator, 2, gain=0.1)
+    found = compare_runs(first, second)
+    assert found.first_runs == tuple(run.total.score.perplexity for run in first)
+    assert len(found.second_runs) == 2
+    assert found.first == pytest.approx(math.prod(found.first_runs) ** (1 / 3), rel=1e-12)
+    assert found.second < found.first
+    assert compare_runs(first, second) == found
+
+
+def test_chance_in_training_makes_no_clear_difference_but_one_run_of_each_often_does():
+    generator = np.random.default_rng(1)
+    pairs = [(trained(generator, 3), trained(generator, 3)) for _ in range(200)]
+    clear = sum(compare_runs(*pair, resamples=200).is_clear for pair in pairs)
+    alone = sum(compare_runs(first[:1], second[:1], resamples=200).is_clear for first, second in pairs)
+    assert clear <= 10  # 2.5 % and less, of 200
+    assert alone > 150
+
+
+def test_a_difference_that_is_larger_than_that_of_seeds_is_clear():
+    generator = np.random.default_rng(2)
+    assert all(
+        compare_runs(trained(generator, 3), trained(generator, 3, gain=0.3), resamples=200).is_clear
+        for _ in range(50)
+    )
+
+
+def test_each_run_must_measure_the_same():
+    first = trained(np.random.default_rng(0), 2)
+    other = made([1.0] * 40, [10] * 40, model="m", data="ptb+2e")
+    with pytest.raises(HarnessError, match="cannot be compared"):
+        compare_runs([first[0], other], first)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.named import find_result
+from lm_benchmarks.measuring.named import find_runs
 from lm_benchmarks.records.result import Result
 
 from ps_models.evaluation.signature import Signature
@@ -30,7 +30,8 @@ RESULTS = [
 
 
 def found(name: str) -> Result:
-    return find_result(RESULTS, name, "test", FILE)
+    (one,) = find_runs(RESULTS, name, "test", FILE)
+    return one
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,8 @@ def test_a_name_finds_its_result(name, place):
 
 def test_the_last_result_of_a_model_counts():
     again = replace(RESULTS[0], seconds=9.0)
-    assert find_result([*RESULTS, again], "kn-5", "test", FILE) is again
-    assert find_result(RESULTS, "kn-5", "valid", FILE) is RESULTS[1]
+    assert find_runs([*RESULTS, again], "kn-5", "test", FILE) == [again]
+    assert find_runs(RESULTS, "kn-5", "valid", FILE) == [RESULTS[1]]
 
 
 @pytest.mark.parametrize("name", ["lstm small", "lstm+cd"])
@@ -74,7 +75,7 @@ def test_an_unknown_name_lists_what_is_there():
     with pytest.raises(HarnessError, match=r"no result of nobody on test; there are KN-5 \(test; also kn-5"):
         found("nobody")
     with pytest.raises(HarnessError, match="no result of old on valid"):
-        find_result(RESULTS, "old", "valid", FILE)
+        find_runs(RESULTS, "old", "valid", FILE)
 
 
 def test_fields_of_the_signature_choose_among_results_of_one_model():
@@ -82,9 +83,29 @@ def test_fields_of_the_signature_choose_among_results_of_one_model():
         RESULTS[0], signature=Signature(split="test", model="kn-5+ab", context="article", batch="2")
     )
     several = [*RESULTS, apart, replace(RESULTS[0], seconds=3.0)]
-    assert find_result(several, "kn-5", "test", FILE) is several[-1]
+    assert find_runs(several, "kn-5", "test", FILE) == [several[-1]]
     for name in ("kn-5[context=article]", "KN-5[context=article, batch=2]"):
-        assert find_result(several, name, "test", FILE) is apart
-    assert find_result(several, "lstm small[model=lstm+ef]", "test", FILE) is RESULTS[4]
+        assert find_runs(several, name, "test", FILE) == [apart]
+    assert find_runs(several, "lstm small[model=lstm+ef]", "test", FILE) == [RESULTS[4]]
     with pytest.raises(HarnessError, match=r"of kn-5 has context=none; there are split:test.*batch:2"):
-        find_result(several, "kn-5[context=none]", "test", FILE)
+        find_runs(several, "kn-5[context=none]", "test", FILE)
+
+
+def run(seed, identity, recipe="lstm/gal-medium", model="lstm gal-medium"):
+    one = replace(measured(model, identity), recipe=recipe)
+    return replace(one, signature=Signature(**one.signature, seed=seed))
+
+
+def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
+    runs = [run("10", "lstm+cc"), run("2", "lstm+aa"), run("10", "lstm+cc")]
+    assert find_runs(runs, "lstm gal-medium", "test", FILE) == [runs[1], runs[2]]
+    assert find_runs(runs, "lstm gal-medium[seed=2]", "test", FILE) == [runs[1]]
+    assert find_runs(runs, "lstm+cc", "test", FILE) == [runs[2]]
+
+
+@pytest.mark.parametrize(
+    "other", [run("1", "lstm+bb"), run("2", "lstm+bb", recipe="lstm/medium"), run("2", "lstm+bb", recipe="")]
+)
+def test_models_that_differ_in_more_than_their_seed_are_several(other):
+    with pytest.raises(HarnessError, match="fits several models"):
+        find_runs([run("1", "lstm+aa"), other], "lstm gal-medium", "test", FILE)

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -109,6 +110,29 @@ def test_the_best_of_our_own_trainings_on_valid_comes_first():
         assert best.startswith("60.34 / –; ")
         assert also.startswith("73.70 / 54.60; ")
         assert ("AdamW" in best) == (one == recipes[0])
+
+
+def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
+    recipe = "lstm/zaremba-medium"
+
+    def run(nats, seed, split):
+        one = measured(recipe, nats, split)
+        return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
+
+    tests = [run(nats, seed, "test") for nats, seed in ((4.40, "1"), (4.42, "2"), (4.44, "3"), (4.38, "1"))]
+    page = rows_page([*tests, run(4.5, "1", "valid")], [])
+    geometric, deviation = (
+        math.exp((4.38 + 4.42 + 4.44) / 3),
+        statistics.stdev(map(math.exp, (4.38, 4.42, 4.44))),
+    )
+    cell = cells(page, "LSTM Zaremba medium")[2]
+    assert cell == f"90.02 / {geometric:.2f} (3 seeds ± – / {deviation:.2f})"
+    assert page.count(f"- {recipe} on ptb") == 3
+    assert len(rows_csv(tests).splitlines()) == 1 + 3 + sum(
+        len(row.perplexities)
+        for row in PUBLISHED
+        if row.data in FILES and row.model in {one.name for one in ROWS}
+    )
 
 
 def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
