@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -387,6 +388,36 @@ def test_answers_that_always_break_off_end_in_an_error(
     ):
         wikipedia.site()
     assert all(most / 2.1 < wait <= most for wait, most in zip(waits, (1, 2, 4, 8, 16, 32, 60), strict=True))
+
+
+CLOCK_PUT_FORWARD = """
+import sys
+import time
+from wikitext_builder.cli import main
+from wikitext_builder.wiki.client import Wikipedia
+waits = []
+Wikipedia.sleep = lambda self, seconds: waits.append(seconds)
+Wikipedia.clock = lambda self: time.monotonic() + sum(waits)
+main()
+"""
+
+
+@pytest.mark.parametrize(("headers", "body"), BROKEN)
+def test_the_command_says_so_when_answers_always_break_off(
+    server: http.server.ThreadingHTTPServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    headers: dict[str, str],
+    body: bytes,
+) -> None:
+    """The command in a process of its own, but its waits of two minutes are not real."""
+    server.answer = lambda _query: (200, headers, body)  # type: ignore[attr-defined]
+    monkeypatch.setattr("tests.command.COMMAND", (sys.executable, "-c", CLOCK_PUT_FORWARD))
+    result = run(*fetch_from(server, tmp_path, "A"))
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "no answer after 8 attempts" in result.stderr
+    assert "run it again later" in result.stderr
 
 
 def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(
