@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -34,9 +35,12 @@ def _of_work_tree(package: Path) -> str:
 
 def _git(folder: Path, *words: str) -> str:
     """What git prints; "" if it is not there or refuses."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
     try:
         done = subprocess.run(  # noqa: S603 - our own words
-            ["git", "--no-optional-locks", "-C", str(folder), *words],  # noqa: S607 - the git that the user has
+            [git, "--no-optional-locks", "-C", str(folder), *words],
             capture_output=True,
             check=True,
             text=True,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.records.trained import Epoch, read_curve
+from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.tables import Published, Table, tables_of
 from ps_models.training.logs import EPOCHS
@@ -123,8 +123,9 @@ def make_report(
     Raises:
         HarnessError: A log is missing or not of the format.
     """
+    results = _with_seeds(results)
     tables = tuple(tables_of(results, published))
-    runs = {one.recipe: _points(one.curve) for result in results for one in result.trained}
+    runs = _curves(one for result in results for one in result.trained)
     runs.update({name: _points(_logged(path)) for name, path in _short_names(logs).items()})
     charts = [("Training", _training_chart(runs)), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
     return Report(
@@ -134,6 +135,31 @@ def make_report(
         charts=tuple((name, chart) for name, chart in charts if chart),
         results=tuple(results),
     )
+
+
+def _with_seeds(results: Sequence[Result]) -> list[Result]:
+    """The results; where a model was trained with several seeds, its name says which one each is of."""
+    seeds: dict[str, set[str]] = {}
+    for result in results:
+        seeds.setdefault(result.model, set()).add(result.signature.get("seed", ""))
+    return [
+        replace(result, model=f"{result.model}, seed {result.signature.get('seed', 'unknown')}")
+        if len(seeds[result.model]) > 1
+        else result
+        for result in results
+    ]
+
+
+def _curves(runs: Iterable[Trained]) -> dict[str, Points]:
+    """The curve of each training, by recipe, and by seed where a recipe has several."""
+    found: dict[str, dict[object, Trained]] = {}
+    for one in runs:
+        found.setdefault(one.recipe, {})[one.training.get("seed")] = one
+    return {
+        f"{recipe}, seed {seed}" if len(seeds) > 1 else recipe: _points(one.curve)
+        for recipe, seeds in found.items()
+        for seed, one in seeds.items()
+    }
 
 
 def groupings_of(table: Table) -> tuple[Grouping, ...]:

@@ -10,6 +10,7 @@ import pytest
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.result import Result, TokenGroup
+from lm_benchmarks.records.trained import Epoch
 from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
 from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
 from lm_benchmarks.reporting.page import page
@@ -19,6 +20,7 @@ from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
+from tests.lm_benchmarks.records.test_result import RESULT
 from tests.ps_models.explanation.test_page import CONTRAST, browser, opened  # noqa: F401 - fixtures
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -230,3 +232,22 @@ def test_a_broken_model_is_seen(report, opened):  # noqa: F811 - the fixture
     assert "BROKEN: future" in row.text_content()
     tab.locator("summary", has_text="cheat").click()
     assert "scores differ" in tab.locator("details[open]").text_content()
+
+
+def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
+    (how,) = RESULT.trained
+    curve = (Epoch(epoch=1, updates=9, train_perplexity=99.0, valid_perplexity=90.0, seconds=1.0),)
+    runs = []
+    for seed in ("1", "2"):
+        one = result("lstm", 4.0 + int(seed) / 10)
+        signature = Signature(**{**one.signature, "model": f"lstm+{seed}", "seed": seed})
+        trained = replace(how, training={**how.training, "seed": int(seed)}, curve=curve)
+        runs.append(replace(one, signature=signature, trained=(trained,)))
+    report = make_report("Seeds", [*runs, result("KN-5", 5.0)])
+    (table,) = report.tables
+    assert [row.model for row in table.rows] == ["KN-5", "lstm, seed 2", "lstm, seed 1"]
+    training = dict(report.charts)["Training"]
+    assert all(f"{how.recipe}, seed {seed}" in training for seed in (1, 2))
+    alone = make_report("One", [runs[0]])
+    assert [row.model for row in alone.tables[0].rows] == ["lstm"]
+    assert "seed" not in dict(alone.charts)["Training"]
