@@ -83,9 +83,10 @@ class _TargetLogProbs(torch.autograd.Function):
         kept: bool,
     ) -> Tensor:
         cast_NH, cast_VH = hidden_NH.to(dtype), weight_VH.to(dtype)
-        space = _space(cast_NH, cast_VH, kept)
+        chunk = _chunk(hidden_NH, kept)
+        space = cast_VH.new_empty(chunk * len(cast_VH))
         totals, scores = [], []
-        for rows in _chunks(hidden_NH, kept):
+        for rows in _slices(hidden_NH, chunk):
             logits_VN = _logits(cast_NH[rows], cast_VH, bias_V, space)
             few = torch.stack([wide(words).logsumexp(dim=0) for words in _few(logits_VN)])
             totals.append(few.logsumexp(dim=0))
@@ -99,10 +100,10 @@ class _TargetLogProbs(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         cast_NH, cast_VH, bias_V, targets_N, totals_N, kept_VN = ctx.saved_tensors
-        kept = kept_VN is not None
-        space = None if kept else _space(cast_NH, cast_VH, kept)
+        chunk = _chunk(cast_NH, kept_VN is not None)
+        space = cast_VH.new_empty(chunk * len(cast_VH)) if kept_VN is None else None
         dhidden_NH, dweight_VH, dbias_V = torch.empty_like(cast_NH, dtype=ctx.types[0]), None, None
-        for rows in _chunks(cast_NH, kept):
+        for rows in _slices(cast_NH, chunk):
             # Kept logits are overwritten, so torch refuses a second gradient of them.
             logits_VN = kept_VN if space is None else _logits(cast_NH[rows], cast_VH, bias_V, space)
             _become_gradient(logits_VN, totals_N[rows], targets_N[rows], grad_N[rows])
@@ -114,20 +115,17 @@ class _TargetLogProbs(torch.autograd.Function):
         return dhidden_NH, dweight_VH, dbias_V, None, None, None
 
 
-def _chunks(hidden_NH: Tensor, kept: bool) -> Iterator[slice]:
-    """The rows of each product: all of them if their logits are kept."""
-    chunk = max(1, len(hidden_NH)) if kept else CHUNK
+def _chunk(hidden_NH: Tensor, kept: bool) -> int:
+    """How many rows go into one product: all of them if their logits are kept."""
+    return max(1, len(hidden_NH) if kept else min(len(hidden_NH), CHUNK))
+
+
+def _slices(hidden_NH: Tensor, chunk: int) -> Iterator[slice]:
     return (slice(begin, begin + chunk) for begin in range(0, len(hidden_NH), chunk))
 
 
-def _space(hidden_NH: Tensor, weight_VH: Tensor, kept: bool) -> Tensor:
-    """Memory for the logits of each chunk: the same for all, since freed memory of other sizes adds up."""
-    rows = len(hidden_NH) if kept else min(len(hidden_NH), CHUNK)
-    return hidden_NH.new_empty(rows * len(weight_VH))
-
-
 def _logits(hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, space: Tensor) -> Tensor:
-    """The logits, (V, N), in the given space."""
+    """The logits, (V, N), in a space that all chunks share: freed memory of other sizes would add up."""
     V, N = len(weight_VH), len(hidden_NH)
     logits_VN = torch.mm(weight_VH, hidden_NH.t(), out=space[: V * N].view(V, N))
     return logits_VN if bias_V is None else logits_VN.add_(bias_V[:, None].to(logits_VN.dtype))

@@ -19,7 +19,7 @@ def _sgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.op
         trained,
         lr=config.learning_rate,
         weight_decay=config.weight_decay,
-        fused=not any(parameter.is_meta for parameter in trained),  # as in AdamW
+        fused=not any(parameter.is_meta for parameter in trained),  # one pass over each; meta has none
     )
 
 

@@ -391,7 +391,6 @@ def test_answers_that_always_break_off_end_in_an_error(
 
 
 CLOCK_PUT_FORWARD = """
-import sys
 import time
 from wikitext_builder.cli import main
 from wikitext_builder.wiki.client import Wikipedia

@@ -156,7 +156,7 @@ def compare_runs(
         _check_alike(first[0], run, allow)
     counted = _metric(metric)
     each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
-    means = [_mean(runs, counted) for runs in (first, second)]
+    means = [mean_number(runs, counted) for runs in (first, second)]
     draws = (
         bootstrap_runs(first, second, counted, resamples, seed) if len(first[0].articles) >= FEWEST else None
     )
@@ -198,8 +198,8 @@ def _broken(runs: Iterable[Result]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(law for run in runs for law in run.broken))
 
 
-def _mean(runs: Sequence[Result], metric: Metric) -> float:
-    """The number of the mean run, exactly that of a single one."""
+def mean_number(runs: Sequence[Result], metric: Metric) -> float:
+    """The metric of the mean nats per unit over runs; of a single run exactly its number."""
     if len(runs) == 1:
         return metric.of(runs[0].total) or 0.0
     quotients = np.array([metric.quotient(run.total) for run in runs], dtype=np.float64)
@@ -237,16 +237,8 @@ def bootstrap_runs(
         resamples: How many draws.
         seed: Of the draws.
     """
-    sums = [np.stack([_sums(run.articles, metric) for run in runs]) for runs in (first, second)]
-    generator = np.random.Generator(np.random.PCG64(seed))
-    passages = sums[0].shape[1]
-    differences = []
-    at_once = max(1, AT_ONCE // (passages * max(len(first), len(second))))
-    for begin in range(0, resamples, at_once):
-        drawn = _drawn(generator, passages, min(at_once, resamples - begin))
-        one, other = (_numbers(_drawn_means(generator, drawn, side), metric) for side in sums)
-        differences.append(other - one)
-    return np.concatenate(differences)
+    one, other = (np.stack([_sums(run.articles, metric) for run in runs]) for runs in (first, second))
+    return _differences(one, other, metric, resamples, seed, paired=True)
 
 
 def _drawn_means(
@@ -281,15 +273,29 @@ def bootstrap(
         seed: Of the draws.
         paired: The same draws on both sides, because these are the same passages; else each side has its own.
     """
-    sums = [_sums(passages, metric) for passages in (first, second)]
+    one, other = (_sums(passages, metric)[None] for passages in (first, second))
+    return _differences(one, other, metric, resamples, seed, paired=paired)
+
+
+def _differences(
+    first: npt.NDArray[np.float64],
+    second: npt.NDArray[np.float64],
+    metric: Metric,
+    resamples: int,
+    seed: int,
+    *,
+    paired: bool,
+) -> npt.NDArray[np.float64]:
+    """Second minus first over draws, from sums (runs, passages, 2)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     differences = []
-    at_once = max(1, AT_ONCE // len(first))
+    at_once = max(1, AT_ONCE // (first.shape[1] * max(len(first), len(second))))
     for begin in range(0, resamples, at_once):
         count = min(at_once, resamples - begin)
-        drawn = _drawn(generator, len(first), count)
-        other = drawn if paired else _drawn(generator, len(second), count)
-        differences.append(_values(other @ sums[1], metric) - _values(drawn @ sums[0], metric))
+        drawn = _drawn(generator, first.shape[1], count)
+        other = drawn if paired else _drawn(generator, second.shape[1], count)
+        one, two = _drawn_means(generator, drawn, first), _drawn_means(generator, other, second)
+        differences.append(_numbers(two, metric) - _numbers(one, metric))
     return np.concatenate(differences)
 
 
@@ -300,10 +306,6 @@ def _drawn(generator: np.random.Generator, passages: int, count: int) -> npt.NDA
 
 def _sums(passages: Sequence[Sums], metric: Metric) -> npt.NDArray[np.float64]:
     return np.array([metric.quotient(one) for one in passages], dtype=np.float64)
-
-
-def _values(sums: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:
-    return _numbers(sums[:, 0] / sums[:, 1], metric)
 
 
 def _numbers(quotients: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:

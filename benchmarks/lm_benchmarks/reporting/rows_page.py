@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.measuring.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, read_results
@@ -197,8 +198,8 @@ def _measured(results: Runs, recipe: str) -> str:
 
 def _perplexity(results: Runs, split: str) -> float | None:
     """The perplexity; of several seeds that of their mean nats per token."""
-    values = [run.total.score.perplexity for run in results.get(split, ())]
-    return statistics.geometric_mean(values) if len(values) > 1 else next(iter(values), None)
+    runs = results.get(split)
+    return mean_number(runs, METRICS["perplexity"]) if runs else None
 
 
 def _spread(results: Runs) -> str:
