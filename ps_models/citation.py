@@ -73,15 +73,15 @@ def cited_checkpoint(checkpoint: Checkpoint) -> Cited:
 
 
 def sources_of(recipe: str) -> tuple[str, ...]:
-    """The keys of a recipe, such as `lstm/gal-large`, `cache:lstm` or `mix:rnn-lda/small,kn-5`.
+    """The keys of a recipe, such as `lstm/gal-large`, `cache-100:lstm` or `mix:rnn-lda/small,kn-5`.
 
-    >>> sources_of("cache:lstm/zaremba-small")
+    >>> sources_of("cache-100:lstm/zaremba-small")
     ('grave2016improving', 'hochreiter1997long', 'zaremba2014recurrent')
     """
     kind, colon, rest = recipe.partition(":")
     if colon:
         inner = (key for part in rest.split(",") for key in sources_of(part))
-        return tuple(dict.fromkeys([*AROUND.get(kind, ()), *inner]))
+        return tuple(dict.fromkeys([*AROUND.get(kind.partition("-")[0], ()), *inner]))
     model, _, preset = recipe.partition("/")
     more = (key for part in preset.split("-") for key in PRESETS.get(part, ()))
     return tuple(dict.fromkeys([*MODELS.get(model, ()), *more]))

@@ -24,18 +24,20 @@ from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 
 BLOCK: Final = 128  # steps at once: bounds the memory
 LEAST: Final = 1e-6  # a useless cache keeps a weight above 0, for the logarithm
-GRID: Final = tuple(
-    NeuralCacheConfig(window=window, theta=theta)
-    for window in (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
-    for theta in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs need more
-)
+WINDOWS: Final = (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
+THETAS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs need more
+
+
+def cache_grid(windows: Sequence[int] = WINDOWS) -> tuple[NeuralCacheConfig, ...]:
+    """Each window with each flatness of THETAS."""
+    return tuple(NeuralCacheConfig(window=window, theta=theta) for window in windows for theta in THETAS)
 
 
 def tuned_neural_cache(
     model: Recurrent[Any],
     texts: Sequence[Text],
     *,
-    grid: Sequence[NeuralCacheConfig] = GRID,
+    grid: Sequence[NeuralCacheConfig] | None = None,
     device: torch.device | str = "cpu",
 ) -> NeuralCache[Any]:
     """The model with the neural cache of the grid that predicts texts best in one pass.
@@ -43,12 +45,13 @@ def tuned_neural_cache(
     Args:
         model: A recurrent model; it scores the texts once.
         texts: Of validation data, in order; the cache is carried from one to the next.
-        grid: Windows and flatnesses to try; their weights are not used.
+        grid: Windows and flatnesses to try, `cache_grid()` if None; their weights are not used.
         device: Where the model is.
 
     Raises:
         ModelError: The texts are shorter than two tokens.
     """
+    grid = cache_grid() if grid is None else grid
     stream = torch.cat([text.tokens for text in texts])
     if len(stream) < 2:
         raise ModelError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")

@@ -140,6 +140,18 @@ def test_what_is_put_around_a_checkpoint_is_measured_and_keeps_the_laws(data, va
     assert read[0].total.score.perplexity < plain["perplexity"]
 
 
+def test_a_cache_of_a_given_window_is_not_the_model_whose_window_is_tuned(data, variational, tmp_path):
+    path = tmp_path / "results.jsonl"
+    options = ("--data", data, "--split", "valid", "--no-check", "--no-groups", "--results", path)
+    run("run", f"cache:{variational}", *options)
+    run("run", f"cache:{variational}", *options, "--window", 20)
+    tuned, given = read_results(path)
+    assert (given.model, given.recipe) == ("lstm + neural cache of 20", "cache-20:lstm")
+    assert given.signature["cache"].startswith("20.")
+    assert not tuned.signature["cache"].startswith("20.")
+    assert given.recipe != tuned.recipe
+
+
 @pytest.mark.parametrize(
     ("kind", "model", "message"),
     [("mc", "checkpoint", "keeps its dropout's masks"), ("cache", "unfit", "expected a recurrent model")],

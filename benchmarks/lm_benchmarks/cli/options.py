@@ -78,7 +78,9 @@ def model_options(command: Decorated) -> Decorated:
     options: list[Callable[[Decorated], Decorated]] = [
         *CAUSAL,
         click.option("--seed", default=1, help="For models that draw random numbers."),
-        click.option("--window", type=click.IntRange(min=1), help="Models of pieces: read per call."),
+        click.option(
+            "--window", type=click.IntRange(min=1), help="Models of pieces: read per call; cache: its words."
+        ),
         click.option("--stride", type=click.IntRange(min=1), help="Models of pieces: scored per call."),
         click.option("--unknown-word", help="arpa, kenlm: how the file spells <unk>."),
         click.option("--patience", default=PATIENCE, help="command, completions: seconds to wait."),

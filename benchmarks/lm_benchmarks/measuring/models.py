@@ -32,7 +32,7 @@ from ps_models.models.baselines import BASELINES
 from ps_models.models.interpolation import interpolate
 from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
 from ps_models.models.ngram import NGram
-from ps_models.models.tuned_neural_cache import tuned_neural_cache
+from ps_models.models.tuned_neural_cache import cache_grid, tuned_neural_cache
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
@@ -144,7 +144,7 @@ def _monte_carlo(specification: str, inputs: Inputs) -> Opened:
 
 
 def _neural_cache(specification: str, inputs: Inputs) -> Opened:
-    """A checkpoint with a neural cache that is tuned on valid."""
+    """A checkpoint with a neural cache that is tuned on valid, its window too if none is given."""
     inner = _checkpoint(specification, inputs)
     if not hasattr(inner.model, "scores_and_hidden"):
         raise HarnessError(
@@ -152,16 +152,18 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
             " lstm"
         )
     recurrent = cast("Recurrent[Any]", inner.model)
-    model = tuned_neural_cache(recurrent, _valid(inputs), device=inputs.device)
+    grid = None if inputs.window is None else cache_grid([inputs.window])
+    model = tuned_neural_cache(recurrent, _valid(inputs), grid=grid, device=inputs.device)
     config = model.config
     facts = {
         **inner.facts,
         "cache": f"{config.window}.{config.theta:g}.{config.weight:.4f}",
         "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
     }
-    return replace(
-        inner, name=f"{inner.name} + neural cache", model=model, recipe=f"cache:{inner.recipe}", facts=facts
-    )
+    kind, name = "cache", f"{inner.name} + neural cache"
+    if grid is not None:  # not the model of the tables, whose window is tuned
+        kind, name = f"cache-{config.window}", f"{name} of {config.window}"
+    return replace(inner, name=name, model=model, recipe=f"{kind}:{inner.recipe}", facts=facts)
 
 
 def _users(module: str, name: str, inputs: Inputs) -> Opened:
@@ -334,6 +336,6 @@ KINDS: Final[dict[str, tuple[str, Maker]]] = {
     "completions": ("URL: an endpoint with log-probabilities, with --tokenizer", _completions),
     "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
     "mc": ("CHECKPOINT: with dropout, the mean over --samples masks", _monte_carlo),
-    "cache": ("CHECKPOINT: with a neural cache, tuned on valid", _neural_cache),
+    "cache": ("CHECKPOINT: with a neural cache tuned on valid, of --window words if given", _neural_cache),
     "mix": ("MODEL,MODEL,…: interpolated, with weights that EM tunes on valid", _mixed),
 }

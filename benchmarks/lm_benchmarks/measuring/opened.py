@@ -27,7 +27,7 @@ class Inputs:
     vocabulary: Vocabulary  # of train; without a train file, of the split that is scored
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     seed: int = 1
-    window: int | None = None  # pieces that a causal model reads per call; None: as many as it can
+    window: int | None = None  # pieces that a causal model reads per call, words of a neural cache
     stride: int | None = None  # pieces per block; None: half of the window
     longest: int | None = None  # pieces that gguf: or completions: reads at once; None: what it says
     tokenizer: str | None = None  # of a server's model: a folder or a name

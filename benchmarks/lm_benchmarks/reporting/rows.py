@@ -99,7 +99,13 @@ ROWS: Final = (
     ),
     PaperRow(name="unigram", full="unigram", one_size=True),
     PaperRow(
-        name="LSTM zoneout + neural cache", small="cache:lstm/zoneout-small", full="cache:lstm/zoneout-medium"
+        name="LSTM zoneout + neural cache",
+        small="cache:lstm/zoneout-small",
+        full="cache:lstm/zoneout-medium",
+        own=(
+            OwnTraining(recipe="cache:lstm/medium-tied-sgd", differs=TIED),
+            OwnTraining(recipe="cache:lstm/medium-tied-wikitext-2", differs=TIED, on=("wikitext-2",)),
+        ),
     ),
     PaperRow(
         name="AWD-LSTM",
