@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating
 from ps_models.explanation.style import POINTER, STYLE, VOCABULARY, picture_metadata
-from ps_models.models.pointer_sentinel import PointerSentinelLSTM
+from ps_models.models.pointer_sentinel import PointerSentinel
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 LABELS = 24  # of buckets under an axis, at most
@@ -118,9 +118,9 @@ def compare_by_frequency(
 
 def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu") -> Pointing | None:
     """What the pointer of a model does over a text; None for a model without one."""
-    if not isinstance(model, PointerSentinelLSTM):
+    if not isinstance(model, PointerSentinel):
         return None
-    window = model.config.window
+    window = model.pointer.window
     gates, back, right = [], torch.zeros(window).double(), torch.zeros(window).double()
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating
-from ps_models.models.pointer_sentinel import PointerSentinelLSTM
+from ps_models.models.pointer_sentinel import PointerSentinel
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
 
@@ -28,7 +28,7 @@ def gains(
     Raises:
         ModelError: The model has no pointer.
     """
-    if not isinstance(model, PointerSentinelLSTM):
+    if not isinstance(model, PointerSentinel):
         raise ModelError(f"`start`: a model without a pointer has no {BEST} passage; expected a number")
     parts, done = [], 0
     with evaluating(model), torch.no_grad():

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ps_models.evaluation.evaluate import evaluating
 from ps_models.language_model import AnyState, Generative
 from ps_models.layers.window import NO_WORD
-from ps_models.models.pointer_sentinel import PointerSentinelLSTM
+from ps_models.models.pointer_sentinel import PointerSentinel
 
 TOP = 8  # words shown of each distribution
 LEAST_ATTENTION = 0.002  # shares of attention below this are left out
@@ -95,7 +95,7 @@ def predictions(
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1) if state is None else state  # type: ignore[operator]
         for chunk in torch.split(tokens.to(device), CHUNK):
-            if isinstance(model, PointerSentinelLSTM):
+            if isinstance(model, PointerSentinel):
                 found, state = model.inspect(chunk[None], state)
                 vocabulary = model.vocab_log_probs(found.hidden_BTH[0]).double().exp()
                 parts = (chunk, vocabulary, found.gate_BT[0], found.words_BTW[0], found.attention_BTW[0])

@@ -1,7 +1,8 @@
 """The models, one file each; `MODELS` names those that can be trained.
 
 For each name: the dataclass of its configuration, and the module that is made from it. They obey the laws of
-`Trainable`, and none inherits from another. Models that only count are in `ps_models.models.baselines`.
+`Trainable`, and none inherits from another; those with a pointer share `PointerSentinel`. Models that only
+count are in `ps_models.models.baselines`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,14 @@ from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.pointer_sentinel_awd_lstm import (
+    PointerSentinelAWDLSTM,
+    PointerSentinelAWDLSTMConfig,
+)
+from ps_models.models.pointer_sentinel_transformer import (
+    PointerSentinelTransformer,
+    PointerSentinelTransformerConfig,
+)
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
@@ -20,7 +29,9 @@ MODELS = {
     "awd-lstm": (AWDLSTMConfig, AWDLSTM),
     "char-cnn": (CharCNNConfig, CharCNN),
     "lstm": (LSTMConfig, LSTM),
+    "pointer-sentinel-awd-lstm": (PointerSentinelAWDLSTMConfig, PointerSentinelAWDLSTM),
     "pointer-sentinel-lstm": (PointerSentinelConfig, PointerSentinelLSTM),
+    "pointer-sentinel-transformer": (PointerSentinelTransformerConfig, PointerSentinelTransformer),
     "rhn": (RecurrentHighwayConfig, RecurrentHighway),
     "rnn": (RNNConfig, RNN),
     "rnn-lda": (RNNLDAConfig, RNNLDA),

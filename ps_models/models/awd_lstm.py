@@ -101,7 +101,7 @@ class AWDLSTM(nn.Module):
     def scores_and_hidden(self, tokens: Tensor, state: AWDLSTMState) -> tuple[Tensor, Tensor, AWDLSTMState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         outputs, state = self.run(tokens, state, at=tokens.shape[1])
-        return score(self.softmax, outputs.dropped_BTE, tokens), outputs.dropped_BTE, state
+        return self.score(outputs.dropped_BTE, tokens), outputs.dropped_BTE, state
 
     def loss(
         self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
@@ -116,15 +116,18 @@ class AWDLSTM(nn.Module):
         """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, state = self.run(tokens, state, at=advance)
-        last = Outputs(*(values_BTE[:, -scored:] for values_BTE in outputs))
-        nats_BT = -score(self.softmax, last.dropped_BTE, tokens[:, -scored:])
-        return nats_BT, self._penalty(last), detach(state)
+        nats_BT = -self.score(outputs.dropped_BTE[:, -scored:], tokens[:, -scored:])
+        return nats_BT, self.penalty(outputs, scored), detach(state)
 
     @torch.no_grad()
     def next_log_probs(self, state: AWDLSTMState) -> Tensor:
         """Log-probabilities of all words as the next one; see `Generative`."""
         outputs, _ = self.run(state.token_B[:, None], state, at=0)
         return self.softmax.log_probs(outputs.dropped_BTE[:, 0])
+
+    def score(self, hidden_BTE: Tensor, tokens_BT: Tensor) -> Tensor:
+        """Log-probabilities of tokens by the outputs before them."""
+        return score(self.softmax, hidden_BTE, tokens_BT)
 
     def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Outputs, AWDLSTMState]:
         """The outputs that predict each token, and the state after `at` of them; as `LSTM.run`."""
@@ -155,11 +158,11 @@ class AWDLSTM(nn.Module):
     def _mask(self, rate: float, *shape: int) -> Tensor | None:
         return dropout_mask(rate, shape, self.embedding.weight) if self.training else None
 
-    def _penalty(self, outputs: Outputs) -> Tensor:
-        """In nats per token. A single step has no differences: that term is then 0."""
+    def penalty(self, outputs: Outputs, scored: int) -> Tensor:
+        """Of the last outputs, in nats per token. A single step has no differences: that term is then 0."""
         config = self.config
-        penalty = config.activation * outputs.dropped_BTE.square().mean()
-        steps_BTE = outputs.raw_BTE.diff(dim=1)
+        penalty = config.activation * outputs.dropped_BTE[:, -scored:].square().mean()
+        steps_BTE = outputs.raw_BTE[:, -scored:].diff(dim=1)
         if not steps_BTE.numel():
             return penalty
         return penalty + config.temporal_activation * steps_BTE.square().mean()

@@ -6,6 +6,8 @@
 h_i is the output after reading word x_i, the word it is paired with; the window ends with the last word read.
 With zoneout h_i is what the LSTM hands up, not the state that it reads in the next step: they differ unless
 `zoneout_outputs` is set. All in log space: -log p(w) with log g and the sums of a from one normaliser.
+
+The paper's model inside is an LSTM. `PointerSentinel` takes any model with outputs that a softmax reads.
 """
 
 # Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
@@ -14,17 +16,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Share, Size
-from ps_models.language_model import detach
+from ps_models.language_model import AnyState, detach
 from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
-from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState, Masks, scored_and_advance
+from ps_models.models.lstm import LSTM, LSTMConfig, Masks, scored_and_advance
+
+Inner = Any  # the model inside: of any class, see `PointerSentinel`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +40,23 @@ class PointerSentinelConfig(LSTMConfig):
     pointer_rate: Amount = 1.0  # how fast query and sentinel learn, compared with all other weights
 
 
-class PointerSentinelState(NamedTuple):
-    """The LSTM's state, and the window: the last W words, the outputs after all but the last of them."""
+@dataclass(frozen=True, kw_only=True)
+class Pointer:
+    """What a pointer is, whatever model is inside."""
 
-    lstm: LSTMState
+    size: int  # H, of the outputs
+    window: int  # W
+    initial_gate: float | None
+    rate: float
+    init: float  # query and sentinel are uniform in [-init, init]
+
+
+class PointerSentinelState(NamedTuple):
+    """The state of the model inside, and the window: the last W words, the outputs after all but the last."""
+
+    inner: AnyState
     words_BW: Tensor  # NO_WORD before the text began
-    hidden_BWH: Tensor  # W - 1 of them, as the LSTM handed them up
+    hidden_BWH: Tensor  # W - 1 of them, as the model inside handed them up
 
 
 class Inspection(NamedTuple):
@@ -55,56 +70,61 @@ class Inspection(NamedTuple):
     hidden_BTH: Tensor  # outputs; `vocab_log_probs` computes the softmax over all words from them
 
 
-class PointerSentinelLSTM(nn.Module):
-    """Mixes the LSTM's softmax with a pointer to the words of a window."""
+class PointerSentinel(nn.Module):
+    """Mixes the softmax of the model inside with a pointer to the words of a window.
 
-    def __init__(self, config: PointerSentinelConfig) -> None:
+    The model inside has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
+    weights begin with `name`.
+    """
+
+    def __init__(self, name: str, inner: nn.Module, pointer: Pointer) -> None:
         super().__init__()
-        self.config = config
-        H = config.hidden_size
-        self.lstm = LSTM(config)
-        self.query = nn.Linear(H, H)
-        self.sentinel = nn.Parameter(torch.empty(H))
+        self.inner_name, self.pointer = name, pointer
+        self.add_module(name, inner)
+        self.query = nn.Linear(pointer.size, pointer.size)
+        self.sentinel = nn.Parameter(torch.empty(pointer.size))
         for parameter in (self.query.weight, self.query.bias, self.sentinel):
-            nn.init.uniform_(parameter, -config.init, config.init)
-        if config.initial_gate is not None:
-            self._set_gate(config.initial_gate)
+            nn.init.uniform_(parameter, -pointer.init, pointer.init)
+        if pointer.initial_gate is not None:
+            self._set_gate(pointer.initial_gate)
+
+    @property
+    def inner(self) -> Inner:
+        """The model inside."""
+        return getattr(self, self.inner_name)
 
     @torch.no_grad()
     def _set_gate(self, gate: float) -> None:
         """Choose q . s such that g has this value while all q . h_i are near 0, as they are at first."""
-        bias, H = 0.1, self.config.hidden_size
-        score = math.log(self.config.window * gate / (1 - gate))
+        bias, pointer = 0.1, self.pointer
+        score = math.log(pointer.window * gate / (1 - gate))
         self.query.bias.fill_(bias)
-        self.sentinel.fill_(score / (H * math.tanh(bias)))
+        self.sentinel.fill_(score / (pointer.size * math.tanh(bias)))
 
     @property
     def capturable(self) -> bool:
-        """Whether CUDA graphs can capture it, as its LSTM."""
-        return self.lstm.capturable
+        """Whether CUDA graphs can capture it, as the model inside."""
+        return bool(self.inner.capturable)
 
     def initial_state(self, batch_size: int) -> PointerSentinelState:
         """The state at the start of a text: `<eos>` alone in the window."""
-        lstm, W = self.lstm.initial_state(batch_size), self.config.window
-        words_BW = lstm.token_B.new_full((batch_size, W), NO_WORD)
-        words_BW[:, -1] = self.config.eos
-        return PointerSentinelState(
-            lstm, words_BW, lstm.h_BLH.new_zeros(batch_size, W - 1, self.config.hidden_size)
-        )
+        inner, W = self.inner.initial_state(batch_size), self.pointer.window
+        words_BW = inner.token_B.new_full((batch_size, W), NO_WORD)
+        words_BW[:, -1] = inner.token_B
+        hidden_BWH = wide(self.sentinel.new_zeros(batch_size, W - 1, self.pointer.size))
+        return PointerSentinelState(inner, words_BW, hidden_BWH)
 
-    def forward(
-        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
-    ) -> tuple[Tensor, PointerSentinelState]:
+    def forward(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Tensor, PointerSentinelState]:
         """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
         return log_probs_BT, state
 
     def scores_and_hidden(
-        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
+        self, tokens: Tensor, state: PointerSentinelState
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         T = tokens.shape[1]
-        past_BSH, words_BS, next_state = self._run(tokens, state, at=T, masks=masks)
+        past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
         return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
 
     def loss(
@@ -119,27 +139,21 @@ class PointerSentinelLSTM(nn.Module):
         With `scored` + W - 1 tokens or more, every window consists of outputs computed in this call.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
-        past_BSH, words_BS, next_state = self._run(tokens, state, at=advance)
-        seen = scored + self.config.window - 1
-        log_probs_BT = self._mixture(past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:])
-        return -log_probs_BT, detach(next_state)
+        return self._loss(self._outputs(tokens, state.inner, advance), tokens, state, scored, advance)
 
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
         """Log-probabilities of all words as the next one; see `Generative`."""
-        found, _ = self.inspect(state.lstm.token_B[:, None], state)
+        found, _ = self.inspect(state.inner.token_B[:, None], state)
         vocab_BV = self.vocab_log_probs(found.hidden_BTH[:, 0])
         words_BW, attention_BW = found.words_BTW[:, 0], found.attention_BTW[:, 0]
         pointer_BV = torch.zeros_like(vocab_BV).scatter_add_(1, words_BW.clamp(min=0), attention_BW)
         return torch.logaddexp(found.gate_BT.log() + vocab_BV, pointer_BV.log())
 
-    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """Those of the LSTM; see `MonteCarloDropout`."""
-        return self.lstm.locked_masks(samples, generator)
-
     def vocab_log_probs(self, hidden_NH: Tensor) -> Tensor:
         """The softmax component over all words, (N, vocabulary)."""
-        return self.lstm.softmax.log_probs(hidden_NH)
+        log_probs_NV: Tensor = self.inner.softmax.log_probs(hidden_NH)
+        return log_probs_NV
 
     @torch.no_grad()
     def inspect(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Inspection, PointerSentinelState]:
@@ -147,7 +161,7 @@ class PointerSentinelLSTM(nn.Module):
 
         It holds (batch, time, window) numbers: inspect a long text in chunks.
         """
-        T, W = tokens.shape[1], self.config.window
+        T, W = tokens.shape[1], self.pointer.window
         past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
         hidden_BTH = past_BSH[:, -T:]
         query_BTH = self._query(hidden_BTH)
@@ -158,7 +172,7 @@ class PointerSentinelLSTM(nn.Module):
         weights = scores.softmax(dim=-1)
         parts = Inspection(
             log_probs_BT=self._mixture(past_BSH, words_BS, tokens),
-            vocab_log_probs_BT=self.lstm.score(hidden_BTH, tokens),
+            vocab_log_probs_BT=self.inner.score(hidden_BTH, tokens),
             gate_BT=weights[..., -1],
             words_BTW=words_BTW,
             attention_BTW=weights[..., :-1],
@@ -166,35 +180,86 @@ class PointerSentinelLSTM(nn.Module):
         )
         return parts, next_state
 
+    def _outputs(self, tokens_BT: Tensor, state: AnyState, at: int) -> tuple[Tensor, AnyState]:
+        """The outputs of the model inside that predict each token, and its state after `at` of them."""
+        found: tuple[Tensor, AnyState] = self.inner.run(tokens_BT, state, at=at)
+        return found
+
     def _run(
-        self, tokens_BT: Tensor, state: PointerSentinelState, at: int, masks: Masks | None = None
+        self, tokens_BT: Tensor, state: PointerSentinelState, at: int
+    ) -> tuple[Tensor, Tensor, PointerSentinelState]:
+        return self._past(self._outputs(tokens_BT, state.inner, at), tokens_BT, state, at)
+
+    def _past(
+        self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, at: int
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Outputs and words of all positions that any step looks back on, and the state after `at` tokens."""
-        W = self.config.window
-        hidden_BTH, lstm = self.lstm.run(tokens_BT, state.lstm, at=at, masks=masks)
+        W, (hidden_BTH, inner) = self.pointer.window, outputs
         past_BSH = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
         words = torch.cat([state.words_BW, tokens_BT], dim=1)
-        next_state = PointerSentinelState(lstm, words[:, at : at + W], past_BSH[:, at : at + W - 1])
+        next_state = PointerSentinelState(inner, words[:, at : at + W], past_BSH[:, at : at + W - 1])
         return past_BSH, words[:, :-1], next_state
+
+    def _loss(
+        self,
+        outputs: tuple[Tensor, AnyState],
+        tokens: Tensor,
+        state: PointerSentinelState,
+        scored: int,
+        advance: int,
+    ) -> tuple[Tensor, PointerSentinelState]:
+        past_BSH, words_BS, next_state = self._past(outputs, tokens, state, advance)
+        seen = scored + self.pointer.window - 1
+        log_probs_BT = self._mixture(past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:])
+        return -log_probs_BT, detach(next_state)
 
     def _mixture(self, past_BSH: Tensor, words_BS: Tensor, tokens_BT: Tensor) -> Tensor:
         """Log-probabilities of tokens, each from its own output and the window that ends with it."""
         hidden_BTH = past_BSH[:, -tokens_BT.shape[1] :]
         query_BTH = self._query(hidden_BTH)
         sentinel_BT = self._sentinel_score(query_BTH)
-        total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.config.window)
-        vocab_BT = sentinel_BT + self.lstm.score(hidden_BTH, tokens_BT)
+        total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.pointer.window)
+        vocab_BT = sentinel_BT + self.inner.score(hidden_BTH, tokens_BT)
         return torch.logaddexp(vocab_BT, match_BT) - torch.logaddexp(sentinel_BT, total_BT)
 
     def _query(self, hidden_BTH: Tensor) -> Tensor:
-        rate = self.config.pointer_rate
+        rate = self.pointer.rate
         weight_HH, bias_H = (slowed(parameter, rate) for parameter in (self.query.weight, self.query.bias))
         return torch.tanh(wide(functional.linear(hidden_BTH, weight_HH, bias_H)))
 
     def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
         """The scores q . s, in float32 also under autocast."""
         with torch.autocast(query_BTH.device.type, enabled=False):
-            return query_BTH @ slowed(self.sentinel, self.config.pointer_rate)
+            return query_BTH @ slowed(self.sentinel, self.pointer.rate)
+
+
+class PointerSentinelLSTM(PointerSentinel):
+    """The paper's model."""
+
+    def __init__(self, config: PointerSentinelConfig) -> None:
+        pointer = Pointer(
+            size=config.hidden_size,
+            window=config.window,
+            initial_gate=config.initial_gate,
+            rate=config.pointer_rate,
+            init=config.init,
+        )
+        super().__init__("lstm", LSTM(config), pointer)
+        self.config = config
+
+    def forward(
+        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
+    ) -> tuple[Tensor, PointerSentinelState]:
+        """Score tokens (batch, time), also with given masks; see `LanguageModel` and `MonteCarloDropout`."""
+        T = tokens.shape[1]
+        outputs = self.inner.run(tokens, state.inner, at=T, masks=masks)
+        past_BSH, words_BS, next_state = self._past(outputs, tokens, state, at=T)
+        return self._mixture(past_BSH, words_BS, tokens), next_state
+
+    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
+        """Those of the LSTM; see `MonteCarloDropout`."""
+        masks: Masks = self.inner.locked_masks(samples, generator)
+        return masks
 
 
 def slowed(parameter: Tensor, rate: float) -> Tensor:

@@ -163,25 +163,29 @@ class Transformer(nn.Module):
         self, tokens: Tensor, state: TransformerState
     ) -> tuple[Tensor, Tensor, TransformerState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
-        hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1])
-        return score(self.softmax, hidden_BTH, tokens), hidden_BTH, state
+        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1])
+        return self.score(hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
         self, tokens: Tensor, state: TransformerState, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, TransformerState]:
         """Nats of the last `scored` tokens; see `Trainable`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, state = self._run(tokens, state, at=advance)
-        return -score(self.softmax, hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+        hidden_BTH, state = self.run(tokens, state, at=advance)
+        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
 
     @torch.no_grad()
     def next_log_probs(self, state: TransformerState) -> Tensor:
         """Log-probabilities of all words as the next one; see `Generative`."""
-        hidden_BTH, _ = self._run(state.token_B[:, None], state, at=0)
+        hidden_BTH, _ = self.run(state.token_B[:, None], state, at=0)
         return self.softmax.log_probs(hidden_BTH[:, 0])
 
-    def _run(self, tokens_BT: Tensor, state: TransformerState, at: int) -> tuple[Tensor, TransformerState]:
-        """The outputs that predict each token, and the state after `at` of them."""
+    def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
+        """Log-probabilities of tokens by the outputs before them."""
+        return score(self.softmax, hidden_BTH, tokens_BT)
+
+    def run(self, tokens_BT: Tensor, state: TransformerState, *, at: int) -> tuple[Tensor, TransformerState]:
+        """The outputs that predict each token, and the state after `at` of them; as `LSTM.run`."""
         P = self.config.window - 1
         read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
         seen_BS = torch.cat([state.seen_BP, torch.ones_like(read_BT, dtype=torch.bool)], dim=1)

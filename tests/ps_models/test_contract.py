@@ -1,6 +1,6 @@
 """Every model keeps the laws, and models that are wrong on purpose are caught."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -15,6 +15,14 @@ from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.monte_carlo import MonteCarloDropout
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.pointer_sentinel_awd_lstm import (
+    PointerSentinelAWDLSTM,
+    PointerSentinelAWDLSTMConfig,
+)
+from ps_models.models.pointer_sentinel_transformer import (
+    PointerSentinelTransformer,
+    PointerSentinelTransformerConfig,
+)
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
@@ -68,6 +76,12 @@ TRAINABLE = {
     "pointer-zoneout-outputs": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_outputs=True, window=5)),
     "pointer-adaptive": lambda: PointerSentinelLSTM(replace(POINTER, cutoffs=(4,), window=5)),
     "pointer-tied": lambda: PointerSentinelLSTM(replace(POINTER, tied=True, window=5)),
+    "pointer-awd-lstm": lambda: PointerSentinelAWDLSTM(
+        PointerSentinelAWDLSTMConfig(**asdict(AWD) | {"window": 5})
+    ),
+    "pointer-transformer": lambda: PointerSentinelTransformer(
+        PointerSentinelTransformerConfig(**asdict(TRANSFORMER) | {"pointer_window": 7})
+    ),
 }
 
 

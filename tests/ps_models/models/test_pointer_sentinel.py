@@ -38,7 +38,7 @@ def tokens_of(*shape: int) -> Tensor:
 
 def equations(model: PointerSentinelLSTM, words: list[int]) -> Tensor:
     """Sections 2.1 to 2.5 of the paper, word by word, with the model's weights."""
-    lstm = model.lstm
+    lstm = model.inner
     assert isinstance(lstm.softmax, Softmax)
     h = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
     c = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
@@ -128,9 +128,9 @@ def test_steps_in_blocks_look_back_on_the_same_words(monkeypatch: pytest.MonkeyP
 def test_the_window_keeps_the_outputs_handed_up_not_the_zoned_states():
     model, tokens = model_of(5, **ZONED).eval(), tokens_of(2, 9)
     _, hidden, state = model.scores_and_hidden(tokens, model.initial_state(2))
-    assert torch.equal(hidden, model.lstm.run(tokens, model.initial_state(2).lstm, at=9)[0])
+    assert torch.equal(hidden, model.inner.run(tokens, model.initial_state(2).inner, at=9)[0])
     assert torch.equal(state.hidden_BWH, hidden[:, -4:])
-    assert not torch.allclose(state.hidden_BWH[:, -1], state.lstm.h_BLH[:, -1])
+    assert not torch.allclose(state.hidden_BWH[:, -1], state.inner.h_BLH[:, -1])
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 6, 9, 18])
@@ -176,7 +176,7 @@ def test_loss_refuses_more_tokens_than_there_are():
 
 def test_adds_h_squared_and_two_h_parameters():
     model = model_of(4)
-    count = sum(p.numel() for p in model.parameters()) - sum(p.numel() for p in model.lstm.parameters())
+    count = sum(p.numel() for p in model.parameters()) - sum(p.numel() for p in model.inner.parameters())
     assert count == H**2 + 2 * H
 
 
@@ -250,7 +250,7 @@ def test_mixture_is_float32_under_autocast():
     with torch.autocast("cpu", torch.bfloat16):
         nats, state = model.loss(tokens, model.initial_state(2))
     nats.mean().backward()
-    assert nats.dtype == state.hidden_BWH.dtype == state.lstm.c_BLH.dtype == torch.float32
+    assert nats.dtype == state.hidden_BWH.dtype == state.inner.c_BLH.dtype == torch.float32
     exact, _ = model.loss(tokens, model.initial_state(2))
     torch.testing.assert_close(nats, exact, rtol=0.05, atol=0.05)
     assert not torch.equal(nats, exact)
@@ -288,7 +288,7 @@ def test_the_window_of_the_paper_is_the_default():
 
 def test_locked_masks_are_those_of_the_lstm():
     model = model_of(4, output_dropout=0.5)
-    masks, expected = (one.locked_masks(3, torch.Generator().manual_seed(1)) for one in (model, model.lstm))
+    masks, expected = (one.locked_masks(3, torch.Generator().manual_seed(1)) for one in (model, model.inner))
     for found, wanted in zip(tensors_of(masks), tensors_of(expected), strict=True):
         assert torch.equal(found, wanted)
     tokens = tokens_of(3, 9)

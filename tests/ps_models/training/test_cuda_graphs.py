@@ -47,15 +47,18 @@ from tests.ps_models.tape import Tape
 from tests.ps_models.tiny import SETTINGS, make_dataset
 
 RECURRENT = ["zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2"]
+TRANSFORMER = ["layers=1", "heads=2", "inner_size=12", "window=4", "attention_dropout=0.2"]
 SMALLER = {  # with all that is drawn at random
     "awd-lstm": ["layers=2", "embedding_size=4"],
     "lstm": ["layers=1", *RECURRENT],
+    "pointer-sentinel-awd-lstm": ["layers=2", "embedding_size=4", "window=4"],
     "pointer-sentinel-lstm": ["layers=1", "window=4", *RECURRENT, "per_gate=yes"],
+    "pointer-sentinel-transformer": [*TRANSFORMER, "pointer_window=4"],
     "rhn": ["depth=3"],
     "rnn": ["dropout=0.3"],
     "rnn-lda": ["topics=3", "document_lines=2", "lda_passes=3", "dropout=0.3"],
     "sum-product-network": ["context=3", "powers=3"],
-    "transformer": ["layers=1", "heads=2", "inner_size=12", "window=4", "attention_dropout=0.2"],
+    "transformer": TRANSFORMER,
 }
 CAPTURABLE = [name for name, (_, model) in MODELS.items() if getattr(model, "capturable", False)]
 TINY = {name: SMALLER.get(name, []) for name in CAPTURABLE}

@@ -1,0 +1,59 @@
+"""A pointer sentinel on AWD-LSTM: what it adds to a model that came a year later.
+
+Ours; no paper has it. The pointer reads what the softmax reads, the last outputs after their dropout.
+"""
+
+# Shapes: B = batch, T = time.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ps_models.hyperparameters import Amount, Share, Size
+from ps_models.language_model import AnyState
+from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
+from ps_models.models.lstm import scored_and_advance
+from ps_models.models.pointer_sentinel import Pointer, PointerSentinel, PointerSentinelState
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerSentinelAWDLSTMConfig(AWDLSTMConfig):
+    """AWD-LSTM's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
+
+    window: Size = 100
+    initial_gate: Share | None = None
+    pointer_rate: Amount = 1.0
+
+
+class PointerSentinelAWDLSTM(PointerSentinel):
+    """Mixes AWD-LSTM's softmax with a pointer; `loss_and_penalty` as there."""
+
+    def __init__(self, config: PointerSentinelAWDLSTMConfig) -> None:
+        pointer = Pointer(
+            size=config.embedding_size,
+            window=config.window,
+            initial_gate=config.initial_gate,
+            rate=config.pointer_rate,
+            init=config.init,
+        )
+        super().__init__("awd_lstm", AWDLSTM(config), pointer)
+        self.config = config
+
+    def loss_and_penalty(
+        self,
+        tokens: Tensor,
+        state: PointerSentinelState,
+        scored: int | None = None,
+        advance: int | None = None,
+    ) -> tuple[Tensor, Tensor, PointerSentinelState]:
+        """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        outputs, inner = self.inner.run(tokens, state.inner, at=advance)
+        nats_BT, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
+        return nats_BT, self.inner.penalty(outputs, scored), after
+
+    def _outputs(self, tokens_BT: Tensor, state: AnyState, at: int) -> tuple[Tensor, AnyState]:
+        outputs, inner = self.inner.run(tokens_BT, state, at=at)
+        return outputs.dropped_BTE, inner
