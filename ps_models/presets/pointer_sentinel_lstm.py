@@ -15,6 +15,7 @@ from ps_models.presets.preset import (
     MEDIUM_TIED_SGD,
     MEDIUM_TIED_SGD_TRAINING,
     MEDIUM_TIED_TRAINING,
+    MEDIUM_TIED_WIKITEXT_2,
     MEDIUM_TIED_WIKITEXT_2_TRAINING,
     SMALL,
     SMALL_TRAINING,
@@ -62,7 +63,7 @@ PRESETS = {
     ),
     "medium-tied-wikitext-2": Preset(
         about="medium-tied-sgd for two million words, as the LSTM of this name; not trained to its end yet",
-        model={**MEDIUM_TIED_SGD, "initial_gate": 0.9, "pointer_rate": PAPERS_RATE},
+        model={**MEDIUM_TIED_WIKITEXT_2, "initial_gate": 0.9, "pointer_rate": PAPERS_RATE},
         training=MEDIUM_TIED_WIKITEXT_2_TRAINING,
     ),
     "tiny": Preset(

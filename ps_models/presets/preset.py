@@ -117,6 +117,14 @@ MEDIUM_TIED_SGD_TRAINING = {  # [O] about the rates of pytorch/examples' word_la
     "epochs": 28,
     "patience": 0,
 }
+MEDIUM_TIED_WIKITEXT_2 = {  # [O] 12 epochs fit less: 217.2 on valid after an epoch, with more dropout 241.9
+    **MEDIUM_TIED_SGD,
+    "type_dropout": 0.05,
+    "input_dropout": 0.2,
+    "layer_dropout": 0.2,
+    "recurrent_dropout": 0.1,
+    "output_dropout": 0.3,
+}
 MEDIUM_TIED_WIKITEXT_2_TRAINING = {  # [O] as many updates, for more than twice as many words
     **MEDIUM_TIED_SGD_TRAINING,  # rows of 40 x 35 had 270.2 on valid after an epoch of half as many updates
     "decay_after": 6,
