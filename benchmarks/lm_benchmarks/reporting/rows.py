@@ -87,11 +87,11 @@ ROWS: Final = (
         small="pointer-sentinel-lstm/small",
         full="pointer-sentinel-lstm/medium-k1",
         own=(
+            OwnTraining(recipe="pointer-sentinel-lstm/medium-tied-sgd", differs=SEGMENTS),
             OwnTraining(
                 recipe="pointer-sentinel-lstm/medium-tied",
                 differs=f"{TIED}; AdamW; segments of 70 instead of K = 1",
             ),
-            OwnTraining(recipe="pointer-sentinel-lstm/medium-tied-sgd", differs=SEGMENTS),
             OwnTraining(
                 recipe="pointer-sentinel-lstm/medium-tied-wikitext-2", differs=SEGMENTS, on=("wikitext-2",)
             ),

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 import statistics
 from dataclasses import replace
 
@@ -90,7 +91,7 @@ def test_cells_hold_what_was_measured_and_nothing_else():
     assert cells(page, "LSTM Gal medium")[2] == "not yet"
     first = "6.80 to 6.50; 2.5 M, 20 updates, 12 s"
     assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", "not yet", first]
-    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", "–", first]
+    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", "not yet", first]
     assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–", "–"]
 
 
@@ -209,6 +210,18 @@ def test_the_page_is_made_of_the_records():
     assert page == rows_page(*read_records(RECORDS)), (
         "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
     )
+
+
+def test_the_readme_shows_numbers_of_the_page():
+    page = (ROOT / "docs" / "notes" / "rows.md").read_text(encoding="utf-8")
+    shown = re.findall(
+        r"^\| (.+?) \| (\S+ / \S+) \| (\S+ / \S+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert shown
+    for name, published, here in shown:
+        row = cells(page, name)
+        assert row[0] == published
+        assert any(cell.startswith(here) for cell in row[1:]), (name, here)
 
 
 def test_csv_has_the_same_numbers_not_rounded():
