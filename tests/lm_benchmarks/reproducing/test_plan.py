@@ -29,7 +29,7 @@ def test_each_training_of_a_plan_is_a_model_and_a_preset(table, size):
 def test_our_own_training_stands_for_the_published_one_where_there_is_one():
     own = {job.row: job.recipe for job in plan("ptb", "own")}
     full = {job.row: job.recipe for job in plan("ptb", "full")}
-    assert own["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-tied"
+    assert own["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-tied-sgd"
     assert full["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-k1"
     assert own["LSTM Gal medium"] == full["LSTM Gal medium"]
 
