@@ -120,7 +120,7 @@ def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "
     """What the pointer of a model does over a text; None for a model without one."""
     if not isinstance(model, PointerSentinel):
         return None
-    window = model.pointer.window
+    window = model.window
     gates, back, right = [], torch.zeros(window).double(), torch.zeros(window).double()
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)

@@ -28,7 +28,7 @@ from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
 from ps_models.models.lstm import LSTM, LSTMConfig, Masks, scored_and_advance
 
-Inner = Any  # the model inside: of any class, see `PointerSentinel`
+Inner = Any  # the model inside, and its configuration: of any class, see `PointerSentinel`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +38,6 @@ class PointerSentinelConfig(LSTMConfig):
     window: Size = 100  # L, section 5.2
     initial_gate: Share | None = None  # g before training, over a full window; None: given by the weights
     pointer_rate: Amount = 1.0  # how fast query and sentinel learn, compared with all other weights
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pointer:
-    """What a pointer is, whatever model is inside."""
-
-    size: int  # H, of the outputs
-    window: int  # W
-    initial_gate: float | None
-    rate: float
-    init: float  # query and sentinel are uniform in [-init, init]
 
 
 class PointerSentinelState(NamedTuple):
@@ -74,19 +63,20 @@ class PointerSentinel(nn.Module):
     """Mixes the softmax of the model inside with a pointer to the words of a window.
 
     The model inside has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
-    weights begin with `name`.
+    weights begin with `name`. The configuration has `init`, `initial_gate` and `pointer_rate`.
     """
 
-    def __init__(self, name: str, inner: nn.Module, pointer: Pointer) -> None:
+    def __init__(self, name: str, inner: nn.Module, config: Inner, *, size: int, window: int) -> None:
+        """Fresh weights of query and sentinel; `size` is that of the outputs."""
         super().__init__()
-        self.inner_name, self.pointer = name, pointer
+        self.inner_name, self.config, self.window = name, config, window
         self.add_module(name, inner)
-        self.query = nn.Linear(pointer.size, pointer.size)
-        self.sentinel = nn.Parameter(torch.empty(pointer.size))
+        self.query = nn.Linear(size, size)
+        self.sentinel = nn.Parameter(torch.empty(size))
         for parameter in (self.query.weight, self.query.bias, self.sentinel):
-            nn.init.uniform_(parameter, -pointer.init, pointer.init)
-        if pointer.initial_gate is not None:
-            self._set_gate(pointer.initial_gate)
+            nn.init.uniform_(parameter, -config.init, config.init)
+        if config.initial_gate is not None:
+            self._set_gate(config.initial_gate)
 
     @property
     def inner(self) -> Inner:
@@ -96,10 +86,10 @@ class PointerSentinel(nn.Module):
     @torch.no_grad()
     def _set_gate(self, gate: float) -> None:
         """Choose q . s such that g has this value while all q . h_i are near 0, as they are at first."""
-        bias, pointer = 0.1, self.pointer
-        score = math.log(pointer.window * gate / (1 - gate))
+        bias, H = 0.1, len(self.sentinel)
+        score = math.log(self.window * gate / (1 - gate))
         self.query.bias.fill_(bias)
-        self.sentinel.fill_(score / (pointer.size * math.tanh(bias)))
+        self.sentinel.fill_(score / (H * math.tanh(bias)))
 
     @property
     def capturable(self) -> bool:
@@ -108,10 +98,10 @@ class PointerSentinel(nn.Module):
 
     def initial_state(self, batch_size: int) -> PointerSentinelState:
         """The state at the start of a text: `<eos>` alone in the window."""
-        inner, W = self.inner.initial_state(batch_size), self.pointer.window
+        inner, W = self.inner.initial_state(batch_size), self.window
         words_BW = inner.token_B.new_full((batch_size, W), NO_WORD)
         words_BW[:, -1] = inner.token_B
-        hidden_BWH = wide(self.sentinel.new_zeros(batch_size, W - 1, self.pointer.size))
+        hidden_BWH = wide(self.sentinel.new_zeros(batch_size, W - 1, len(self.sentinel)))
         return PointerSentinelState(inner, words_BW, hidden_BWH)
 
     def forward(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Tensor, PointerSentinelState]:
@@ -161,7 +151,7 @@ class PointerSentinel(nn.Module):
 
         It holds (batch, time, window) numbers: inspect a long text in chunks.
         """
-        T, W = tokens.shape[1], self.pointer.window
+        T, W = tokens.shape[1], self.window
         past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
         hidden_BTH = past_BSH[:, -T:]
         query_BTH = self._query(hidden_BTH)
@@ -194,7 +184,7 @@ class PointerSentinel(nn.Module):
         self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, at: int
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Outputs and words of all positions that any step looks back on, and the state after `at` tokens."""
-        W, (hidden_BTH, inner) = self.pointer.window, outputs
+        W, (hidden_BTH, inner) = self.window, outputs
         past_BSH = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
         words = torch.cat([state.words_BW, tokens_BT], dim=1)
         next_state = PointerSentinelState(inner, words[:, at : at + W], past_BSH[:, at : at + W - 1])
@@ -209,7 +199,7 @@ class PointerSentinel(nn.Module):
         advance: int,
     ) -> tuple[Tensor, PointerSentinelState]:
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, advance)
-        seen = scored + self.pointer.window - 1
+        seen = scored + self.window - 1
         log_probs_BT = self._mixture(past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:])
         return -log_probs_BT, detach(next_state)
 
@@ -218,34 +208,26 @@ class PointerSentinel(nn.Module):
         hidden_BTH = past_BSH[:, -tokens_BT.shape[1] :]
         query_BTH = self._query(hidden_BTH)
         sentinel_BT = self._sentinel_score(query_BTH)
-        total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.pointer.window)
+        total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.window)
         vocab_BT = sentinel_BT + self.inner.score(hidden_BTH, tokens_BT)
         return torch.logaddexp(vocab_BT, match_BT) - torch.logaddexp(sentinel_BT, total_BT)
 
     def _query(self, hidden_BTH: Tensor) -> Tensor:
-        rate = self.pointer.rate
+        rate = self.config.pointer_rate
         weight_HH, bias_H = (slowed(parameter, rate) for parameter in (self.query.weight, self.query.bias))
         return torch.tanh(wide(functional.linear(hidden_BTH, weight_HH, bias_H)))
 
     def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
         """The scores q . s, in float32 also under autocast."""
         with torch.autocast(query_BTH.device.type, enabled=False):
-            return query_BTH @ slowed(self.sentinel, self.pointer.rate)
+            return query_BTH @ slowed(self.sentinel, self.config.pointer_rate)
 
 
 class PointerSentinelLSTM(PointerSentinel):
     """The paper's model."""
 
     def __init__(self, config: PointerSentinelConfig) -> None:
-        pointer = Pointer(
-            size=config.hidden_size,
-            window=config.window,
-            initial_gate=config.initial_gate,
-            rate=config.pointer_rate,
-            init=config.init,
-        )
-        super().__init__("lstm", LSTM(config), pointer)
-        self.config = config
+        super().__init__("lstm", LSTM(config), config, size=config.hidden_size, window=config.window)
 
     def forward(
         self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None

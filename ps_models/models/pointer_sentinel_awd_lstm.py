@@ -15,7 +15,7 @@ from ps_models.hyperparameters import Amount, Share, Size
 from ps_models.language_model import AnyState
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import scored_and_advance
-from ps_models.models.pointer_sentinel import Pointer, PointerSentinel, PointerSentinelState
+from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +31,8 @@ class PointerSentinelAWDLSTM(PointerSentinel):
     """Mixes AWD-LSTM's softmax with a pointer; `loss_and_penalty` as there."""
 
     def __init__(self, config: PointerSentinelAWDLSTMConfig) -> None:
-        pointer = Pointer(
-            size=config.embedding_size,
-            window=config.window,
-            initial_gate=config.initial_gate,
-            rate=config.pointer_rate,
-            init=config.init,
-        )
-        super().__init__("awd_lstm", AWDLSTM(config), pointer)
-        self.config = config
+        inner = AWDLSTM(config)
+        super().__init__("awd_lstm", inner, config, size=config.embedding_size, window=config.window)
 
     def loss_and_penalty(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ps_models.hyperparameters import Amount, Share, Size
-from ps_models.models.pointer_sentinel import Pointer, PointerSentinel
+from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.models.transformer import Transformer, TransformerConfig
 
 
@@ -27,12 +27,5 @@ class PointerSentinelTransformer(PointerSentinel):
     reads_segments_whole = True  # as the Transformer
 
     def __init__(self, config: PointerSentinelTransformerConfig) -> None:
-        pointer = Pointer(
-            size=config.hidden_size,
-            window=config.pointer_window,
-            initial_gate=config.initial_gate,
-            rate=config.pointer_rate,
-            init=config.init,
-        )
-        super().__init__("transformer", Transformer(config), pointer)
-        self.config = config
+        inner = Transformer(config)
+        super().__init__("transformer", inner, config, size=config.hidden_size, window=config.pointer_window)
