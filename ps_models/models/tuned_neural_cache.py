@@ -33,11 +33,14 @@ def cache_grid(windows: Sequence[int] = WINDOWS) -> tuple[NeuralCacheConfig, ...
     return tuple(NeuralCacheConfig(window=window, theta=theta) for window in windows for theta in THETAS)
 
 
+GRID: Final = cache_grid()
+
+
 def tuned_neural_cache(
     model: Recurrent[Any],
     texts: Sequence[Text],
     *,
-    grid: Sequence[NeuralCacheConfig] | None = None,
+    grid: Sequence[NeuralCacheConfig] = GRID,
     device: torch.device | str = "cpu",
 ) -> NeuralCache[Any]:
     """The model with the neural cache of the grid that predicts texts best in one pass.
@@ -45,13 +48,12 @@ def tuned_neural_cache(
     Args:
         model: A recurrent model; it scores the texts once.
         texts: Of validation data, in order; the cache is carried from one to the next.
-        grid: Windows and flatnesses to try, `cache_grid()` if None; their weights are not used.
+        grid: Windows and flatnesses to try; their weights are not used.
         device: Where the model is.
 
     Raises:
         ModelError: The texts are shorter than two tokens.
     """
-    grid = cache_grid() if grid is None else grid
     stream = torch.cat([text.tokens for text in texts])
     if len(stream) < 2:
         raise ModelError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")

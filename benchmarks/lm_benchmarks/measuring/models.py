@@ -32,7 +32,7 @@ from ps_models.models.baselines import BASELINES
 from ps_models.models.interpolation import interpolate
 from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
 from ps_models.models.ngram import NGram
-from ps_models.models.tuned_neural_cache import cache_grid, tuned_neural_cache
+from ps_models.models.tuned_neural_cache import GRID, cache_grid, tuned_neural_cache
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
@@ -152,7 +152,7 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
             " lstm"
         )
     recurrent = cast("Recurrent[Any]", inner.model)
-    grid = None if inputs.window is None else cache_grid([inputs.window])
+    grid = GRID if inputs.window is None else cache_grid([inputs.window])
     model = tuned_neural_cache(recurrent, _valid(inputs), grid=grid, device=inputs.device)
     config = model.config
     facts = {
@@ -161,7 +161,7 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
         "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
     }
     kind, name = "cache", f"{inner.name} + neural cache"
-    if grid is not None:  # not the model of the tables, whose window is tuned
+    if inputs.window is not None:  # not the model of the tables, whose window is tuned
         kind, name = f"cache-{config.window}", f"{name} of {config.window}"
     return replace(inner, name=name, model=model, recipe=f"{kind}:{inner.recipe}", facts=facts)
 
