@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -13,6 +14,7 @@ from lm_benchmarks.records.result import Result
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
+LISTED: Final = 5  # models in an error, those with the nearest names
 
 
 def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> list[Result]:
@@ -34,7 +36,7 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     on_split = [result for result in results if result.signature["split"] in (split, "file")]
     found = [result for result in on_split if wanted & names_of(result)]
     if not found:
-        raise HarnessError(f"{path}: no result of {name} on {split}; there are {_listed(results)}")
+        raise HarnessError(f"{path}: no result of {name} on {split}; there are {_nearest(results, wanted)}")
     if fields:
         fitting = [one for one in found if fields.items() <= dict(one.signature).items()]
         if not fitting:
@@ -90,13 +92,32 @@ def _identity(result: Result) -> tuple[str, str]:
     return result.model, result.signature["model"]
 
 
+def _nearest(results: Iterable[Result], wanted: set[str]) -> str:
+    """The models whose names are nearest to one that finds none, and how many others there are."""
+    by_model: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        by_model.setdefault(_identity(result), []).append(result)
+    ranked = sorted(by_model.values(), key=lambda runs: -_likeness(runs, wanted))
+    shown = _listed(result for runs in ranked[:LISTED] for result in runs)
+    return f"{shown}, and {len(ranked) - LISTED} more" if len(ranked) > LISTED else shown
+
+
+def _likeness(runs: Iterable[Result], wanted: set[str]) -> float:
+    """How near the nearest of a model's names is to the nearest spelling that is wanted, from 0 to 1."""
+    pairs = ((name, spelled) for run in runs for name in names_of(run) for spelled in wanted)
+    return max(SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+
 def _listed(results: Iterable[Result]) -> str:
-    """Models with the names that find them."""
-    lines: dict[str, None] = {}
+    """Models with the splits that they were measured on, and other names that find them."""
+    splits: dict[tuple[str, str], dict[str, None]] = {}
     for result in results:
         known = dict.fromkeys((_short(result.specification), result.signature["model"]))
         also = ", ".join(name for name in known if name and name.casefold() != result.model.casefold())
-        lines[f"{result.model} ({result.signature['split']}{f'; also {also}' if also else ''})"] = None
+        splits.setdefault((result.model, also), {})[result.signature["split"]] = None
+    lines = (
+        f"{model} ({', '.join(on)}{f'; also {also}' if also else ''})" for (model, also), on in splits.items()
+    )
     return ", ".join(lines)
 
 

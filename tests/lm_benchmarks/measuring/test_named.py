@@ -72,10 +72,22 @@ def test_a_name_of_several_models_lists_them(name):
 
 
 def test_an_unknown_name_lists_what_is_there():
-    with pytest.raises(HarnessError, match=r"no result of nobody on test; there are KN-5 \(test; also kn-5"):
+    with pytest.raises(
+        HarnessError, match=r"no result of nobody on test; .*KN-5 \(test, valid; also kn-5\+ab\)"
+    ):
         found("nobody")
     with pytest.raises(HarnessError, match="no result of old on valid"):
         find_runs(RESULTS, "old", "valid", FILE)
+
+
+def test_an_unknown_name_lists_the_nearest_names_first_and_counts_the_others():
+    many = [measured(f"lstm of {size} units", f"lstm+{size}") for size in (100, 200, 300, 400, 500)]
+    with pytest.raises(HarnessError) as raised:
+        find_runs([*RESULTS, *many], "lstm of 300 unit", "test", FILE)
+    shown, count = str(raised.value).partition("there are ")[2].rsplit(", and ", 1)
+    assert shown.startswith("lstm of 300 units (test; also lstm+300), lstm of ")
+    assert shown.count(" units (test") == 5
+    assert count == f"{len({(one.model, one.signature['model']) for one in RESULTS})} more"
 
 
 def test_fields_of_the_signature_choose_among_results_of_one_model():
