@@ -341,7 +341,7 @@ def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
         (("run", "kn-5", "--data", "{data}", "--results", "{data}"), "expected a file to add results to"),
         (
             ("compare", "{results}", "KN-5", "nobody"),
-            "no result of nobody on test; there are ",
+            "no result of nobody on test; there are KN-5 (test, valid; also",
         ),
         (("compare", "{file}", "KN-5", "KN-5"), "expected a result as `lm-benchmarks run` writes it"),
         (("report", "{results}", "--out", "x.pdf"), "expected an ending of .md"),

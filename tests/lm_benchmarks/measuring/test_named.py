@@ -72,10 +72,13 @@ def test_a_name_of_several_models_lists_them(name):
 
 
 def test_an_unknown_name_lists_what_is_there():
-    with pytest.raises(
-        HarnessError, match=r"no result of nobody on test; .*KN-5 \(test, valid; also kn-5\+ab\)"
-    ):
+    with pytest.raises(HarnessError) as raised:
         found("nobody")
+    assert str(raised.value) == (
+        "results.jsonl: no result of nobody on test; there are old (test; also old+12),"
+        " lstm small (test; also runs/model, lstm+cd), lstm small, MC (test; also mc:runs/model, lstm+cd),"
+        " KN-5 (test, valid; also kn-5+ab), lstm small (test; also other/last.safetensors, lstm+ef)"
+    )
     with pytest.raises(HarnessError, match="no result of old on valid"):
         find_runs(RESULTS, "old", "valid", FILE)
 
