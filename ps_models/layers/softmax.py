@@ -41,25 +41,70 @@ def score(output: Output, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
 
 
 class Softmax(nn.Module):
-    """p(w) = softmax(U h), over all words."""
+    """p(w) = softmax(U h), over all words; in training over a sample of them if `sampled` is not 0.
 
-    def __init__(self, weight_VH: Tensor, *, bias: bool) -> None:
+    `sampled` is about how many words each call in training scores, besides its targets: then the sum over all
+    words is estimated, see `_sample`. Ids must be in order of frequency. Evaluation always takes all words.
+    """
+
+    def __init__(self, weight_VH: Tensor, *, bias: bool, sampled: int = 0) -> None:
         super().__init__()
         self.weight = weight_VH  # a parameter, the embedding's where they are tied
         self.bias = nn.Parameter(torch.zeros(len(weight_VH))) if bias else None
+        self.chances_V = inclusion_chances(len(weight_VH), sampled) if sampled else None
 
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
-        """Natural log-probability of each target."""
-        kept = torch.is_grad_enabled() and len(hidden_NH) * len(self.weight) <= KEPT
+        """Natural log-probability of each target; with a sample an estimate of it."""
+        weight_VH, bias_V = self.weight, self.bias
+        if self.chances_V is not None and self.training:
+            words_S, targets_N, offset_S = _sample(self.chances_V.to(targets_N.device), targets_N)
+            weight_VH = weight_VH.index_select(0, words_S)
+            bias_V = offset_S if bias_V is None else bias_V.index_select(0, words_S) + offset_S
+        kept = torch.is_grad_enabled() and len(hidden_NH) * len(weight_VH) <= KEPT
         scores: Any = _TargetLogProbs.apply
-        log_probs_N: Tensor = scores(
-            hidden_NH, self.weight, self.bias, targets_N, product_type(hidden_NH), kept
-        )
+        log_probs_N: Tensor = scores(hidden_NH, weight_VH, bias_V, targets_N, product_type(hidden_NH), kept)
         return log_probs_N
 
     def log_probs(self, hidden_NH: Tensor) -> Tensor:
         """Natural log-probabilities of all words, (N, V)."""
         return wide(functional.linear(hidden_NH, self.weight, self.bias)).log_softmax(dim=-1)
+
+
+def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
+    """The chance of each word to be in a sample of about `sampled` words: 1 for frequent ones, then falling.
+
+    It falls with the rank to the power of 0.75, and so slower than frequencies, which fall by Zipf's law: a
+    rare word that is likely somewhere would otherwise weigh too much when it is drawn.
+
+    >>> inclusion_chances(10_000, 1000).sum().round()
+    tensor(1000., dtype=torch.float64)
+    """
+    shares_V = torch.arange(1, vocab_size + 1, dtype=torch.float64) ** -0.75
+    low, high = 0.0, float(vocab_size)  # the scale with which they sum to `sampled`, by bisection
+    for _ in range(60):
+        middle = (low + high) / 2
+        if (shares_V * middle).clamp(max=1).sum() < sampled:
+            low = middle
+        else:
+            high = middle
+    return (shares_V * high).clamp(max=1)
+
+
+def _sample(chances_V: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Words to score in place of all: their ids, the places of the targets among them, what to add to scores.
+
+    Each word is drawn by itself, once for all positions, and counts as many times as words of its chance are
+    left out: -log of the chance is added to its score. So the sum of exp(score) has the right expectation at
+    each position (Horvitz and Thompson 1952). All targets are in it with a chance of 1: words of the text
+    around are likely, and would be the sum's largest error.
+    """
+    drawn_V = torch.rand_like(chances_V) < chances_V
+    drawn_V[targets_N] = True
+    words_S = drawn_V.nonzero()[:, 0]
+    places_V = drawn_V.cumsum(0) - 1
+    offset_V = -chances_V.log()
+    offset_V[targets_N] = 0
+    return words_S, places_V[targets_N], offset_V[words_S].float()
 
 
 class _TargetLogProbs(torch.autograd.Function):

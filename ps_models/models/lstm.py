@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.backends import cudnn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
 from ps_models.layers.products import product_type, wide
@@ -38,6 +38,7 @@ class LSTMConfig(Config):
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
     softmax_bias: bool = False  # the paper: softmax(U h); Zaremba's code has one
     cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; empty: a full one
+    sampled: Count = 0  # words that an update scores besides its targets, about; 0: all; see `Softmax`
     type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
     input_dropout: Rate = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
     layer_dropout: Rate = 0.5  # of the input to each further layer
@@ -187,8 +188,8 @@ class LSTM(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether CUDA graphs can capture it: an adaptive softmax waits for its device, all else does not."""
-        return not self.config.cutoffs
+        """Whether CUDA graphs can capture it: unless the size of the softmax depends on the words."""
+        return not (self.config.cutoffs or self.config.sampled)
 
     def initial_state(self, batch_size: int) -> LSTMState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
@@ -327,7 +328,9 @@ def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:
     V, H = config.vocab_size, config.hidden_size
     if config.cutoffs and config.tied:
         raise ValueError(f"tied=True with cutoffs={config.cutoffs}: an adaptive softmax cannot be tied")
+    if config.cutoffs and config.sampled:
+        raise ValueError(f"sampled={config.sampled} with cutoffs={config.cutoffs}: choose one of them")
     if config.cutoffs:
         return AdaptiveSoftmax(V, H, config.cutoffs, bias=config.softmax_bias)
     weight = embedding.weight if config.tied else nn.Parameter(torch.empty(V, H))
-    return Softmax(weight, bias=config.softmax_bias)
+    return Softmax(weight, bias=config.softmax_bias, sampled=config.sampled)
