@@ -79,7 +79,7 @@ def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
     >>> inclusion_chances(10_000, 1000).sum().round()
     tensor(1000., dtype=torch.float64)
     """
-    shares_V = torch.arange(1, vocab_size + 1, dtype=torch.float64) ** -0.75
+    shares_V = torch.arange(1, vocab_size + 1, dtype=torch.float64, device="cpu") ** -0.75
     low, high = 0.0, float(vocab_size)  # the scale with which they sum to `sampled`, by bisection
     for _ in range(60):
         middle = (low + high) / 2

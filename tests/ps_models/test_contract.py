@@ -51,6 +51,7 @@ TRAINABLE = {
     "lstm": lambda: LSTM(LSTM_CONFIG),
     "lstm-tied": lambda: LSTM(replace(LSTM_CONFIG, tied=True, softmax_bias=True)),
     "lstm-adaptive": lambda: LSTM(replace(LSTM_CONFIG, hidden_size=16, cutoffs=(3, 6))),
+    "lstm-sampled": lambda: LSTM(replace(LSTM_CONFIG, tied=True, sampled=4)),
     "lstm-zaremba": lambda: LSTM(replace(LSTM_CONFIG, locked=False, zoneout=0)),
     "lstm-zoneout-both": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3)),
     "lstm-zoneout-outputs": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3, zoneout_outputs=True)),
@@ -75,6 +76,7 @@ TRAINABLE = {
     "pointer-50": lambda: PointerSentinelLSTM(replace(POINTER, window=50)),
     "pointer-zoneout-outputs": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_outputs=True, window=5)),
     "pointer-adaptive": lambda: PointerSentinelLSTM(replace(POINTER, cutoffs=(4,), window=5)),
+    "pointer-sampled": lambda: PointerSentinelLSTM(replace(POINTER, sampled=4, window=5)),
     "pointer-tied": lambda: PointerSentinelLSTM(replace(POINTER, tied=True, window=5)),
     "pointer-awd-lstm": lambda: PointerSentinelAWDLSTM(
         PointerSentinelAWDLSTMConfig(**asdict(AWD) | {"window": 5})

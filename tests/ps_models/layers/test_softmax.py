@@ -2,12 +2,14 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.layers import softmax as module
 from ps_models.layers.products import outer_sum
-from ps_models.layers.softmax import AdaptiveSoftmax, Softmax
+from ps_models.layers.softmax import AdaptiveSoftmax, Softmax, inclusion_chances
 
 N, H, V = 23, 5, 13
 
@@ -104,3 +106,81 @@ def test_the_adaptive_softmax_is_float32_under_autocast():
         )
         assert softmax(hidden, targets).dtype == torch.float32
     assert exact.shape == (N,)
+
+
+def sampling(vocabulary: int, sampled: int) -> Softmax:
+    softmax = Softmax(nn.Parameter(torch.randn(vocabulary, H)), bias=True, sampled=sampled).double()
+    nn.init.normal_(softmax.bias)
+    return softmax
+
+
+@given(st.integers(1, 3000), st.integers(1, 4000))
+def test_chances_fall_with_the_rank_and_sum_to_the_words_asked_for(vocabulary: int, sampled: int):
+    chances = inclusion_chances(vocabulary, sampled)
+    assert len(chances) == vocabulary
+    assert torch.all((chances > 0) & (chances <= 1))
+    assert torch.all(chances[1:] <= chances[:-1])
+    assert float(chances.sum()) == pytest.approx(min(sampled, vocabulary), abs=1e-6)
+
+
+def test_chances_are_numbers_also_for_a_model_on_the_meta_device():
+    with torch.device("meta"):
+        inside = inclusion_chances(50, 9)
+    assert torch.equal(inside, inclusion_chances(50, 9))
+
+
+@pytest.mark.parametrize("sampled", [V, 10 * V])
+def test_a_sample_of_all_words_is_the_softmax(sampled: int):
+    softmax, hidden, targets = sampling(V, sampled), torch.randn(N, H).double(), torch.randint(V, (N,))
+    assert torch.equal(softmax.train()(hidden, targets), softmax.eval()(hidden, targets))
+
+
+def test_evaluation_takes_all_words_and_draws_nothing():
+    softmax, hidden, targets = sampling(V, 2).eval(), torch.randn(N, H).double(), torch.randint(V, (N,))
+    before = torch.get_rng_state()
+    torch.testing.assert_close(softmax(hidden, targets), softmax.log_probs(hidden)[torch.arange(N), targets])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_sample_is_a_loop_over_the_words_that_were_drawn():
+    """Values and gradients; targets have a chance of 1, and words that are not drawn have no gradient."""
+    softmax, targets = sampling(200, 20), torch.tensor([3, 150, 150, 199])
+    hidden = torch.randn(4, H, dtype=torch.float64, requires_grad=True)
+    chances = inclusion_chances(200, 20)
+    torch.manual_seed(1)
+    drawn = torch.rand(200, dtype=torch.float64) < chances
+    totals = [torch.zeros((), dtype=torch.float64) for _ in targets]
+    for word in range(200):
+        chance = 1.0 if word in targets else float(chances[word])
+        if word in targets or drawn[word]:
+            scores = hidden @ softmax.weight[word] + softmax.bias[word]
+            totals = [total + score.exp() / chance for total, score in zip(totals, scores, strict=True)]
+    wanted = torch.stack(
+        [
+            hidden[n] @ softmax.weight[word] + softmax.bias[word] - totals[n].log()
+            for n, word in enumerate(targets)
+        ]
+    )
+    torch.manual_seed(1)
+    found = softmax.train()(hidden, targets)
+    torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)  # offsets are float32
+    leaves, weights = [hidden, *softmax.parameters()], torch.randn(4).double()
+    pairs = [torch.autograd.grad((scores * weights).sum(), leaves) for scores in (found, wanted)]
+    for one, other in zip(*pairs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+    left_out = ~drawn
+    left_out[targets] = False
+    assert left_out.sum() > 100
+    assert not torch.any(pairs[0][1][left_out])
+
+
+def test_a_sample_estimates_the_sum_of_all_words_without_bias():
+    """The mean of 2,000 estimates is within five standard errors at each position."""
+    softmax, hidden, targets = sampling(500, 60), torch.randn(N, H).double(), torch.randint(500, (N,))
+    exact = softmax.eval()(hidden, targets)
+    softmax.train()
+    with torch.no_grad():
+        ratios = torch.stack([(exact - softmax(hidden, targets)).exp() for _ in range(2000)])
+    error = ratios.std(0) / 2000**0.5
+    assert torch.all(error > 0)
+    assert torch.all((ratios.mean(0) - 1).abs() < 5 * error)

@@ -1,7 +1,7 @@
 """Sizes of the table's rows against the papers' formulas, and what training needs of the LSTM."""
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -14,6 +14,9 @@ from ps_models.training.checkpoint import LAST, read_checkpoint, save_checkpoint
 from tests.ps_models.tiny import chance_of_a_word_by_heart, make_dataset, settings_of
 
 PTB, WIKITEXT_2, WIKITEXT_103 = 10_000, 33_278, 267_735
+
+
+SURE: dict[str, Any] = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.1}
 
 
 def parameters(model: torch.nn.Module) -> int:
@@ -63,6 +66,22 @@ def test_tied_adaptive_is_refused():
         LSTM(LSTMConfig(vocab_size=9, hidden_size=4, tied=True, cutoffs=(3,)))
 
 
+def test_a_sample_of_an_adaptive_softmax_is_refused():
+    with pytest.raises(ValueError, match=r"sampled=4 with cutoffs=\(3,\): choose one"):
+        LSTM(LSTMConfig(vocab_size=9, hidden_size=4, sampled=4, cutoffs=(3,)))
+
+
+def test_samples_teach_what_all_words_do():
+    """Seven of 200 words come; that the others never do must be learned from the words that are drawn."""
+    chances = []
+    for sampled in (0, 20):
+        torch.manual_seed(0)
+        model = LSTM(LSTMConfig(vocab_size=200, hidden_size=32, sampled=sampled, **SURE, init=0.2))
+        chances.append(chance_of_a_word_by_heart(model, torch.randint(7, (1, 40)) * 28))
+    assert chances[0] > 0.2
+    assert chances[1] > 0.9 * chances[0]
+
+
 def test_dropout_that_is_not_locked_has_no_mask_for_a_text():
     model = LSTM(LSTMConfig(vocab_size=9, hidden_size=4, locked=False))
     with pytest.raises(ValueError, match="locked=False"):
@@ -71,15 +90,7 @@ def test_dropout_that_is_not_locked_has_no_mask_for_a_text():
 
 def test_learns_a_text_by_heart():
     torch.manual_seed(0)
-    config = LSTMConfig(
-        vocab_size=7,
-        hidden_size=32,
-        input_dropout=0,
-        layer_dropout=0,
-        output_dropout=0,
-        zoneout=0.1,
-        init=0.2,
-    )
+    config = LSTMConfig(vocab_size=7, hidden_size=32, **SURE, init=0.2)
     model, text = LSTM(config), torch.randint(7, (1, 40))
     assert chance_of_a_word_by_heart(model, text) > 0.8
 

@@ -510,8 +510,9 @@ def test_a_model_that_looks_at_its_words_waits_and_says_so(dataset, tmp_path, mo
 
 
 @pytest.mark.usefixtures("no_autocast_of_meta")
-def test_an_adaptive_softmax_waits_for_its_device_and_says_so():
-    run = training("lstm", TrainingConfig(batch_size=4), device="meta", more=CUT)
+@pytest.mark.parametrize("more", [CUT, ("sampled=5",)])
+def test_a_softmax_of_a_size_that_depends_on_words_waits_for_its_device_and_says_so(more):
+    run = training("lstm", TrainingConfig(batch_size=4), device="meta", more=more)
     chunk, targets = next(run.chunks())
     assert not run.model.capturable
     with pytest.raises((NotImplementedError, RuntimeError), match="meta"):

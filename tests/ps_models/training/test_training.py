@@ -38,11 +38,13 @@ def tiny_dataset(tmp_path):
     return make_dataset(tmp_path)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "more"), [*((model, "tied=no") for model in MODELS), ("lstm", "sampled=5")]
+)
 @pytest.mark.parametrize("stop", [1, 13, 25, 39])
-def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, stop):
+def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, more, stop):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01")
+    settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01", more)
     pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError, match="the same `train` resumes it"):
         pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
