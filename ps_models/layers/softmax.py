@@ -44,7 +44,8 @@ class Softmax(nn.Module):
     """p(w) = softmax(U h), over all words; in training over a sample of them if `sampled` is not 0.
 
     `sampled` is about how many words each call in training scores, besides its targets: then the sum over all
-    words is estimated, see `_sample`. Ids must be in order of frequency. Evaluation always takes all words.
+    words is estimated, see `_sample`. The estimate is good if ids are in order of frequency, as in the
+    vocabularies of `wikitext_builder`. Evaluation always takes all words.
     """
 
     def __init__(self, weight_VH: Tensor, *, bias: bool, sampled: int = 0) -> None:
@@ -93,10 +94,10 @@ def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
 def _sample(chances_V: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Words to score in place of all: their ids, the places of the targets among them, what to add to scores.
 
-    Each word is drawn by itself, once for all positions, and counts as many times as words of its chance are
-    left out: -log of the chance is added to its score. So the sum of exp(score) has the right expectation at
-    each position (Horvitz and Thompson 1952). All targets are in it with a chance of 1: words of the text
-    around are likely, and would be the sum's largest error.
+    Each word is drawn by itself, once for all positions, and counts 1 / chance times: -log of the chance is
+    added to its score. So the sum of exp(score) has the right expectation at each position (Horvitz and
+    Thompson 1952). All targets are in it with a chance of 1: words of the text around are likely, and would
+    be the sum's largest error.
     """
     drawn_V = torch.rand_like(chances_V) < chances_V
     drawn_V[targets_N] = True
