@@ -64,7 +64,7 @@ PRESETS = {
     ),
     "medium-tied-wikitext-2": Preset(
         about="medium-tied-sgd for two million words: 7 epochs, with a softmax of about 4,096 words per"
-        " update; two hours on two cores",
+        " update; an hour and a half on two cores; reached here: WikiText-2 79.2 / 74.8",
         model={
             **MEDIUM_TIED_WIKITEXT_2,
             "sampled": 4096,  # [O]
