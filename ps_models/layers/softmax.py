@@ -56,7 +56,8 @@ class Softmax(nn.Module):
 
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
         """Natural log-probability of each target; with a sample an estimate of it."""
-        weight_VH, bias_V = self.weight, self.bias
+        weight_VH: Tensor = self.weight
+        bias_V: Tensor | None = self.bias
         if self.chances_V is not None and self.training:
             words_S, targets_N, offset_S = _sample(self.chances_V.to(targets_N.device), targets_N)
             weight_VH = weight_VH.index_select(0, words_S)
