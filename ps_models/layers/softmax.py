@@ -156,7 +156,7 @@ class _TargetLogProbs(torch.autograd.Function):
             _become_gradient(logits_VN, totals_N[rows], targets_N[rows], grad_N[rows])
             dhidden_NH[rows] = _hidden_gradient(logits_VN, cast_VH)
             dweight_VH = _plus_product(dweight_VH, logits_VN, cast_NH[rows], ctx.types[1])
-            if bias_V is not None:
+            if ctx.needs_input_grad[2]:  # not the offset of a sample
                 sums_V = (logits_VN @ torch.ones_like(logits_VN[0])).to(bias_V.dtype)
                 dbias_V = sums_V if dbias_V is None else dbias_V.add_(sums_V)
         return dhidden_NH, dweight_VH, dbias_V, None, None, None
