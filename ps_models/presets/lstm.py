@@ -154,7 +154,7 @@ PRESETS = {
     "gal-medium-short": Preset(
         about="Gal's variational LSTM (medium, untied) in 21 epochs of a sampled softmax with our dropout,"
         " about two and a half hours on one core; reached here: PTB 82.2 / 79.2",
-        model={  # [O] the rates of `medium-tied-sgd`, which 28 epochs could use; sampled
+        model={  # [O] the rates of `medium-tied-sgd`, but of outputs a little less; sampled
             **GAL,
             "type_dropout": 0.1,
             "input_dropout": 0.3,
