@@ -154,15 +154,7 @@ PRESETS = {
     "gal-medium-short": Preset(
         about="Gal's variational LSTM (medium, untied) in 21 epochs of a sampled softmax with our dropout,"
         " about two and a half hours on one core; reached here: PTB 82.2 / 79.2",
-        model={  # [O] the rates of `medium-tied-sgd`, but of outputs a little less; sampled
-            **GAL,
-            "type_dropout": 0.1,
-            "input_dropout": 0.3,
-            "layer_dropout": 0.3,
-            "recurrent_dropout": 0.15,
-            "output_dropout": 0.4,
-            "sampled": 2048,
-        },
+        model={**MEDIUM_TIED_SGD, **GAL, "tied": False, "output_dropout": 0.4, "sampled": 2048},  # [O]
         training={**MEDIUM_TIED_SGD_TRAINING, "decay": 0.7, "decay_after": 10, "epochs": 21},  # [O]
     ),
     "gal-large": Preset(

@@ -52,7 +52,7 @@ TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset
 TIED: Final = "tied; Gal's dropout instead of zoneout"
 SEGMENTS: Final = f"{TIED}; segments of 35 instead of K = 1"
 SAMPLED: Final = "trained with a softmax of sampled words"
-SHORT: Final = f"dropout and rates of ours; {SAMPLED}"
+OURS_SAMPLED: Final = f"dropout and rates of ours; {SAMPLED}"
 
 ROWS: Final = (
     PaperRow(name="KN-5", full="kn-5", one_size=True),
@@ -72,13 +72,13 @@ ROWS: Final = (
         name="LSTM Gal medium",
         small="lstm/gal-small",
         full="lstm/gal-medium",
-        own=(OwnTraining(recipe="lstm/gal-medium-short", differs=SHORT),),
+        own=(OwnTraining(recipe="lstm/gal-medium-short", differs=OURS_SAMPLED),),
     ),
     PaperRow(
         name="LSTM Gal medium, MC",
         small="mc:lstm/gal-small",
         full="mc:lstm/gal-medium",
-        own=(OwnTraining(recipe="mc:lstm/gal-medium-short", differs=SHORT),),
+        own=(OwnTraining(recipe="mc:lstm/gal-medium-short", differs=OURS_SAMPLED),),
     ),
     PaperRow(name="LSTM Gal large", small="lstm/gal-small", full="lstm/gal-large"),
     PaperRow(name="LSTM Gal large, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-large"),
