@@ -116,6 +116,22 @@ PRESETS = {
             "patience": 0,
         },
     ),
+    "zaremba-medium-short": Preset(
+        about="Zaremba's medium LSTM in 20 epochs of a sampled softmax, about two and a half hours on one"
+        " core",
+        model={**ZAREMBA, "init": 0.05, "sampled": 2048},  # [Z], but the samples: [O]
+        training={  # [Z], but how long the first rate stays and how fast it falls: [O]
+            **SEGMENTS,
+            "batch_size": 20,
+            "stride": 35,
+            "clip": 5.0,
+            "schedule": "decay-after",
+            "decay": 0.6,
+            "decay_after": 12,
+            "epochs": 20,
+            "patience": 0,
+        },
+    ),
     "zaremba-large": Preset(
         about="Zaremba's large LSTM; published: PTB 82.2 / 78.4",
         model={  # [Z]
