@@ -102,6 +102,8 @@ class Starter:
         )
         self.pid = self._process.pid
         self._warm: set[str] = set()  # the commands whose modules are imported
+        # Its first answer says that it runs: before, it may be `before`, which has not given it its own disks yet.
+        self._ask({"runs": [], "folder": "", "modules": [], "report": None})
 
     def __enter__(self) -> Self:
         return self
@@ -126,8 +128,6 @@ class Starter:
 
     def run_together(self, runs: Sequence[Run], folder: Path) -> list[Ended]:
         """Start programs at the same time, and wait for all of them."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         first = runs[0].words
         printed, report = (
             [self._folder / f"{n}" for n in range(len(runs))],
@@ -141,11 +141,20 @@ class Starter:
             "modules": modules,
             "report": None if report.exists() else str(report),
         }
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        statuses = map(int, self._process.stdout.readline().split())
+        statuses = self._ask(question)
         texts = [path.read_text(errors="replace") for path in printed]
         return [Ended(status=status, printed=text) for status, text in zip(statuses, texts, strict=True)]
+
+    def _ask(self, question: Mapping[str, object]) -> list[int]:
+        """The answer of the process to a question: a status for each run."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self._process.args} ended without an answer")
+        return [int(status) for status in answer.split()]
 
 
 @dataclass(kw_only=True)
