@@ -1,17 +1,11 @@
-"""A tiny dataset, and small models: more threads only wait for each other."""
+"""A tiny dataset, and small models."""
 
 import pytest
-import torch
 from lm_benchmarks.measuring.opened import Inputs
 from lm_benchmarks.measuring.passages import vocabulary_of
 
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load as load_dataset
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread():
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
