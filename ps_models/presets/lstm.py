@@ -118,7 +118,7 @@ PRESETS = {
     ),
     "zaremba-medium-short": Preset(
         about="Zaremba's medium LSTM in 20 epochs of a sampled softmax, about two and a half hours on one"
-        " core",
+        " core; reached here: PTB 87.4 / 83.6",
         model={**ZAREMBA, "init": 0.05, "sampled": 2048},  # [Z], but the samples: [O]
         training={  # [Z], but how long the first rate stays and how fast it falls: [O]
             **SEGMENTS,

@@ -52,7 +52,8 @@ TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset
 TIED: Final = "tied; Gal's dropout instead of zoneout"
 SEGMENTS: Final = f"{TIED}; segments of 35 instead of K = 1"
 SAMPLED: Final = "trained with a softmax of sampled words"
-OURS_SAMPLED: Final = f"dropout and rates of ours; {SAMPLED}"
+RATES_SAMPLED: Final = f"rates of ours; {SAMPLED}"
+OURS_SAMPLED: Final = f"dropout and {RATES_SAMPLED}"
 
 ROWS: Final = (
     PaperRow(name="KN-5", full="kn-5", one_size=True),
@@ -66,7 +67,12 @@ ROWS: Final = (
     ),
     PaperRow(name="Deep RNN", small="rnn/deep", full="rnn/pascanu"),
     PaperRow(name="Sum-product network", small="sum-product-network/small", full="sum-product-network/cheng"),
-    PaperRow(name="LSTM Zaremba medium", small="lstm/small", full="lstm/zaremba-medium"),
+    PaperRow(
+        name="LSTM Zaremba medium",
+        small="lstm/small",
+        full="lstm/zaremba-medium",
+        own=(OwnTraining(recipe="lstm/zaremba-medium-short", differs=RATES_SAMPLED),),
+    ),
     PaperRow(name="LSTM Zaremba large", small="lstm/small", full="lstm/zaremba-large"),
     PaperRow(
         name="LSTM Gal medium",
@@ -82,7 +88,12 @@ ROWS: Final = (
     ),
     PaperRow(name="LSTM Gal large", small="lstm/gal-small", full="lstm/gal-large"),
     PaperRow(name="LSTM Gal large, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-large"),
-    PaperRow(name="CharCNN", small="char-cnn/small", full="char-cnn/kim-large"),
+    PaperRow(
+        name="CharCNN",
+        small="char-cnn/small",
+        full="char-cnn/kim-large",
+        own=(OwnTraining(recipe="char-cnn/kim-large-short", differs=RATES_SAMPLED),),
+    ),
     PaperRow(name="RHN variational", small="rhn/small", full="rhn/variational"),
     PaperRow(
         name="LSTM zoneout medium",

@@ -32,7 +32,7 @@ def test_our_own_training_stands_for_the_published_one_where_there_is_one():
     assert own["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-tied-sgd"
     assert full["Pointer Sentinel-LSTM medium"] == "pointer-sentinel-lstm/medium-k1"
     assert own["LSTM Gal medium"] == "lstm/gal-medium-short"
-    assert own["LSTM Zaremba medium"] == full["LSTM Zaremba medium"] == "lstm/zaremba-medium"
+    assert own["LSTM Gal large"] == full["LSTM Gal large"] == "lstm/gal-large"
 
 
 def test_what_is_not_trained_has_one_job_whatever_the_seeds():
