@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 
-# For the commands that tests start, too. Tests run beside each other, small models are slower with more threads, which
-# wait for each other, and one thread gives the same sums everywhere. Torch reads it when it is imported.
+# For the commands that tests start, too: tests run beside each other, threads of small models wait for each
+# other, and one thread gives the same sums everywhere. Torch reads it when it is imported.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 # How long an example takes says more of what else the machine does than of the code.

@@ -16,7 +16,7 @@ depends on other words, and a call only fills up to the longest of its own words
 """
 
 # Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = letters of a word,
-# P = places of a window in a word, D = a letter's vector, X = a window's numbers, K = features: a word's vector.
+# P = places of a window, D = a letter's vector, X = a window's numbers, K = features: a word's vector.
 
 from __future__ import annotations
 
@@ -93,13 +93,12 @@ class SpelledWords(nn.Module):
         longest = int((codes_NC != FILL[0]).sum(dim=1).max())
         codes_NC = functional.pad(codes_NC[:, :longest], (0, self.widest))
         windows_NPX = self.letters(codes_NC.int()).unfold(1, self.widest, 1).flatten(2)
-        # One product of windows as wide as the widest filter takes less than half the time of one for each width.
-        missing = [self.widest - bank.weight.shape[-1] for bank in self.filters]
-        filled = [functional.pad(bank.weight, (0, w)) for bank, w in zip(self.filters, missing, strict=True)]
+        # One product of windows as wide as the widest filter takes half the time of one for each width.
+        weights, biases = zip(*(bank.parameters() for bank in self.filters), strict=True)
+        filled = [functional.pad(weight, (0, self.widest - weight.shape[-1])) for weight in weights]
         scores_NPK = functional.linear(windows_NPX, torch.cat(filled).flatten(1))
-        bias_K = torch.cat([bank.bias for bank in self.filters])
         # tanh rises, and a bias is the same at all places: their maximum is that of the maximum.
-        values_NK = torch.tanh(wide(scores_NPK.max(dim=1).values) + bias_K)
+        values_NK = torch.tanh(wide(scores_NPK.max(dim=1).values) + torch.cat(biases))
         for highway in self.highways:
             values_NK = highway(values_NK)
         return values_NK

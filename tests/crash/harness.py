@@ -102,7 +102,7 @@ class Starter:
         )
         self.pid = self._process.pid
         self._warm: set[str] = set()  # the commands whose modules are imported
-        # Its first answer says that it runs: before, it may be `before`, which has not given it its own disks yet.
+        # An answer says that `before` has ended, which may give it disks of its own.
         self._ask({"runs": [], "folder": "", "modules": [], "report": None})
 
     def __enter__(self) -> Self:
@@ -153,7 +153,7 @@ class Starter:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError(f"{self._process.args} ended without an answer")
+            raise RuntimeError(f"{self._process.args!r} ended without an answer")
         return [int(status) for status in answer.split()]
 
 

@@ -86,8 +86,8 @@ def test_cells_hold_what_was_measured_and_nothing_else():
         replace(measured("", 1.0), model="LSTM Gal medium"),  # somebody else's, of the same name
     ]
     page = rows_page(results, [began("lstm/zoneout-medium")])
-    small = "181.27 / 148.41"
-    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, "– / 54.60 BROKEN", "not yet", "not yet"]
+    small, broken = "181.27 / 148.41", "– / 54.60 BROKEN"
+    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, broken, "not yet", "not yet"]
     assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "–", "not yet"]
     assert cells(page, "LSTM Gal medium")[2] == "not yet"
     first = "6.80 to 6.50; 2.5 M, 20 updates, 12 s"
