@@ -42,7 +42,7 @@ PRESETS = {
         about="the paper's large model, 19 M parameters; published: PTB test 78.9", training=KIM_TRAINING
     ),
     "kim-large-short": Preset(
-        about="the paper's large model in 14 epochs of a sampled softmax, less than three hours on one core",
+        about="the paper's large model in 14 epochs of a sampled softmax; not trained to its end yet",
         model={"sampled": 2048},  # [O]
         training={  # [K], but how long the first rate stays and how fast it falls: [O]
             **KIM_TRAINING,

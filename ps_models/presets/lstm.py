@@ -32,6 +32,18 @@ ZAREMBA = {
     "zoneout": 0.0,
     "softmax_bias": True,
 }  # [Z] a new mask at each step, none on recurrent connections
+ZAREMBA_MEDIUM = {**ZAREMBA, "init": 0.05}  # [Z] 650 units and dropout of .5 are the defaults
+ZAREMBA_MEDIUM_TRAINING = {  # [Z]
+    **SEGMENTS,
+    "batch_size": 20,
+    "stride": 35,
+    "clip": 5.0,
+    "schedule": "decay-after",
+    "decay": 1 / 1.2,
+    "decay_after": 6,
+    "epochs": 39,
+    "patience": 0,
+}
 GAL = {"zoneout": 0.0, "per_gate": True, "init": 0.04, "softmax_bias": True}  # [G]
 
 
@@ -103,34 +115,14 @@ PRESETS = {
     ),
     "zaremba-medium": Preset(
         about="Zaremba's medium LSTM; published: PTB 86.2 / 82.7",
-        model={**ZAREMBA, "init": 0.05},  # [Z] 650 units and dropout of .5 are the defaults
-        training={  # [Z]
-            **SEGMENTS,
-            "batch_size": 20,
-            "stride": 35,
-            "clip": 5.0,
-            "schedule": "decay-after",
-            "decay": 1 / 1.2,
-            "decay_after": 6,
-            "epochs": 39,
-            "patience": 0,
-        },
+        model=ZAREMBA_MEDIUM,
+        training=ZAREMBA_MEDIUM_TRAINING,
     ),
     "zaremba-medium-short": Preset(
         about="Zaremba's medium LSTM in 20 epochs of a sampled softmax, about two and a half hours on one"
         " core; reached here: PTB 87.4 / 83.6",
-        model={**ZAREMBA, "init": 0.05, "sampled": 2048},  # [Z], but the samples: [O]
-        training={  # [Z], but how long the first rate stays and how fast it falls: [O]
-            **SEGMENTS,
-            "batch_size": 20,
-            "stride": 35,
-            "clip": 5.0,
-            "schedule": "decay-after",
-            "decay": 0.6,
-            "decay_after": 12,
-            "epochs": 20,
-            "patience": 0,
-        },
+        model={**ZAREMBA_MEDIUM, "sampled": 2048},  # [O]
+        training={**ZAREMBA_MEDIUM_TRAINING, "decay": 0.6, "decay_after": 12, "epochs": 20},  # [O]
     ),
     "zaremba-large": Preset(
         about="Zaremba's large LSTM; published: PTB 82.2 / 78.4",
