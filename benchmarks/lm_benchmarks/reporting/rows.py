@@ -92,7 +92,7 @@ ROWS: Final = (
         name="CharCNN",
         small="char-cnn/small",
         full="char-cnn/kim-large",
-        own=(OwnTraining(recipe="char-cnn/kim-large-short", differs=RATES_SAMPLED),),
+        own=(OwnTraining(recipe="char-cnn/kim-large-short", differs=SAMPLED),),
     ),
     PaperRow(name="RHN variational", small="rhn/small", full="rhn/variational"),
     PaperRow(
