@@ -16,7 +16,7 @@ class TrainingConfig(Config):
     """The hyperparameters of a run; the defaults are those of the paper, section 5.2, except the stride."""
 
     batch_size: Size = 32  # section 5.2
-    stride: Size = 100  # k1 of Algorithm 1; 1 in the paper, about 40 times slower, not compared to the end
+    stride: Size = 100  # k1 of Algorithm 1; 1 in the paper, about 40 times slower; docs/notes/experiments.md
     random_strides: bool = False  # drawn around `stride`, see `random_ends`; learning rate in proportion
     bptt: Size = 100  # L of section 5.2: each loss looks back on L outputs; 1: plain segments of `stride`
     optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "sgd"
