@@ -45,6 +45,6 @@ PRESETS = {
         about="the paper's large model with a softmax of about 2,048 words per update, 18 of 25 epochs: two"
         " hours on two cores; reached here: PTB 82.4 / 80.0",
         model={"sampled": 2048},  # [O]
-        training={**KIM_TRAINING, "epochs": 18},  # [O] the rate has fallen to an eighth then
+        training={**KIM_TRAINING, "epochs": 18},  # [O] the rate is a sixteenth in the last
     ),
 }
