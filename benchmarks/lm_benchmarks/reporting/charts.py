@@ -244,7 +244,7 @@ def _can_show(value: float, *, log: bool) -> bool:
 
 def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = False) -> Axis:
     low, high = min(values), max(values)
-    if low == high:
+    if math.isclose(low, high):  # a share of next to nothing would be no margin
         low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
     elif log:
         factor = (high / low) ** MARGIN

@@ -5,7 +5,7 @@ from itertools import pairwise
 from statistics import stdev
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lm_benchmarks.reporting.charts import (
     BOTTOM,
@@ -29,6 +29,7 @@ def numbers(pattern, svg):
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e4), VALUES), min_size=1, max_size=9), st.booleans())
+@example([(1.0, 1.0), (1.0, 1.0000000000000002)], False)  # the smallest difference there is
 def test_curves_are_inside_their_frame(points, log):
     svg = line_chart("t", {"a": points, "b": points[:1]}, x_label="x", y_label="y", log_x=log, log_y=log)
     top = 2 * LEGEND + 10
