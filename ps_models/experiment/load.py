@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ps_models.configs import config_of, make_model
 from ps_models.devices import choose_device
@@ -49,6 +50,16 @@ class TrainedModel:
         return next(self.model.parameters()).device
 
 
+class _Undrawn(TorchFunctionMode):
+    """Leaves out normal draws: on `meta` there are no numbers, but torch would import its compiler for them."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:  # noqa: ANN401 - what the function returns
+        named = kwargs or {}
+        return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
+
+
 Source = TrainedModel | str | Path  # a model, a checkpoint or the folder of a run
 
 
@@ -69,7 +80,7 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     checkpoint = read_checkpoint(checkpoint_file(Path(path)))
     config = config_of(checkpoint.model, checkpoint.config)
     _check_counts(config, checkpoint.weights)
-    with torch.device("meta"):  # takes no memory: a stranger's configuration can ask for any size
+    with torch.device("meta"), _Undrawn():  # takes no memory: a stranger's configuration can ask for any size
         check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
     model = make_model(checkpoint.model, config)
     load_weights(model, checkpoint.weights)

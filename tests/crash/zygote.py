@@ -11,6 +11,7 @@ which can be killed.
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -46,6 +47,7 @@ def main() -> None:
         for name in question["modules"]:
             with contextlib.suppress(Exception):  # a name that only the program's own run has
                 importlib.import_module(name)
+        gc.freeze()  # else each child copies all pages of these modules when it looks for garbage at its end
         children = []
         for run in question["runs"]:
             child = os.fork()
