@@ -2,9 +2,9 @@
 
 Examples are fenced as `console` (a command after `$ `, then its output) or `python`. A comment right above a
 fence says `network` (checked against the commands; tests/mediawiki/test_documents.py runs some of them),
-`in .ci/run` (CI runs the same commands), `as in NAME` (that document has the same block, and it runs),
-`not run: REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its own is
-for any lines, and a number for any number: extraction may improve without a change to the documents.
+`in .ci/run` (CI runs the same commands), `as in NAME` (that document runs them, and this one goes on in its
+folder), `not run: REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its
+own is for any lines, and a number for any number: extraction may improve without a change to the documents.
 """
 
 import ast
@@ -198,8 +198,10 @@ def test_what_ci_runs_itself_and_what_another_document_shows_is_there() -> None:
             if fence.note == IN_CI:
                 assert {command for command, _ in commands(fence)} <= set(ci), path
             elif fence.note.startswith(AS_IN):
-                same = [one.text for one in runnable(ROOT / fence.note.removeprefix(AS_IN))]
-                assert fence.text in same, path
+                there = runnable(ROOT / fence.note.removeprefix(AS_IN))
+                ran = dict(command for one in there if one.kind == "console" for command in commands(one))
+                for command, shown in commands(fence):
+                    assert shown in ("", "…\n", ran[command]), path
 
 
 def runnable(path: Path) -> list[Fence]:
@@ -266,11 +268,28 @@ def check_example(command: str, shown: str, place: Path) -> None:
         assert_shown(shown, done.stdout)
 
 
+def named_before(path: Path) -> set[Path]:
+    """The documents whose examples a document does not repeat."""
+    return {ROOT / fence.note.removeprefix(AS_IN) for fence in fences(path) if fence.note.startswith(AS_IN)}
+
+
+def orders() -> Iterator[list[Path]]:
+    """Documents whose examples run in one folder, in order: one, and those that go on where it ends."""
+    for path in DOCUMENTS:
+        if runnable(path) and not named_before(path):
+            yield [path, *(other for other in DOCUMENTS if path in named_before(other) and runnable(other))]
+
+
+def test_no_document_goes_on_after_one_that_goes_on_itself() -> None:
+    ran = [path for order in orders() for path in order]
+    assert sorted(ran) == sorted(path for path in DOCUMENTS if runnable(path))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # two documents train a model
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if runnable(path)], ids=name_of)
-def test_examples_run_in_order(path: Path, place: Path) -> None:
-    for fence in runnable(path):
+@pytest.mark.parametrize("paths", list(orders()), ids=lambda paths: "+".join(map(name_of, paths)))
+def test_examples_run_in_order(paths: list[Path], place: Path) -> None:
+    for fence in (fence for path in paths for fence in runnable(path)):
         if fence.note.startswith(FILE):
             (place / Path(fence.note.removeprefix(FILE)).name).write_text(fence.text, encoding="utf-8")
         elif fence.kind == "python":

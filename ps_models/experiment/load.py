@@ -51,10 +51,14 @@ class TrainedModel:
 
 
 class _Undrawn(TorchFunctionMode):
-    """Leaves out normal draws: on `meta` there are no numbers, but torch would import its compiler for them."""
+    """Leaves out normal draws: `meta` has no numbers, but torch would import its compiler to draw them."""
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401 - what the function returns
         named = kwargs or {}
         return named["tensor"] if func is nn.init.normal_ else func(*args, **named)

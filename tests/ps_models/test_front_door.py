@@ -105,6 +105,12 @@ def run(tmp_path_factory):
     return dataset, pm.train("lstm", str(dataset), str(folder / "run"), settings=settings, device="cpu")
 
 
+def test_a_model_is_scored_without_torchs_compiler(run):
+    code = f"import ps_models as pm, sys; pm.score({str(run[1].folder)!r}, 'a', device='cpu')"
+    done = python(f"{code}; print('torch' in sys.modules, 'torch._dynamo' in sys.modules)")
+    assert done.stdout == "True False\n", done.stderr
+
+
 def test_settings_are_values_or_texts(run, tmp_path):
     dataset, trained = run
     texts = ["hidden_size=8", "layers=1", "batch_size=4", "stride=6", "epochs=1", "tied=yes"]

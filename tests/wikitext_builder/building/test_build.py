@@ -272,6 +272,7 @@ def test_a_killed_worker_does_no_harm(built, tmp_path: Path) -> None:
                 os.kill(int(worker), signal.SIGKILL)
                 killed += 1
                 break
+        time.sleep(0.01)  # the build needs the core
     _, errors = child.communicate()
     assert killed == 1
     assert child.returncode == 0, errors

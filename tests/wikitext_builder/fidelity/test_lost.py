@@ -160,8 +160,9 @@ def test_time_is_linear(first):
             plain_words(first + repeated(second, length), ENGLISH)
         return time.process_time() - started
 
-    # Eight times the length. The quickest of three: a busy machine slows one of them down.
-    assert min(seconds(1 << 13) for _ in range(3)) < 20 * max(seconds(1 << 10), 0.01)
+    # Eight times the length. Up to three trials: a busy machine slows one of them down.
+    limit = 20 * max(seconds(1 << 10), 0.01)
+    assert any(seconds(1 << 13) < limit for _ in range(3))
 
 
 def test_words_that_are_all_alike_take_linear_time():
