@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ps_models.training.checkpoint import Checkpoint, checkpoint_file, read_checkpoint
 from wikitext_builder.citation import PAPER, Cited, bibtex, cited_dataset
 from wikitext_builder.dataset.load import load as load_dataset
+
+if TYPE_CHECKING:
+    from ps_models.training.checkpoint import Checkpoint
 
 KNESER_NEY: Final = ("kneser1995improved", "chen1998empirical")
 LSTM: Final = ("hochreiter1997long",)
@@ -61,6 +63,8 @@ def cited(path: Path) -> Cited:
         ToolkitError: The path is neither.
     """
     if path.suffix == ".safetensors" or any(path.glob("*.safetensors")):
+        from ps_models.training.checkpoint import checkpoint_file, read_checkpoint  # a dataset needs no torch
+
         return cited_checkpoint(read_checkpoint(checkpoint_file(path)))
     return cited_dataset(load_dataset(path))
 

@@ -44,7 +44,7 @@ _MODULES = {
     "overlap": "lm_benchmarks.measuring.overlap",
     "positions_csv": "lm_benchmarks.reporting.by_position",
     "raise_if_broken": "lm_benchmarks.measuring.check",
-    "read_first_updates": "lm_benchmarks.measuring.first_updates",
+    "read_first_updates": "lm_benchmarks.records.first_updates",
     "read_results": "lm_benchmarks.records.result",
     "report": "lm_benchmarks.reporting.write",
     "reproduce": "lm_benchmarks.reproducing.reproduce",
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination
     from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
-    from lm_benchmarks.measuring.first_updates import first_updates, read_first_updates
+    from lm_benchmarks.measuring.first_updates import first_updates
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import models
@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.overlap import Overlap, overlap
     from lm_benchmarks.measuring.positions import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
+    from lm_benchmarks.records.first_updates import read_first_updates
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
     from lm_benchmarks.reporting.by_month import draw_months

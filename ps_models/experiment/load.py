@@ -59,7 +59,7 @@ class _Undrawn(TorchFunctionMode):
         types: object,
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - what the function returns
+    ) -> object:
         named = kwargs or {}
         return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
 

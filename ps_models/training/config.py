@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ps_models.choices import PRECISIONS
+from ps_models.choices import OPTIMIZERS, PRECISIONS
 from ps_models.hyperparameters import Amount, Config, Count, OneOf, Range, Size
-from ps_models.training.optimizers import OPTIMIZERS
 from ps_models.training.schedules import SCHEDULES
 
 

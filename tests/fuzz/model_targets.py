@@ -18,7 +18,7 @@ from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.measuring.first_updates import read_first_updates
+from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.result import from_json, read_results, to_json
 from lm_benchmarks.records.trained import read_curve
 from safetensors.torch import save_file

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.first_updates import read_first_updates
 from lm_benchmarks.measuring.measure import MeasuringError
+from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import read_results
 

@@ -19,6 +19,7 @@ MEASURE = (
     " import sys; print(took, *{name.split('.')[0] for name in sys.modules})"
 )
 MAIN = "from lm_benchmarks.cli import main; main()"
+STORED = ROOT / "benchmarks" / "results"
 WITHOUT_TORCH = f"import sys; sys.modules['torch'] = None; {MAIN}"
 ARGUMENTS = {
     "list": (),
@@ -100,7 +101,24 @@ def test_overlap_needs_no_torch():
     assert "no file of tokens" in done.stderr
 
 
-@pytest.mark.parametrize("command", sorted(ARGUMENTS.keys() - {"overlap"}))
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--cite", STORED / "ptb.jsonl"),
+        ("compare", STORED / "ptb.jsonl", "unigram", "kn-5", "--split", "test"),
+        ("report", STORED / "ptb.jsonl", "--out", "report.html"),
+        ("rows", STORED, "--out", "rows.md"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_without_torch_results_can_be_read(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = python(WITHOUT_TORCH, *map(str, arguments))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", sorted(ARGUMENTS.keys() - {"compare", "overlap", "report", "rows"}))
 def test_without_torch_a_command_names_the_extra(command):
     done = python(WITHOUT_TORCH, command, *ARGUMENTS[command])
     assert done.returncode == 1

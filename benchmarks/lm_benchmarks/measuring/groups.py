@@ -6,12 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Final
 
 from lm_benchmarks.records.result import TokenGroup
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 GROUPINGS: Final = {  # name: what its groups are
     "frequency": "occurrences in train; <unk> and <eos> have their own groups",

@@ -23,7 +23,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.opened import Inputs, Maker, Opened, of_piece_model
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.users import source_hash, users_code, users_function
-from lm_benchmarks.records.trained import trained
+from lm_benchmarks.records.training_of import training_of
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import signature_value
@@ -105,7 +105,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> Opened:
     is_folder = inputs.dataset.layout != "file"
     if "train" in inputs.dataset.files and is_folder:
         check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
-    how = trained(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
+    how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
     preset = how.recipe.partition("/")[2]
     facts = {"preset": preset} if preset else {}
     return Opened(

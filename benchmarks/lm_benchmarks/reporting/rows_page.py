@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from lm_benchmarks.measuring.compare import mean_number
-from lm_benchmarks.measuring.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Trained
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.fields import added
-from lm_benchmarks.measuring.first_updates import read_first_updates
 from lm_benchmarks.metrics import METRICS, Metric, Sums
+from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.lines import object_of, plain_record
 from lm_benchmarks.records.result import FORMAT, PARSED, Result, read_results
 

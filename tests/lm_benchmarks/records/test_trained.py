@@ -4,7 +4,8 @@ import json
 from dataclasses import asdict
 
 import pytest
-from lm_benchmarks.records.trained import trained, trained_of_json
+from lm_benchmarks.records.trained import trained_of_json
+from lm_benchmarks.records.training_of import training_of
 
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST, Checkpoint
@@ -39,26 +40,26 @@ TIED = [
 @pytest.mark.parametrize("model", ["lstm", "pointer-sentinel-lstm"])
 def test_a_run_with_the_settings_of_another_preset_is_a_run_of_that_preset(model, folder):
     named = {"lstm": "zoneout-medium-light", "pointer-sentinel-lstm": "medium-light"}[model]
-    how = trained(checkpoint(model, named, *TIED, "precision=bf16", "seed=3"), folder, None)
+    how = training_of(checkpoint(model, named, *TIED, "precision=bf16", "seed=3"), folder, None)
     assert how.recipe == f"{model}/medium-tied"
     assert set(how.settings) == {"precision=bf16", "seed=3"}
     assert "--preset medium-tied" in how.command
 
 
 def test_a_run_with_settings_of_its_own_keeps_the_preset_that_it_names(folder):
-    how = trained(checkpoint("lstm", "small", "hidden_size=201"), folder, None)
+    how = training_of(checkpoint("lstm", "small", "hidden_size=201"), folder, None)
     assert (how.recipe, how.settings) == ("lstm/small", ("hidden_size=201",))
 
 
 def test_a_run_of_its_preset_has_no_settings(folder):
-    how = trained(checkpoint("lstm", "small", "seed=2"), folder, None)
+    how = training_of(checkpoint("lstm", "small", "seed=2"), folder, None)
     assert (how.recipe, how.settings) == ("lstm/small", ("seed=2",))
 
 
 def test_the_sessions_of_a_run_are_in_its_record_and_older_records_are_read(folder):
     with_sessions = checkpoint("lstm", "small")
     with_sessions.facts["sessions"] = ["wikitext-builder 0.1.0 abc", 7]
-    how = trained(with_sessions, folder, None)
+    how = training_of(with_sessions, folder, None)
     assert how.sessions == ("wikitext-builder 0.1.0 abc",)
     stored = json.loads(json.dumps(asdict(how)))
     assert trained_of_json(stored) == how

@@ -8,8 +8,8 @@ import statistics
 from dataclasses import replace
 
 import pytest
-from lm_benchmarks.measuring.first_updates import FirstUpdates
 from lm_benchmarks.measuring.models import NAMES
+from lm_benchmarks.records.first_updates import FirstUpdates
 from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from lm_benchmarks.reporting.rows import ROWS, published_name
 from lm_benchmarks.reporting.rows_page import DATASETS, FILES, read_records, rows_csv, rows_page
