@@ -52,7 +52,8 @@ class Tape:
 class _Recording(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[bool, Any, Any, Any, Any]] = []
+        # Whether gradients are kept, an operator, its arguments, and its results with the memory of each.
+        self.calls: list[tuple[bool, Any, Any, Any, list[tuple[Tensor, int]]]] = []
         self._made: dict[int, Tensor] = {}  # one tensor of each memory, which keeps it
         self._before: dict[int, tuple[Tensor, Tensor]] = {}  # what was overwritten, and its content
 
@@ -65,10 +66,10 @@ class _Recording(TorchDispatchMode):
             self._save(given)
         result = func(*args, **kwargs)
         known = {_memory(tensor) for tensor in given}
-        for tensor in _tensors(result):
-            if _memory(tensor) not in known:
-                self._made[_memory(tensor)] = tensor
-        self.calls.append((torch.is_grad_enabled(), func, args, kwargs, result))
+        places = [(tensor, _memory(tensor)) for tensor in _tensors(result)]
+        self._made.update((memory, tensor) for tensor, memory in places if memory not in known)
+        if not func.is_view:  # a view stays one, whatever its memory holds
+            self.calls.append((torch.is_grad_enabled(), func, args, kwargs, places))
         return result
 
     def _save(self, tensors: list[Tensor]) -> None:
@@ -86,11 +87,11 @@ class _Recording(TorchDispatchMode):
 
     def replay(self) -> None:
         with torch._C._AutoDispatchBelowAutograd():  # where operators were recorded
-            for grad_enabled, func, args, kwargs, result in self.calls:
+            for grad_enabled, func, args, kwargs, places in self.calls:
                 with torch.set_grad_enabled(grad_enabled):  # some operators keep more for gradients
                     made = func(*args, **kwargs)
-                for place, tensor in zip(_tensors(result), _tensors(made), strict=True):
-                    if _memory(place) != _memory(tensor):
+                for (place, memory), tensor in zip(places, _tensors(made), strict=True):
+                    if memory != _memory(tensor):
                         place.copy_(tensor)
         self._spoil()
 
@@ -117,4 +118,6 @@ def _memory(tensor: Tensor) -> int:
 
 
 def _tensors(tree: Any) -> list[Tensor]:
+    if isinstance(tree, Tensor):
+        return [tree]
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
