@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-
-from ps_models.choices import OPTIMIZERS
 
 if TYPE_CHECKING:
     from ps_models.training.config import TrainingConfig
@@ -55,13 +53,17 @@ def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
 
 
 NEVER = 1e12  # no run has as many steps
-_BY_NAME = dict(zip(OPTIMIZERS, (_sgd, _adamw, _asgd), strict=True))
+OPTIMIZERS: dict[str, Callable[[Iterable[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
+    "sgd": _sgd,
+    "adamw": _adamw,
+    "asgd": _asgd,
+}  # their names are in ps_models.choices too, which needs no torch
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
     """The optimizer that a configuration names, for all parameters that need gradients."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return _BY_NAME[config.optimizer](trained, config)
+    return OPTIMIZERS[config.optimizer](trained, config)
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

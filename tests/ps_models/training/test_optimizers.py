@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import nn
 
+from ps_models import choices
 from ps_models.errors import ModelError
 from ps_models.training.config import TrainingConfig
 from ps_models.training.optimizers import (
+    OPTIMIZERS,
     averaged_weights,
     make_optimizer,
     scaled_learning_rate,
@@ -16,6 +18,10 @@ from ps_models.training.optimizers import (
 from ps_models.training.schedules import finished, learning_rate
 
 NAN = float("nan")
+
+
+def test_each_optimizer_that_can_be_chosen_is_there():
+    assert tuple(OPTIMIZERS) == choices.OPTIMIZERS
 
 
 @pytest.mark.parametrize(
