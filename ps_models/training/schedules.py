@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from ps_models.evaluation.score import Score
 
 if TYPE_CHECKING:
     from ps_models.training.config import TrainingConfig
@@ -29,9 +30,10 @@ def _decay_after(config: TrainingConfig, rate: float, losses: Sequence[float]) -
 
 def _decay_unless_one_better(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
     """From the third epoch on, lower unless perplexity is better by more than 1; as in Kim et al.'s code."""
-    if len(losses) < 3 or math.exp(losses[-2]) - math.exp(losses[-1]) > 1:
+    if len(losses) < 3:
         return rate
-    return rate * config.decay
+    before, last = (Score(loss, 1).perplexity for loss in losses[-2:])
+    return rate if before - last > 1 else rate * config.decay
 
 
 def _constant(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:

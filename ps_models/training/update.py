@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast
 
 import torch
@@ -19,6 +19,7 @@ from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
 from ps_models.training.distributed import World
 from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
+from ps_models.training.schedules import learning_rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +184,9 @@ class Training:
         Raises:
             ModelError: It is of a run with other settings.
         """
-        _same_settings(snapshot["config"], asdict(self.config))
+        position = dict(snapshot["position"])
+        position = Position(**{**position, "losses": tuple(position["losses"])})
+        _same_settings(snapshot["config"], self.config, position)
         if len(snapshot["processes"]) != self.world.size:
             raise ModelError(
                 f"the checkpoint is of a run with {len(snapshot['processes'])} processes, found"
@@ -191,8 +194,7 @@ class Training:
             )
         own = snapshot["processes"][self.world.rank]
         load_optimizer(self.optimizer, snapshot["optimizer"])
-        position = dict(snapshot["position"])
-        self.position = Position(**{**position, "losses": tuple(position["losses"])})
+        self.position = position
         saved = iter(own["state"])
         self._begin(map_state(lambda tensor: next(saved).to(tensor.device), self._initial_state()))
         torch.set_rng_state(own["rng"])
@@ -209,15 +211,26 @@ class Training:
             self.recorded.begin(state)
 
 
-def _same_settings(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """A run can be resumed for more epochs; all other settings must be the same."""
-    saved = asdict(TrainingConfig()) | saved  # fields newer than the run had their defaults
-    differing = [
-        name for name in wanted if name not in ("epochs", "patience") and saved[name] != wanted[name]
-    ]
+def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: Position) -> None:
+    """A run can be resumed for more epochs, or by a schedule that would have given its learning rates.
+
+    All other settings must be the same. The result is that of the wanted settings from the start of the run.
+    """
+    names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
+    # Fields newer than the run had their defaults.
+    before = TrainingConfig(**{name: saved[name] for name in names if name in saved})
+    if _learning_rates(before, position) == _learning_rates(wanted, position):
+        names = [name for name in names if name not in ("schedule", "decay", "decay_after")]
+    differing = [name for name in names if getattr(before, name) != getattr(wanted, name)]
     if differing:
-        changes = ", ".join(f"{name} {saved.get(name)} → {wanted[name]}" for name in differing)
+        changes = ", ".join(f"{name} {getattr(before, name)} → {getattr(wanted, name)}" for name in differing)
         raise ModelError(
             f"the run in `out` has other settings ({changes}); give the same ones to resume it, or use"
             " another `out`"
         )
+
+
+def _learning_rates(config: TrainingConfig, position: Position) -> list[float]:
+    """The rate of each epoch that has begun."""
+    begun = position.epoch + (position.chunk > 0)
+    return [learning_rate(config, position.losses[:epoch]) for epoch in range(begun)]

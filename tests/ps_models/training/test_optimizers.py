@@ -40,6 +40,7 @@ def test_each_optimizer_that_can_be_chosen_is_there():
         ("decay-unless-one-better", [5.0, 4.9, 4.8], 1.0),  # perplexity 134.3 → 121.5
         ("decay-unless-one-better", [5.0, 4.5, 4.49], 0.5),  # 90.0 → 89.1
         ("decay-unless-one-better", [5.0, 4.5, 4.49, 4.48, 4.4], 0.25),  # 88.2, then 81.5
+        ("decay-unless-one-better", [5.0, 800.0, 900.0], 0.5),  # both are infinite
         ("constant", [5.0, 6.0], 1.0),
     ],
 )

@@ -207,6 +207,39 @@ def test_each_precision_trains(tiny_dataset, tmp_path, precision):
     torch.set_float32_matmul_precision("highest")
 
 
+FALLING = ("schedule=decay-after", "decay_after=2", "learning_rate=0.5")
+
+
+@pytest.mark.parametrize(
+    "wanted", [("decay_after=3",), ("decay_after=2", "decay=0.9"), ("schedule=constant", "decay=0.1")]
+)
+def test_a_run_goes_on_by_a_schedule_that_gives_the_rates_that_it_had(tiny_dataset, tmp_path, wanted):
+    pm.train("lstm", tiny_dataset, tmp_path / "on", settings=(*SETTINGS, *FALLING), device="cpu")
+    whole = (*SETTINGS, *FALLING, *wanted, "epochs=4")
+    for folder in ("on", "whole"):
+        pm.train("lstm", tiny_dataset, tmp_path / folder, settings=whole, device="cpu")
+    last = [read_checkpoint(tmp_path / folder / LAST) for folder in ("on", "whole")]
+    assert last[0].digest == last[1].digest
+    assert last[0].facts["training"] == last[1].facts["training"]
+    assert losses(tmp_path / "on") == losses(tmp_path / "whole")
+
+
+def test_a_run_does_not_go_on_by_a_schedule_that_gives_an_epoch_another_rate(tiny_dataset, tmp_path):
+    settings = (*SETTINGS, *FALLING, "epochs=4")
+    first = pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "epochs=2"), device="cpu")
+    with pytest.raises(StoppedError):  # one update of the third epoch, whose rate is the first that is lower
+        pm.train(
+            *("lstm", tiny_dataset, tmp_path / "out"),
+            settings=settings,
+            device="cpu",
+            pace=Pace(max_updates=first.updates + 1),
+        )
+    with pytest.raises(ModelError, match=r"other settings \(decay_after 2 → 3\)"):
+        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "decay_after=3"), device="cpu")
+    with pytest.raises(ModelError, match=r"other settings \(decay 0\.5 → 0\.9\)"):
+        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "decay=0.9"), device="cpu")
+
+
 def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_path):
     out = tmp_path / "out"
     pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
