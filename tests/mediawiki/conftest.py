@@ -30,12 +30,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def prepared() -> Path:
-    """The folder of a stopped wiki with all pages; made once, and kept next to the unpacked packages."""
+def empty() -> Path:
+    """The folder of a stopped wiki without pages; made once, and kept next to the unpacked packages."""
     if missing := missing_programs():
         unavailable(f"no MediaWiki here: {missing} not found")
-    sources = [*sorted(LAB.iterdir()), Path(exports.__file__), Path(__file__)]
-    return kept("prepared", [path.read_bytes() for path in sources], prepare)
+    sources = [path.read_bytes() for path in sorted(LAB.iterdir())]
+    return kept("empty", sources, lambda folder: start(folder).stop())
+
+
+@pytest.fixture(scope="session")
+def prepared(empty: Path) -> Path:
+    """The same with the pages of `exports.py`."""
+    sources = [empty.name.encode(), Path(exports.__file__).read_bytes(), Path(__file__).read_bytes()]
+    return kept("prepared", sources, lambda folder: prepare(copy(empty, folder)))
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +63,7 @@ def with_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         with tempfile.TemporaryDirectory() as work:
             cases = Path(work) / "cases.xml"
             cases.write_text(exports.export(*pages), encoding="utf-8")
-            start(copy(prepared, folder), dumps=[cases, *real]).stop()
+            start(copy(prepared, folder), dumps=[cases, *real], links=False).stop()
 
     sources = [prepared.name.encode(), *(path.read_bytes() for path in (CASES, *real))]
     wiki = start(copy(kept("templates", sources, make), tmp_path_factory.mktemp("templates") / "copy"))

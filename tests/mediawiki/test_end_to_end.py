@@ -12,7 +12,7 @@ import pytest
 
 from tests.command import done, kill, start
 from tests.conftest import data
-from tests.mediawiki.wiki import Wiki, missing_programs, unavailable
+from tests.mediawiki.wiki import Wiki, copy, unavailable
 from tests.mediawiki.wiki import start as start_wiki
 from tests.wikitext_builder.building.test_build import digests
 from tests.wikitext_builder.test_end_to_end import articles
@@ -33,13 +33,12 @@ def april() -> Path:
 
 
 @pytest.fixture(scope="module")
-def wiki_of_april(april: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    """A wiki that has these pages, and the templates of their time before."""
-    if missing := missing_programs():
-        unavailable(f"no MediaWiki here: {missing} not found")
+def wiki_of_april(april: Path, empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A wiki that has these pages, and the templates of their time before; they are asked for by title."""
     try:
         dumps = [april.with_name("templates.xml.bz2"), april]
-        wiki = start_wiki(tmp_path_factory.mktemp("april") / "wiki", dumps=dumps)
+        folder = copy(empty, tmp_path_factory.mktemp("april") / "wiki")
+        wiki = start_wiki(folder, dumps=dumps, links=False)
     except RuntimeError as error:
         unavailable(str(error))
     yield wiki
