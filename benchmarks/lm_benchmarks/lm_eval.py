@@ -71,13 +71,22 @@ def read_pages(path: Path) -> Iterator[str]:
     Raises:
         HarnessError: The file cannot be read, or is blank.
     """
+    yield from pages_of(read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        HarnessError: The file cannot be read, or is blank.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise HarnessError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
     if not text.strip():
         raise HarnessError(f"{path}: is blank; expected a WikiText file")
-    yield from pages_of(text)
+    return text
 
 
 def pages_of(text: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ class Signature(Mapping[str, str]):
     True
     """
 
-    def __init__(self, **fields: object) -> None:
+    def __init__(self, /, **fields: object) -> None:
         self._fields = {key: str(value) for key, value in fields.items()}
         for key, value in self._fields.items():
             if not KEY.fullmatch(key) or not VALUE.fullmatch(value):

@@ -184,8 +184,8 @@ class Training:
         Raises:
             ModelError: It is of a run with other settings.
         """
-        position = dict(snapshot["position"])
-        position = Position(**{**position, "losses": tuple(position["losses"])})
+        saved_position = dict(snapshot["position"])
+        position = Position(**{**saved_position, "losses": tuple(saved_position["losses"])})
         _same_settings(snapshot["config"], self.config, position)
         if len(snapshot["processes"]) != self.world.size:
             raise ModelError(

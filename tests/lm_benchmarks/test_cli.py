@@ -180,6 +180,9 @@ def test_first_updates_are_kept_as_a_record(data, tmp_path):
     assert read_first_updates(path)[1].losses == found.losses
     with pytest.raises(HarnessError, match=r"holds 3 updates of lstm .* expected 2 updates of lstm"):
         run("first-updates", "lstm", "--data", data, *kept, "--updates", 2)
+    for setting, changed in (("seed=7", "seed 1 → 7"), ("hidden_size=9", "hidden_size 8 → 9")):
+        with pytest.raises(HarnessError, match=rf"holds another run \({changed}\); use another folder"):
+            run("first-updates", "lstm", "--data", data, *kept, "--set", setting)
     path.write_text("{}\n")
     with pytest.raises(HarnessError, match="line 1: not first updates of format 1"):
         read_first_updates(path)

@@ -86,7 +86,9 @@ class Endpoint(PieceModel):
         self.url = url.rstrip("/")
         self._patience = patience
         self._session = requests.Session()
-        if key := os.environ.get("OPENAI_API_KEY"):
+        if key := os.environ.get("OPENAI_API_KEY", "").strip():
+            if not (key.isascii() and key.isprintable()):  # and not in an error that quotes the header
+                raise HarnessError("OPENAI_API_KEY has characters that no header holds; set the key again")
             self._session.headers["Authorization"] = f"Bearer {key}"
         known = self._models() if served is None or longest is None else {}
         if served is None and len(known) != 1:
@@ -131,7 +133,7 @@ class Endpoint(PieceModel):
         answer = self._ask("/completions", {**question, "max_tokens": 1, "temperature": 0})
         try:
             return checked(answer["choices"][0]["logprobs"], len(pieces))
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise HarnessError(
                 f"{self.url}: {type(error).__name__}: {error}; expected completions with `echo` and"
                 " `logprobs` for a prompt of ids"

@@ -11,7 +11,7 @@ is cut as after a plain word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from lm_benchmarks.errors import HarnessError
@@ -50,19 +50,9 @@ class WordPieces:
             self._learn(new)
         return [self._known[pair] for pair in pairs]
 
-    def of_words(self, words: Sequence[int], previous: int | None = None) -> list[list[int]]:
-        """The pieces of words in their order.
-
-        Args:
-            words: Ids.
-            previous: The id before the first; None: <eos>.
-        """
-        before = [self._eos if previous is None else previous, *words]
-        return self.of_pairs(list(zip(words, before, strict=False)))
-
-    def of_line(self, words: Iterable[str]) -> list[int]:
-        """The pieces of a whole line without its newline, cut at once."""
-        return self._encode([self._lead + " ".join(words)])[0]
+    def of_words(self, words: Sequence[int]) -> list[list[int]]:
+        """The pieces of words, by their ids, in their order; <eos> is before the first."""
+        return self.of_pairs(list(zip(words, [self._eos, *words], strict=False)))
 
     def lines_cut_otherwise(self, words: Sequence[int]) -> int:
         """How many lines are cut differently as a whole than word by word."""

@@ -165,7 +165,7 @@ def _loading(name: str) -> Iterator[Any]:
     try:
         yield library
     except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise HarnessError(
             f"transformers:{name}: {reason}; expected a folder or a name of a causal model with its tokenizer"
         ) from error

@@ -43,11 +43,15 @@ def contamination(*, by: str | None, plot: Path | None, as_json: bool, **options
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
     with shown_progress() as progress:
         found = lb.contamination(by=by or "", progress=progress, **options)
-    if plot:
-        lb.draw_months(found, plot)
     if as_json:
         click.echo(json.dumps({**asdict(found), "is_found": found.is_found}))
-        return
+    else:
+        _show(found)
+    if plot:
+        lb.draw_months(found, plot)
+
+
+def _show(found: lb.Contamination) -> None:
     from lm_benchmarks.measuring.contamination import said_unmatched  # here, because it needs torch
 
     without = f", without the difference of {found.reference}" if found.reference else ""

@@ -156,11 +156,6 @@ class Convention:
         return Lengths(chosen, None if step is None else min(step, chosen), longest, window is not None)
 
 
-def whole_file(file: str) -> list[Prepared]:
-    """The file as it is."""
-    return [Prepared(text=file, file_bytes=len(file.encode()))]
-
-
 def mean_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
     """The exponential of the mean loss of all targets."""
     return exp(sum(one.nats for one in scored) / sum(one.pieces for one in scored))

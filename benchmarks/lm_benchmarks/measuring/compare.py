@@ -62,7 +62,7 @@ class ModelDifference:
         """Returns True if zero is outside the interval, and the difference is more than rounding."""
         return (
             self.interval is not None
-            and not self.interval[0] <= 0 <= self.interval[1]
+            and (self.interval[0] > 0 or self.interval[1] < 0)  # not so of NaN
             and not self.is_rounding
         )
 
@@ -117,10 +117,23 @@ def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> li
         one, other = (result.signature.get(field, "-") for result in (first, second))
         if one != other and field not in allow:
             reasons.append(f"{why} ({field}: {one} and {other})")
-    counts = [[(a.tokens, a.page_words) for a in result.articles] for result in (first, second)]
-    if not reasons and not allow and counts[0] != counts[1]:
-        reasons.append(f"different tokens were scored ({first.total.tokens} and {second.total.tokens})")
+    if not reasons and not allow and _scored(first) != _scored(second):
+        if _in_windows(first):
+            reasons.append("the windows of the two tokenizers stand for different parts of the text")
+        else:
+            reasons.append(f"different tokens were scored ({first.total.tokens} and {second.total.tokens})")
     return reasons
+
+
+def _scored(result: Result) -> list[tuple[int, ...]]:
+    """What each passage is, as far as it was counted."""
+    if _in_windows(result):
+        return [(one.file_bytes,) for one in result.articles]
+    return [(one.tokens, one.page_words) for one in result.articles]
+
+
+def _in_windows(result: Result) -> bool:
+    return result.signature.get("context") == "window"
 
 
 def compare_results(first: Result, second: Result, **options: Any) -> ModelDifference:
@@ -155,6 +168,11 @@ def compare_runs(
     for run in (*first[1:], *second):
         _check_alike(first[0], run, allow)
     counted = _metric(metric)
+    if metric == "piece-perplexity" and len({_pieces(run) for run in (*first, *second)}) > 1:
+        raise HarnessError(
+            f"{first[0].model} and {second[0].model} predict other pieces of words, so their perplexities of"
+            " pieces cannot be compared; choose another metric, such as bits-per-byte"
+        )
     each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
     means = [mean_number(runs, counted) for runs in (first, second)]
     draws = (
@@ -191,6 +209,10 @@ def _check_alike(first: Result, second: Result, allow: Collection[str]) -> None:
             f"{first.model} and {second.model} have {len(first.articles)} and {len(second.articles)}"
             " passages; expected the same ones"
         )
+
+
+def _pieces(result: Result) -> tuple[int, ...]:
+    return tuple(one.pieces for one in result.articles)
 
 
 def _broken(runs: Iterable[Result]) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def measure_conventions(
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
     found = []
-    with remembering(opened, path, precision) as reading:
+    with remembering(opened, path, precision, text=split) as reading:
         for name in names:
             protocol = replace(common, convention=name)
             try:
@@ -142,7 +142,7 @@ def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str
         facts.pop("stride", None)
     if convention.rule is not None and protocol.convention != LM_EVAL and opened.reader is not None:
         facts.pop("window", None)
-        lengths = convention.lengths(opened.reader.longest)
+        lengths = convention.lengths(opened.reader.longest, inputs.window, inputs.stride)
         fields["windows"] = str(lengths.window)
         if lengths.stride is not None:
             fields["windows_every"] = str(lengths.stride)

@@ -157,7 +157,9 @@ def _measure_all(
             named = replace(protocol, specification=portable(specification))
             kept = path if named.convention != PAPER else None
             try:
-                with remembering(opened, kept, named.precision) as reading:
+                with remembering(
+                    opened, kept, named.precision, text=f"{named.split} {named.convention}"
+                ) as reading:
                     result = measure_opened(reading, inputs, named, progress=progress)
                     if path is not None:
                         append_result(path, result)

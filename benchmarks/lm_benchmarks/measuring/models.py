@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,6 +21,7 @@ from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.kenlm import KenlmFile
 from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import load_causal_model
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.opened import Inputs, Maker, Opened, of_piece_model
 from lm_benchmarks.measuring.passages import vocabulary_of
@@ -26,7 +29,7 @@ from lm_benchmarks.measuring.users import source_hash, users_code, users_functio
 from lm_benchmarks.records.training_of import training_of
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
-from ps_models.evaluation.signature import signature_value
+from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import Recurrent
 from ps_models.models.baselines import BASELINES
 from ps_models.models.interpolation import interpolate
@@ -174,6 +177,7 @@ def _users(module: str, name: str, inputs: Inputs) -> Opened:
         model = function(inputs)
     if isinstance(model, Opened):
         facts = {**model.facts, "code": source_hash(function)[:8]}
+        _expect_fields(users, model.identity, facts)
         return replace(model, users=users, facts=facts)
     if not callable(model) or not callable(getattr(model, "initial_state", None)):
         raise HarnessError(
@@ -192,6 +196,19 @@ def _users(module: str, name: str, inputs: Inputs) -> Opened:
         facts={"seed": inputs.seed},
         users=users,
     )
+
+
+def _expect_fields(users: str, identity: str, facts: Mapping[str, object]) -> None:
+    """Refuse what a signature cannot hold: it is written only after all is measured."""
+    if taken := sorted(OWN_FIELDS & facts.keys()):
+        raise HarnessError(
+            f"{users}: facts {', '.join(taken)}; the harness writes these fields of signatures itself: choose"
+            " other names"
+        )
+    try:
+        Signature(model=identity, **{key: signature_value(str(value)) for key, value in facts.items()})
+    except (TypeError, ValueError) as error:
+        raise HarnessError(f"{users}: {error}") from error
 
 
 def _baseline(name: str, inputs: Inputs) -> Opened:
@@ -240,6 +257,7 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         reread=max(one.reread for one in members),
         parameters=None if None in counts else sum(count or 0 for count in counts),
         facts={
+            **_united(members),
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
             "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
         },
@@ -247,6 +265,13 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         trained=tuple(how for one in members for how in one.trained),
         users=users,
     )
+
+
+def _united(members: Sequence[Opened]) -> dict[str, str]:
+    """The facts of all members: each with its values, every one once."""
+    keys = dict.fromkeys(key for one in members for key in one.facts)
+    values = {key: [str(one.facts[key]) for one in members if key in one.facts] for key in keys}
+    return {key: "_".join(dict.fromkeys(each)) for key, each in values.items()}
 
 
 def _valid(inputs: Inputs) -> list[Text]:
@@ -272,7 +297,11 @@ def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> Opened:
         model=model,
         vocabulary=inputs.vocabulary,
         open_vocabulary=True,
-        facts={"lines": "joined" if model.joined else "apart", "unknown_to_file": model.missing},
+        facts={
+            "lines": "joined" if model.joined else "apart",
+            "unknown_to_file": model.missing,
+            **({} if inputs.unknown_word is None else {"unknown_word": inputs.unknown_word}),
+        },
     )
 
 
@@ -291,9 +320,10 @@ def _command(line: str, inputs: Inputs) -> Opened:
         raise HarnessError(f"command:{line}: {error}; expected words as in a shell") from error
     if not words:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
+    digest = hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()[:8]
     return Opened(
         name=words[0] if len(words) == 1 else f"{Path(words[0]).name} {words[1]}"[:40],
-        identity=signature_value(f"command.{line}")[:60],
+        identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.patience),
         vocabulary=inputs.vocabulary,
         reread=sys.maxsize,
@@ -323,6 +353,11 @@ ABOUT: Final = {  # baseline: its name in tables, and what it is
     "kn-5": ("KN-5", "modified interpolated Kneser-Ney, order 5, estimated on train"),
     "kn-5+cache": ("KN-5 + cache", "kn-5 with a unigram cache that is tuned on valid"),
 }
+
+OWN_FIELDS: Final = frozenset(
+    {*MUST_AGREE, *COMPARE_ONLY, "model", "precision", "torch", "version", "windows", "windows_every"}
+)
+"""Fields of signatures that are no facts of a model."""
 
 NAMES: Final[dict[str, tuple[str, Maker]]] = {
     name: (ABOUT.get(name, (name, name))[1], _baseline) for name in BASELINES

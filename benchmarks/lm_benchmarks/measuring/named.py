@@ -94,17 +94,15 @@ def _identity(result: Result) -> tuple[str, str]:
 
 def _nearest(results: Iterable[Result], wanted: set[str]) -> str:
     """The models whose names are nearest to one that finds none, and how many others there are."""
-    by_model: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
-        by_model.setdefault(_identity(result), []).append(result)
-    ranked = sorted(by_model.values(), key=lambda runs: -_likeness(runs, wanted))
-    shown = _listed(result for runs in ranked[:LISTED] for result in runs)
-    return f"{shown}, and {len(ranked) - LISTED} more" if len(ranked) > LISTED else shown
+    ranked = sorted(results, key=lambda result: -_likeness(result, wanted))
+    models = list(dict.fromkeys(map(_identity, ranked)))
+    shown = _listed(result for result in ranked if _identity(result) in models[:LISTED])
+    return f"{shown}, and {len(models) - LISTED} more" if len(models) > LISTED else shown
 
 
-def _likeness(runs: Iterable[Result], wanted: set[str]) -> float:
-    """How near the nearest of a model's names is to the nearest spelling that is wanted, from 0 to 1."""
-    pairs = ((name, spelled) for run in runs for name in names_of(run) for spelled in wanted)
+def _likeness(result: Result, wanted: set[str]) -> float:
+    """How near the nearest of a result's names is to the nearest spelling that is wanted, from 0 to 1."""
+    pairs = ((name, spelled) for name in names_of(result) for spelled in wanted)
     return max(SequenceMatcher(None, *pair).ratio() for pair in pairs)
 
 

@@ -20,6 +20,7 @@ from lm_benchmarks.conventions.convention import Lengths
 from lm_benchmarks.conventions.gptq import windows
 from lm_benchmarks.conventions.rows import joined_rows
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import read_text
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import raw_file
 from wikitext_builder.progress import Progress, no_progress
@@ -81,7 +82,7 @@ def by_position(
     if not SHORTEST <= lengths[0] <= lengths[-1] <= most:
         raise HarnessError(f"windows {lengths}; expected {SHORTEST} to {most}, what the model can read")
     path = raw_file(inputs.dataset, split)
-    (text,) = joined_rows(path.read_text(encoding="utf-8"))
+    (text,) = joined_rows(read_text(path))
     return [
         one
         for length in lengths

@@ -86,20 +86,21 @@ class Remembering:
 
 
 @contextmanager
-def remembering(opened: Opened, results: Path | None, precision: str) -> Iterator[Opened]:
+def remembering(opened: Opened, results: Path | None, precision: str, *, text: str) -> Iterator[Opened]:
     """A model whose scores of windows are kept until the block ends; after an error they stay on disk.
 
     Args:
         opened: The model. One that does not read windows is yielded as it is.
         results: The file of results; scores are beside it. None: they are in memory.
         precision: Of the arithmetic.
+        text: What is measured. Measurements of other texts have a file of their own: each removes its own.
     """
     if opened.reader is None:
         yield opened
         return
     path = None
     if results is not None:
-        decides = repr((opened.identity, sorted(opened.facts.items()), precision, torch.__version__))
+        decides = repr((opened.identity, sorted(opened.facts.items()), precision, torch.__version__, text))
         digest = hashlib.sha256(f"{decides} {version('wikitext-builder')}".encode()).hexdigest()[:16]
         path = results.with_name(f"{results.name}.{digest}.windows")
     with closing(Remembering(opened.reader, path)) as reader:

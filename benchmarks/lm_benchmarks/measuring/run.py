@@ -109,6 +109,8 @@ def measure_opened(
     with _arithmetic(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
         found = way(opened, inputs, protocol, progress)
         where = device_name(inputs.device)  # with the threads of this model
+    if not all(one.is_sound for one in found.articles):
+        raise HarnessError(f"{opened.name}: a score is infinite or NaN; expected finite log-probabilities")
     return Result(
         model=opened.name,
         signature=_signature(opened, inputs, protocol, found),

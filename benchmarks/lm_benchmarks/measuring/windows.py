@@ -20,6 +20,7 @@ from lm_benchmarks.conventions.convention import (
     Window,
 )
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import read_text
 from lm_benchmarks.measuring.passages import raw_file
 from lm_benchmarks.metrics import Sums
 from wikitext_builder.dataset.load import Dataset
@@ -79,7 +80,7 @@ def measure_windows(
     lengths = convention.lengths(reader.longest, window, stride)
     if lengths.window < 2:
         raise HarnessError(f"window {lengths.window}; {convention.name}'s convention needs at least 2")
-    texts = rule.prepare(path.read_text(encoding="utf-8"))
+    texts = rule.prepare(read_text(path))
     total = sum(1 for _ in _windows(rule, texts, reader.text_pieces, lengths))
     if not total:
         raise HarnessError(

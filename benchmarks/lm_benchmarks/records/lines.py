@@ -159,6 +159,10 @@ def typed(value: Json, kind: Any, name: str) -> Any:  # noqa: ANN401 - of the ki
     """
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ValueError(f"{name} is {value!r:.40}, not of its type")  # noqa: TRY004 - bad content
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError(f"{name} has more than 63 bits")
+    if isinstance(value, str):
+        value.encode()  # half a pair of surrogates cannot be printed
     return value
 
 

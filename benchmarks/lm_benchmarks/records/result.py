@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from lm_benchmarks.choices import BEGINNING
+from lm_benchmarks.choices import BEGINNING, MUST_AGREE
 from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.lines import (
@@ -137,6 +137,8 @@ def from_json(line: str) -> Result:
     """
     result: Result = plain_record(object_of(line, "a result", FORMAT), Result, **PARSED)
     unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
+    if missing := [name for name in (*MUST_AGREE, "model") if name not in result.signature]:
+        raise ValueError(f"a signature without {', '.join(missing)}")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
     return result

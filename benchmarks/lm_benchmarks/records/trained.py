@@ -57,8 +57,9 @@ class Trained:
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
-    """The losses of valid, in nats per token, by epoch."""
-    return [math.log(epoch.valid_perplexity or math.inf) for epoch in curve]
+    """The losses of valid, in nats per token, by epoch; infinite where there is no perplexity."""
+    perplexities = (epoch.valid_perplexity for epoch in curve)
+    return [math.log(one) if one is not None and one > 0 else math.inf for one in perplexities]
 
 
 def recipe_of(model: str, preset: str | None) -> str:

@@ -20,6 +20,16 @@ def positions_csv(found: Sequence[Positions]) -> str:
     return csv_text([{**asdict(one), "perplexity": one.perplexity} for one in found])
 
 
+def expect_picture(path: Path) -> None:
+    """Refuse a file whose suffix is of no picture that `draw_positions` can write.
+
+    Raises:
+        HarnessError: It is.
+    """
+    if path.suffix not in PICTURES:
+        raise HarnessError(f"{path}: expected a name that ends in {', '.join(sorted(PICTURES))}")
+
+
 def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
     """Draw perplexity over the position in the context, a curve per length of windows.
 
@@ -33,9 +43,7 @@ def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
     Raises:
         HarnessError: The suffix is another, or there is nothing to draw.
     """
-    path = Path(out)
-    if path.suffix not in PICTURES:
-        raise HarnessError(f"{path}: expected a name that ends in {', '.join(sorted(PICTURES))}")
+    expect_picture(path := Path(out))
     if not found:
         raise HarnessError(f"{path}: nothing to draw; measure at least one length of windows")
     from matplotlib import style

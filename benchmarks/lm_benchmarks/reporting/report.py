@@ -14,7 +14,7 @@ from lm_benchmarks.measuring.groups import GROUPINGS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
-from lm_benchmarks.reporting.tables import Published, Table, tables_of
+from lm_benchmarks.reporting.tables import SAME, Published, Table, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
@@ -24,6 +24,14 @@ Parts = tuple[tuple[int, float], ...]
 FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
 LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
 DRAWN: Final = 6  # models per chart: the number of colours
+APART: Final = {  # fields of signatures that models of one name can differ by, and how a name says it
+    "seed": "seed ",
+    "model": "",
+    "window": "window ",
+    "stride": "stride ",
+    "windows": "windows of ",
+    "windows_every": "every ",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +131,7 @@ def make_report(
     Raises:
         HarnessError: A log is missing or not of the format.
     """
-    results = _with_seeds(results)
+    results = _told_apart(results)
     tables = tuple(tables_of(results, published))
     runs = _curves(one for result in results for one in result.trained)
     runs.update({name: _points(_logged(path)) for name, path in _short_names(logs).items()})
@@ -137,27 +145,39 @@ def make_report(
     )
 
 
-def _with_seeds(results: Sequence[Result]) -> list[Result]:
-    """The results; where a model was trained with several seeds, its name says which one each is of."""
-    seeds: dict[str, set[str]] = {}
-    for result in results:
-        seeds.setdefault(result.model, set()).add(result.signature.get("seed", ""))
-    return [
-        replace(result, model=f"{result.model}, seed {result.signature.get('seed', 'unknown')}")
-        if len(seeds[result.model]) > 1
-        else result
-        for result in results
-    ]
+def _told_apart(results: Sequence[Result]) -> list[Result]:
+    """The results; where one name is of several models of a dataset, it says by what each differs."""
+    named = list(results)
+    for field, label in APART.items():
+        values: dict[tuple[str, ...], set[str]] = {}
+        for result in named:
+            values.setdefault(_place(result), set()).add(result.signature.get(field, "unknown"))
+        named = [
+            replace(result, model=f"{result.model}, {label}{result.signature.get(field, 'unknown')}")
+            if len(values[_place(result)]) > 1
+            else result
+            for result in named
+        ]
+    return named
+
+
+def _place(result: Result) -> tuple[str, ...]:
+    """The name of a result, and the table that it is in."""
+    data = result.signature["data"].rpartition("+")[0]
+    return result.model, data, *(result.signature.get(field, "") for field in SAME)
 
 
 def _curves(runs: Iterable[Trained]) -> dict[str, Points]:
-    """The curve of each training, by recipe, and by seed where a recipe has several."""
-    found: dict[str, dict[object, Trained]] = {}
+    """The curve of each training, by recipe, and by dataset and seed where a recipe has several."""
+    found: dict[str, dict[str, dict[object, Trained]]] = {}
     for one in runs:
-        found.setdefault(one.recipe, {})[one.training.get("seed")] = one
+        found.setdefault(one.recipe, {}).setdefault(one.data, {})[one.training.get("seed")] = one
     return {
-        f"{recipe}, seed {seed}" if len(seeds) > 1 else recipe: _points(one.curve)
-        for recipe, seeds in found.items()
+        recipe
+        + (f" on {data}" if len(datasets) > 1 else "")
+        + (f", seed {seed}" if len(seeds) > 1 else ""): _points(one.curve)
+        for recipe, datasets in found.items()
+        for data, seeds in datasets.items()
         for seed, one in seeds.items()
     }
 

@@ -114,7 +114,7 @@ def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
     for result in results:
         if data := _data(result):
             splits = last.setdefault((data, result.recipe), {})
-            splits.setdefault(result.signature["split"], {})[result.signature.get("seed", "")] = result
+            splits.setdefault(result.signature["split"], {})[_seed_of(result)] = result
     return {
         key: {split: [runs[seed] for seed in sorted(runs)] for split, runs in splits.items()}
         for key, splits in last.items()
@@ -280,8 +280,14 @@ def _by_seed(results: Runs) -> list[list[Result]]:
     """The results of each seed, on all splits."""
     seeds: dict[str, list[Result]] = {}
     for run in (run for runs in results.values() for run in runs):
-        seeds.setdefault(run.signature.get("seed", ""), []).append(run)
+        seeds.setdefault(_seed_of(run), []).append(run)
     return list(seeds.values())
+
+
+def _seed_of(result: Result) -> str:
+    """The seed; older results of several models together have it only in how each was trained."""
+    trained = dict.fromkeys(str(one.training.get("seed", "")) for one in result.trained)
+    return result.signature.get("seed", "_".join(trained))
 
 
 def _trained(one: Trained) -> str:

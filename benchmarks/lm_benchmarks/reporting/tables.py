@@ -132,7 +132,7 @@ def _table(
         paper = known.get(_plain(own if first.recipe else name))
         rows.append(_measured(name, results, paper))
     measured = {row.source_model for row in rows}
-    rows += [_reported(row) for row in known.values() if row.model not in measured]
+    rows += [_measured(row.model, {}, row) for row in known.values() if row.model not in measured]
     found = {split for row in rows for split in (*row.results, *row.published)}
     splits = tuple(sorted(found, key=lambda split: (*SPLITS, split).index(split)))
     last = splits[-1]
@@ -167,17 +167,6 @@ def _measured(name: str, results: Mapping[str, Result], paper: Published | None)
     )
 
 
-def _reported(paper: Published) -> ReportRow:
-    return ReportRow(
-        model=paper.model,
-        parameters=paper.parameters,
-        published=paper.perplexities,
-        source_model=paper.model,
-        source=paper.source,
-        note=paper.note,
-    )
-
-
 def value_of(row: ReportRow, split: str, metric: str) -> float | None:
     """A measured number of a row; for a convention of windows, the tool's own in place of its perplexity."""
     result = row.results.get(split)
@@ -203,7 +192,7 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     best = min(honest, key=lambda other: value_of(other, split, metric) or float("inf"))
     if best is row:
         return replace(row, difference="best")
-    if why_unlike(best.results[split], row.results[split]) or best.results[split].number is not None:
+    if metric == "piece-perplexity" or why_unlike(best.results[split], row.results[split]):
         return row  # the windows of two tokenizers are not the same passages
     found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"

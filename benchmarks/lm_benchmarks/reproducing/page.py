@@ -34,8 +34,8 @@ def write_page(
         ToolkitError: A record or a log is not of the format.
     """
     results = path.with_name(f"{table}.jsonl")
-    done = {one.recipe for row in states for result in row.results for one in result.trained}
-    begun = [one.job for one in trainings_of(states) if one.curve and one.job.recipe not in done]
+    measured = {job.name for row in states if row.results for job in row.job.trainings}
+    begun = [one.job for one in trainings_of(states) if one.curve and one.job.name not in measured]
     made = make_report(
         f"Reproduction of the table of {table}",
         read_results(results) if results.exists() else [],
@@ -96,9 +96,9 @@ def line(
 def _state(row: RowState, running: Sequence[str], failed: Mapping[str, str]) -> str:
     if row.done:
         return "done"
-    for one in row.trainings:
-        if one.job.name in failed:
-            return f"failed: {failed[one.job.name]}"
+    for step in (*(one.job.name for one in row.trainings), row.job.measuring):
+        if step in failed:
+            return f"failed: {failed[step]}"
     if row.trained and row.trainings:
         return "trained, not measured"
     parts = [_training(one, runs=one.job.name in running) for one in row.trainings if not one.done]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ class Texts:
     valid: int
     vocabulary: int
     official: bool  # the files of which papers report numbers
+    files: Mapping[str, str]  # the beginning of the sha256 of each split that is measured, as in signatures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,12 @@ class RowJob:
         """What must be trained first."""
         found = (recipe.split("/") for recipe in trained_in(self.recipe))
         return tuple(TrainingJob(model=model, preset=preset, seed=self.seed) for model, preset in found)
+
+    @property
+    def measuring(self) -> str:
+        """The name of the step that measures it."""
+        plain = "".join(letter if letter.isalnum() else "-" for letter in self.recipe)
+        return f"measure-{plain}-seed{self.seed}"
 
     def specification(self, folder: Path) -> str:
         """The model for `measure`, whose trainings are in a folder.

@@ -78,7 +78,7 @@ class Table:
             RowState(
                 job=row,
                 trainings=tuple(states[job] for job in row.trainings),
-                results=row_results(row, self.folder, results),
+                results=row_results(row, self.folder, results, self.texts.files),
             )
             for row in self.rows
         )
@@ -175,7 +175,7 @@ def _texts(table: str, data: Path) -> Texts:
     words = dataset.vocabulary
     sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
     hashes = {split: file_sha256(dataset.file(split))[:8] for split in MEASURED}
-    return Texts(**sizes, vocabulary=len(words), official=hashes == FILES[table])
+    return Texts(**sizes, vocabulary=len(words), official=hashes == FILES[table], files=hashes)
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:
@@ -242,8 +242,7 @@ def _measuring_step(table: Table, job: RowJob, needs: frozenset[str]) -> Step:
     words += ["--data", str(table.data), "--results", str(table.results), "--seed", str(job.seed)]
     for split in MEASURED:
         words += ["--split", split]
-    plain = "".join(letter if letter.isalnum() else "-" for letter in job.recipe)
-    return Step(name=f"measure-{plain}-seed{job.seed}", words=tuple(words), needs=needs)
+    return Step(name=job.measuring, words=tuple(words), needs=needs)
 
 
 def _report(states: Sequence[RowState], shown: Sequence[str], progress: Progress) -> None:

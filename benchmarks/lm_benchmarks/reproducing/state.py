@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -87,10 +87,17 @@ def trainings_of(states: Iterable[RowState]) -> tuple[TrainingState, ...]:
     return tuple({one.job: one for row in states for one in row.trainings}.values())
 
 
-def row_results(job: RowJob, folder: Path, results: Iterable[Result]) -> tuple[Result, ...]:
-    """The last result of a row on each split."""
+def row_results(
+    job: RowJob, folder: Path, results: Iterable[Result], files: Mapping[str, str]
+) -> tuple[Result, ...]:
+    """The last result of a row on each split of the dataset whose files these are."""
     wanted = portable(job.specification(folder))
-    found = {one.signature["split"]: one for one in results if one.specification == wanted}
+    found = {
+        split: one
+        for one in results
+        if one.specification == wanted
+        and one.signature["data"].rpartition("+")[2] == files.get(split := one.signature["split"])
+    }
     return tuple(found[split] for split in SPLITS if split in found)
 
 

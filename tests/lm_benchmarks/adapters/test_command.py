@@ -57,6 +57,15 @@ def test_it_keeps_the_laws(inputs, stream, program):
     assert check_model(opened(inputs, program), stream[:100]) == dict.fromkeys(LAWS, "")
 
 
+def test_each_command_is_a_model_of_its_own_in_signatures(inputs):
+    """However long the path of the program is, before the option that changes the number."""
+    long = "/".join(["a" * 20] * 5)
+    first, second = (open_model(f"command:cat {long} --order {order}", inputs) for order in (3, 5))
+    assert first.identity != second.identity
+    assert first.identity == open_model(f"command:cat {long} --order 3", inputs).identity
+    assert len(first.identity) <= 60
+
+
 def test_a_long_text_is_read_once(inputs, stream):
     long = stream.repeat(3)
     model = opened(inputs, UNIFORM)

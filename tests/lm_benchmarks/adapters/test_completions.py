@@ -174,6 +174,17 @@ def test_a_key_is_sent_and_not_stored(server, dataset, folder, tmp_path, monkeyp
     assert "secret-key" not in (tmp_path / "r.jsonl").read_text()
 
 
+def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, folder, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key\n")  # as `cat` of a file gives it
+    measured(server, dataset, folder)
+    assert set(server.keys[-3:]) == {"Bearer secret-key"}
+    for key in ("secret\nkey", "secret…key"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(HarnessError, match="OPENAI_API_KEY has characters") as error:
+            measured(server, dataset, folder)
+        assert "secret" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "fault",
     [says(429), says(429, Retry_After=1), says(503), hangs, dies, says(500, b"\xff" * 9)],

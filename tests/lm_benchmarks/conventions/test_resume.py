@@ -12,13 +12,15 @@ from typing import Any
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.adapters.transformers import CausalModel
-from lm_benchmarks.conventions.convention import Cut
+from lm_benchmarks.conventions.convention import Cut, Window
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.remembering import Remembering
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.remembering import Remembering, remembering
 from lm_benchmarks.measuring.windows import AT_ONCE, measure_windows
 
 from tests.lm_benchmarks.conventions.conftest import make_text
+from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import no_progress
 
 pytest.importorskip("transformers", reason="needs the package transformers")
@@ -100,6 +102,29 @@ def test_conventions_resume_after_a_kill(folders, tmp_path, counted):
     assert not kept(path)
 
 
+def test_windows_of_the_asked_length_are_measured_whatever_is_stored(dataset, folders, tmp_path):
+    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
+    lb.measure_conventions(model, dataset, conventions=["gptq"], results=path)
+    for window in (16, 8):
+        (found,) = lb.measure_conventions(model, dataset, conventions=["gptq"], results=path, window=window)
+        assert found.result is not None
+        assert found.result.signature["windows"] == str(window)
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_measurements_of_two_texts_keep_their_scores_apart(dataset, folders, tmp_path):
+    """As two processes on one file of results do: each removes its own scores at its end."""
+    opened = open_model(f"transformers:{folders['bos-added']}", make_inputs(dataset, "test"))
+    path = tmp_path / "r.jsonl"
+    with remembering(opened, path, "fp32", text="valid gptq") as first:
+        with remembering(opened, path, "fp32", text="test gptq"):
+            assert len(kept(path)) == 2
+        assert len(kept(path)) == 1
+        assert first.reader is not None
+        assert first.reader.window_nats([Window([1, 2], [2, 3], 2)])
+    assert not kept(path)
+
+
 def test_scores_of_another_model_or_arithmetic_are_not_taken(dataset, folders, tmp_path, counted):
     model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
     kill(model, dataset, path, "hf-stride", "hf-stride")
@@ -163,3 +188,18 @@ def test_memory_is_bounded_by_the_window(tmp_path: Path):
     assert len(found.articles) == 19_501
     assert sum(one.pieces for one in found.articles) == 19_999
     assert peak < 20e6
+
+
+@pytest.mark.parametrize("convention", ["gptq", "lm-eval"])
+def test_a_score_that_is_no_number_is_refused(dataset, folders, monkeypatch, convention):
+    whole = CausalModel.window_nats
+    monkeypatch.setattr(CausalModel, "window_nats", lambda self, ws: [float("nan") for _ in whole(self, ws)])
+    with pytest.raises(HarnessError, match="a score is infinite or NaN"):
+        lb.measure(f"transformers:{folders['bos-added']}", dataset, convention=convention, check=False)
+
+
+def test_a_raw_file_of_another_encoding_is_one_error(folders, tmp_path):
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (tmp_path / name).write_bytes(" = A = \n café \n".encode("latin-1"))
+    with pytest.raises(ToolkitError, match="UTF-8"):
+        lb.measure(f"transformers:{folders['bos-added']}", tmp_path, convention="gptq", check=False)

@@ -346,3 +346,58 @@ def test_each_run_must_measure_the_same():
     other = made([1.0] * 40, [10] * 40, model="m", data="ptb+2e")
     with pytest.raises(HarnessError, match="cannot be compared"):
         compare_runs([first[0], other], first)
+
+
+WINDOWS = {
+    "convention": "gptq",
+    "passage": "window",
+    "text": "file",
+    "context": "window",
+    "vocabulary": "none",
+}
+
+
+def in_windows(nats, pieces, file_bytes, **fields):
+    """A result of windows: they count no tokens."""
+    articles = tuple(
+        Sums(nats=nats, pieces=count, file_bytes=size) for count, size in zip(pieces, file_bytes, strict=True)
+    )
+    return replace(made([], [], **WINDOWS, **fields), articles=articles)
+
+
+def test_windows_that_stand_for_other_parts_of_the_text_are_refused():
+    first, second = (in_windows(90.0, [32] * 9, [size] * 9) for size in (120, 131))
+    with pytest.raises(
+        HarnessError, match="windows of the two tokenizers stand for different parts of the text"
+    ):
+        compare_results(first, second, metric="bits-per-file-byte")
+    assert compare_results(first, first, metric="bits-per-file-byte").difference == 0
+
+
+def test_perplexities_of_other_pieces_are_refused_and_bits_per_byte_are_not():
+    """Five hundred pieces a page with more nats in all have the lower perplexity per piece."""
+    first, second = (in_windows(nats, [count] * 9, [600] * 9) for nats, count in ((400.0, 130), (450.0, 500)))
+    assert METRICS["piece-perplexity"].of(second.total) < METRICS["piece-perplexity"].of(first.total)
+    with pytest.raises(HarnessError, match=r"other pieces of words.* bits-per-byte"):
+        compare_results(first, second, metric="piece-perplexity")
+    assert compare_results(first, second, metric="bits-per-file-byte").difference > 0
+    assert compare_results(first, first, metric="piece-perplexity").difference == 0
+
+
+def test_an_interval_that_is_not_a_number_is_not_clear():
+    nan = ModelDifference(
+        first_model="a",
+        second_model="b",
+        first_broken=(),
+        second_broken=(),
+        metric="perplexity",
+        first=math.inf,
+        second=math.inf,
+        interval=(math.nan, math.nan),
+        better=0.0,
+        passages=9,
+        level=0.95,
+        resamples=100,
+        seed=1,
+    )
+    assert not nan.is_clear

@@ -21,6 +21,19 @@ def at_once(inputs):
 def late(inputs):
     return Late()
 
+def opened(inputs, identity="mine", **facts):
+    from lm_benchmarks import Opened
+    return Opened(name="mine", identity=identity, model=Late(), vocabulary=inputs.vocabulary, facts=facts)
+
+def with_a_field_of_ours(inputs):
+    return opened(inputs, context="mine")
+
+def with_a_name_that_is_none(inputs):
+    return opened(inputs, **{"learning-rate": 1})
+
+def with_blanks(inputs):
+    return opened(inputs, identity="my model")
+
 def on_purpose(inputs):
     from lm_benchmarks import HarnessError
     raise HarnessError("my own words")
@@ -92,3 +105,16 @@ def test_other_code_is_another_model_in_signatures(module, inputs, tmp_path, mon
     path = tmp_path / f"{module}.py"
     path.write_text(path.read_text() + "# changed\n")
     assert open_model(f"{module}:late", inputs).identity != before
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("with_a_field_of_ours", "facts context; .* choose other names"),
+        ("with_a_name_that_is_none", "learning-rate"),
+        ("with_blanks", "my model"),
+    ],
+)
+def test_what_no_signature_holds_is_refused_before_it_is_measured(module, inputs, function, message):
+    with pytest.raises(HarnessError, match=message):
+        open_model(f"{module}:{function}", inputs)

@@ -26,7 +26,17 @@ from ps_models.evaluation.signature import Signature
 
 RESULT = Result(
     model="a <b> | model\nof 2 lines",
-    signature=Signature(data="ptb+1f", split="test"),
+    signature=Signature(
+        data="ptb+1f",
+        split="test",
+        convention="paper",
+        passage="article",
+        text="tokens",
+        vocabulary="10+ab",
+        eos="yes",
+        context="carried",
+        model="m",
+    ),
     articles=(Sums(nats=12.5, eos_nats=0.5, tokens=4, eos=1, pieces=7, bytes=20, text_bytes=18),) * 3,
     groups=(
         TokenGroup(by="line", label="0", tokens=3, nats=2.0),
@@ -102,6 +112,11 @@ def test_broken_laws_are_named():
         (lambda record: record.update(signature="nothing at all"), "signature"),
         (lambda record: record.update(parameters="many"), "parameters"),
         (lambda record: record.update(parameters=True), "parameters"),
+        (lambda record: record.update(parameters=10**400), "parameters has more than 63 bits"),
+        (lambda record: record["articles"][0].update(pieces=10**400), "pieces has more than 63 bits"),
+        (lambda record: record["articles"][0].update(nats=10**400), "nats has more than 63 bits"),
+        (lambda record: record.update(model="\ud800"), "surrogates not allowed"),
+        (lambda record: record.update(signature="self:1|data:x"), "a signature without split, convention"),
         (lambda record: record.update(articles=[]), "no article"),
         (lambda record: record["articles"][0].pop("eos"), "sums has no field 'eos'"),
         (lambda record: record["articles"][1].update(tokens=1.5), "tokens is 1.5"),

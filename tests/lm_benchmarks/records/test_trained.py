@@ -1,10 +1,11 @@
 """How a checkpoint was trained: the preset of a run is the one whose settings it has."""
 
 import json
+import math
 from dataclasses import asdict
 
 import pytest
-from lm_benchmarks.records.trained import trained_of_json
+from lm_benchmarks.records.trained import Epoch, losses_of, trained_of_json
 from lm_benchmarks.records.training_of import training_of
 
 from ps_models.configs import make_configs
@@ -67,3 +68,11 @@ def test_the_sessions_of_a_run_are_in_its_record_and_older_records_are_read(fold
     assert trained_of_json(stored).sessions == ()
     with pytest.raises(ValueError, match="sessions"):
         trained_of_json({**stored, "sessions": "abc"})
+
+
+def test_a_perplexity_that_is_none_is_no_loss():
+    curve = [
+        Epoch(epoch=1, updates=1, train_perplexity=None, valid_perplexity=value, seconds=1.0)
+        for value in (math.e, None, 0.0, -3.0)
+    ]
+    assert losses_of(curve) == [1.0, math.inf, math.inf, math.inf]

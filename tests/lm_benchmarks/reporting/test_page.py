@@ -249,5 +249,36 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
     training = dict(report.charts)["Training"]
     assert all(f"{how.recipe}, seed {seed}" in training for seed in (1, 2))
     alone = make_report("One", [runs[0]])
+    elsewhere = replace(runs[0].trained[0], data="another")
+    both = make_report("Two datasets", [runs[0], replace(runs[0], trained=(elsewhere,))])
+    assert all(f"{how.recipe} on {data}" in dict(both.charts)["Training"] for data in (how.data, "another"))
     assert [row.model for row in alone.tables[0].rows] == ["lstm"]
     assert "seed" not in dict(alone.charts)["Training"]
+
+
+def test_models_of_one_name_are_told_apart_in_tables_and_charts():
+    """Two trainings with the same settings, as with and without a change of the code."""
+    runs = []
+    for identity, nats in (("lstm+aaaa", 4.0), ("lstm+bbbb", 4.6)):
+        one = result("lstm small", nats)
+        runs.append(replace(one, signature=Signature(**{**one.signature, "model": identity})))
+    report = make_report("Twice", [*runs, result("KN-5", 5.0)])
+    names = ["KN-5", "lstm small, lstm+bbbb", "lstm small, lstm+aaaa"]
+    assert [row.model for row in report.tables[0].rows] == names
+    (grouping,) = report.groupings[0]
+    assert grouping.best == names[2]
+    assert set(grouping.nats) == set(names)
+
+
+def test_windows_of_two_lengths_are_two_rows():
+    runs = []
+    for windows, number in (("512", 16.4), ("1024", 19.4)):
+        fields = {"convention": "gptq", "context": "window", "vocabulary": "none", "windows": windows}
+        one = result("GPT-2", 4.0)
+        signature = Signature(**{**one.signature, **fields})
+        runs.append(replace(one, signature=signature, number=number))
+    (table,) = make_report("Windows", runs).tables
+    assert {row.model: row.results["test"].number for row in table.rows} == {
+        "GPT-2, windows of 512": 16.4,
+        "GPT-2, windows of 1024": 19.4,
+    }

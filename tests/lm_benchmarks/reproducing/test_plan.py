@@ -1,13 +1,18 @@
 """The plan of a table: which trainings a row needs, and what is measured of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lm_benchmarks.choices import SIZES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.reproducing.plan import RowJob, TrainingJob, plan
+from lm_benchmarks.reproducing.page import line
+from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
+from lm_benchmarks.reproducing.state import RowState, row_results
 
+from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
+from tests.lm_benchmarks.records.test_result import RESULT
 
 
 def test_a_row_around_a_model_needs_its_training():
@@ -55,3 +60,21 @@ def test_rows_keep_the_order_in_which_they_were_asked_for():
 def test_a_row_that_cannot_be_run_is_named(names, said):
     with pytest.raises(HarnessError, match=said):
         plan("ptb", "small", names=names)
+
+
+def test_results_of_other_files_are_not_those_of_a_row():
+    job = RowJob(row="", recipe="kn-5", seed=1)
+    here, elsewhere = (
+        replace(RESULT, specification="kn-5", signature=Signature(**{**RESULT.signature, "data": data}))
+        for data in ("ptb+1f", "ptb+2e")
+    )
+    assert row_results(job, Path("runs"), [here, elsewhere], {"test": "1f"}) == (here,)
+    assert row_results(job, Path("runs"), [elsewhere], {"test": "1f"}) == ()
+
+
+def test_a_measurement_that_failed_is_no_row_that_waits():
+    job = RowJob(row="", recipe="kn-5", seed=1)
+    texts = Texts(train=9, valid=9, vocabulary=9, official=False, files={})
+    row = RowState(job=job, trainings=(), results=())
+    assert "waits" in line(row, "ptb", texts)
+    assert "failed: it is full" in line(row, "ptb", texts, failed={job.measuring: "it is full"})
