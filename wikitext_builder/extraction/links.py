@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
+from wikitext_builder.extraction.markers import BLOCK, GONE, add_seams
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh|geo|magnet|urn|xmpp):|//)"
@@ -87,7 +87,7 @@ class LinkReader:
             return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
-            return _add_seams(label) if "'" in label else label
+            return add_seams(label) if "'" in label else label
         match = PIPE_TRICK.match(target)
         return match[1] if match else target
 
@@ -115,12 +115,6 @@ def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name.lower() for name in names)
 
 
-def _add_seams(label: str) -> str:
-    """The label with marks that keep its apostrophes apart from those outside of the link."""
-    before = SEAM if label.startswith("'") else ""
-    return f"{before}{label}{SEAM}" if label.endswith("'") else before + label
-
-
 def replace_external_links(text: str) -> str:
     r"""The text with each external link replaced by its label; a link without a label shows only a number.
 
@@ -135,4 +129,4 @@ def replace_external_links(text: str) -> str:
 
 def _links_of_line(line: str) -> str:
     last = line.rfind("]") + 1
-    return EXTERNAL.sub(lambda match: _add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]
+    return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]

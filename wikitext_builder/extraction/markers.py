@@ -10,11 +10,17 @@ UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of an unknown t
 BREAK = "\x05"  # a line break that does not end the block, such as <br>
 BLOCK = "\x07"  # a picture or a box was removed here: it closes the paragraph wherever it stands
 BOX = "\x08"  # a template was removed here: it closes the paragraph if nothing else stands in its line
-SEAM = "\x06"  # separates apostrophes where a tag or a link was between them
+SEAM = "\x06"  # separates apostrophes where a tag, a link or a template was between them
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
 FORMULA_MARK = re.compile(f"{FORMULA}(?:[\U0010ff00-\U0010fffd]*\U0010ffff)?")  # with its LaTeX, if known
 SHOWN_FORMULA = "<formula>"  # what the official files have in its place
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
+
+
+def add_seams(text: str) -> str:
+    """The text with marks that keep its apostrophes apart from those around it."""
+    before = SEAM if text.startswith("'") else ""
+    return f"{before}{text}{SEAM}" if text.endswith("'") else before + text
 
 
 def formula(latex: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.markers import BLOCK, BREAK, FORMULA, formula
+from wikitext_builder.extraction.markers import BLOCK, BREAK, FORMULA, SEAM, formula
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
@@ -292,7 +292,7 @@ def opaque_text(name: str, content: str) -> str:
     if name in {"chem", "ce"}:
         return formula(f"\\ce{{{content}}}" if content.strip() else "")
     if name == "nowiki":
-        return content.translate(LITERAL)
+        return content.translate(LITERAL) or SEAM  # `''a''<nowiki/>'s`
     if name == "pre":
         lines = content.replace("<nowiki>", "").replace("</nowiki>", "").split("\n")
         return "\n\n" + "\n\n".join(line.strip().translate(LITERAL) for line in lines) + "\n\n"

@@ -13,7 +13,7 @@ from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
 from wikitext_builder.extraction.macros.removed import is_mark, is_removed
-from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut
+from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
@@ -125,7 +125,7 @@ class TemplateReader:
         # Most templates put their text in a span, where an asterisk at the start does not make a list item.
         if result and result[0] in LIST_MARKS and name not in LISTS and one_line:
             return f"&#{ord(result[0])};{result[1:]}"
-        return result
+        return add_seams(result) if result and "'" in (result[0], result[-1]) else result
 
 
 def _no_template(_parts: list[Part], _source: str) -> str:

@@ -6,7 +6,7 @@ import re
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import BLOCK, GONE
+from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
@@ -82,6 +82,8 @@ def _kept_pieces(text: str) -> list[str]:
             match[1] and not keep and text[start - 1 : start] in OPENINGS and text[end : end + 1] in CLOSINGS
         ):
             kept.append(GONE)  # `(<ref>…</ref>)`: the parentheses go too
+        elif match[1] and not keep and text[start - 1 : start] == "'" == text[end : end + 1]:
+            kept.append(SEAM)  # `''a''<ref>…</ref>''b''`: twice italics
         elif not keep and _fills_its_line(text, start, end):
             position += 1  # remove its line too, so that no paragraph breaks there
         elif not keep and text[end : end + 1] in POINTS:

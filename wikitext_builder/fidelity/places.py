@@ -20,7 +20,7 @@ from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.wiki.languages import language_of
 
-CALL = re.compile(r"\{\{\s*([^{}|\n#]{1,100}?)\s*(?=[|}\n])")
+CALL = re.compile(r"\{\{\s*+([^\s{}|#][^{}|\n#]{0,99}?)\s*(?=[|}\n])")
 REFERENCE = re.compile(r"<ref\b[^<>]*(?<!/)>", re.IGNORECASE)
 LETTER = re.compile(r"[^\W_]")
 TABLE_MARKS = ("|", "{|")

@@ -20,7 +20,7 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.fidelity.places import CallPlaces
 from wikitext_builder.fidelity.removed import MARK
 
-INVOKED = re.compile(r"\{\{\s*#invoke:\s*([^{}|]*?)\s*[|}]")
+INVOKED = re.compile(r"\{\{\s*+#invoke:([^{}|]*)[|}]")
 PIECE = "(a piece of a page)"  # in place of a name, if the wikitext is not one call
 BRACES = re.compile(r"\{\{|\}\}")
 OF_THE_TITLE = "Coordinates:"  # begins coordinates beside the title, which are in no line
@@ -134,7 +134,7 @@ def _name(wikitext: str) -> str:
     if not _is_one_call(wikitext):
         return PIECE
     if match := INVOKED.match(wikitext):
-        return f"#invoke:{match[1]}"
+        return f"#invoke:{match[1].strip()}"
     return call_name(wikitext)
 
 

@@ -30,6 +30,7 @@ def plain(wikitext: str, sections: str = "clean") -> list[str]:
         ("[[Sum|the <math>x</math>]]", ["the $x$"]),
         ("* <math>1</math>\n* <math>2</math>", ["$1$", "$2$"]),
         ("literal &lt;formula&gt; and <math>x</math>", ["literal <formula> and $x$"]),
+        ("let {{tmath|x_0}} be {{tmath|1=E = mc^2}}", ["let $x_0$ be $E = mc^2$"]),
         ("<math>x</math>\U0010ff0a\U0010ff41 next", ["$x$ next"]),
         ("\U0010ff41\U0010ff42 kept", ["kept"]),
     ],

@@ -9,6 +9,7 @@ from tests.wikitext_builder.extraction.pages import has_only_visible_characters,
 from wikitext_builder.article import heading_level
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import preprocessor
+from wikitext_builder.extraction.expansion.texts import ERROR
 from wikitext_builder.extraction.page import extract
 
 OPENERS = [
@@ -127,12 +128,20 @@ def different_tags(count, attributes):
         different_tags(80_000, "class=x"),
         ("<b " + "class=b " * 150 + ">") * 1_000,
         ("<b " + "class='b' thumb " * 100 + ">") * 1_000,
+        "{{convert|" + "1-" * 100_000 + "|km}}",
+        "{{cite book|title=x|last=," + " " * 200_000 + "x}}",
+        "{{cite book|title=x|last=," + "'" * 200_000 + "x}}",
     ],
     ids=lambda wikitext: wikitext[:24],
 )
 def test_what_took_quadratic_time(wikitext):
     """Each of these once took minutes, or as long as the time limit of a page."""
     assert outcome(wikitext) == "read"
+
+
+def test_a_tag_of_many_classes_is_searched_for_an_error_in_linear_time():
+    assert not ERROR.search("<span class= " + "class= " * 500_000)
+    assert ERROR.search('<span id="x" class="big error">')
 
 
 def test_ten_megabytes_in_one_line_are_too_large():

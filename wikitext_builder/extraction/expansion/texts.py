@@ -12,7 +12,7 @@ from wikitext_builder.extraction.macros.expressions import evaluate
 SPACES = " \t\n\r\0\x0b"  # what MediaWiki strips; other spaces, such as &nbsp;, are text
 NUMERIC = re.compile(r"[-+]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][-+]?\d{1,3})?", re.ASCII)
 NUMBER_IN_TEXT = re.compile(r"(-(?=[\d.]))?(\d+|(?=\.\d))(\.\d*)?([Ee][-+]?\d+)?", re.ASCII)
-ERROR = re.compile(r"<(?:strong|span|p|div)\s[^<>]*class=[\"']?(?:[^\"'<>]*\s)?error(?![\w-])")
+ERROR = re.compile(r"<(?:strong|span|p|div)\s[^<>]*class=[\"']?(?:[^\"'<>]{0,200}\s)?error(?![\w-])")
 MAX_PARTS = 25  # of a title
 WIKI_SAFE = ";@$!*(),/~:"  # MediaWiki's wfUrlencode
 

@@ -93,7 +93,7 @@ KINDS = {
     "mailing list": "mailing list; mailinglist",
 }  # fmt: skip
 
-ET_AL = re.compile(r",? *'*et al[.']*$", re.IGNORECASE)
+ET_AL = re.compile(r",? {0,9}'{0,9}et al[.']*$", re.IGNORECASE)
 
 
 class Arguments:

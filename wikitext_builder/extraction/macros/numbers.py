@@ -102,12 +102,15 @@ def scientific(call: Call) -> str | None:
 
 
 def percentage(call: Call) -> str | None:
-    """`33%` of a part and a whole."""
-    part, whole = number(call.get("1")), number(call.get("2"))
+    """`33%` of a part and a whole, which is 100 if it is not given; zeros at the end only if asked for."""
+    part, whole = number(call.get("1")), number(call.get("2") or "100")
     if part is None or not whole:
         return None
-    decimals = whole_number(call.get("3"), digits=1) or 0
-    return f"{part / whole * 100:.{decimals}f}" + (call.get("%") or "%")
+    result = round_half_up(part / whole * 100, call.get("3") or "0")
+    if result is None:
+        return None
+    shown = f"{result:f}" if call.get("pad") else f"{result.normalize():f}"
+    return shown.replace("-", "−") + (call.get("%") or "%")
 
 
 def money(symbol: str, *, after: str = "") -> Macro:

@@ -122,6 +122,13 @@ def music_symbol(call: Call) -> str | None:
     return "".join(shown)
 
 
+def minor_planet(call: Call) -> str | None:
+    """`2004 MN4`, and `(15760) 1992 QB1` with a number; from the documentation of {{mp}}."""
+    values = [value for value in call.positional() if value]
+    number = f"({values.pop(0)}) " if len(values) > 1 and values[0].isdecimal() else ""
+    return number + "".join(values) or None
+
+
 def chess_piece(call: Call) -> str | None:
     """A letter or symbol of chess notation."""
     return call.get("1")
@@ -164,7 +171,8 @@ ComplexNuclide; Isotope
         ),
         nuclide,
     ),
-    **dict.fromkeys(listed("Math; Bigmath; Bmath; Tmath"), mathematics),
+    **dict.fromkeys(listed("Math; Bigmath; Bmath"), mathematics),
+    "Tmath": lambda call: formula(call.get("1")),
     "Mvar": first,
     "Mathcal": first,
     "Radic": lambda call: f"{call.get('2')}√{call.get('1')}",
@@ -216,9 +224,7 @@ ComplexNuclide; Isotope
     "Dec": lambda call: " ".join(
         f"{value}{mark}" for value, mark in zip(call.positional(), "°′″", strict=False) if value
     ),
-    "Mpl": lambda call: f"{call.get('1')} {call.get('2')}".strip(),
-    "Mpl-": lambda call: f"({call.get('1')}) {call.get('2')}{call.get('3')}",
-    "Mp": lambda call: f"{call.get('1')}{call.get('2')}",
+    **dict.fromkeys(listed("Mp; Mpl; Mpl-; Minor planet; Minor planet link"), minor_planet),
     **dict.fromkeys(listed("Music; Musical note; Music symbol"), music_symbol),
     "Sharp": text("♯"),
     "Flat": text("♭"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, joined
+from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, joined, text
 from wikitext_builder.extraction.markers import GONE
 
 YEAR = re.compile(r"\b\d{4}\b")
@@ -134,17 +134,17 @@ WRAPPERS: dict[str, Macro] = {
         listed(
             """
 Nowrap; Nobr; Nobreak; Nwr; Nw; J; Noitalic; Nobold; Normal; Noitalics; Small; Smaller; Smallsub;
-Big; Larger; Large; Resize; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
+Big; Larger; Large; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
 Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Mono; Monospace;
 Code; Codett; Tt; Kbd; Samp; Var; Math variable; Proper
 name; Typo; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
 Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Serif; Sans-serif; Sans serif;
-Highlight; Spell; Sm; Indent text; Block indent; Blockindent; In5; Vertical
+Highlight; Spell; Sm; Indent text; Vertical
 text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Wiktlnk; Nihongo nom;
 Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
 Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Splitspan;
 Crossref; Crossreference;
-Midsize; Line-height; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
+Midsize; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
 Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
 Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
 Dim; Yellow text; Strikethrough; Nodeco
@@ -155,7 +155,7 @@ Dim; Yellow text; Strikethrough; Nodeco
     **dict.fromkeys(
         listed(
             """
-Fontcolor; Font color; Fgcolor; Font; Background color; Bg; Bgcolor; Text color; Colored
+Fontcolor; Font color; Fgcolor; Background color; Bg; Bgcolor; Text color; Colored
 link; Font size; Colored text
 """
         ),
@@ -174,7 +174,7 @@ Color; Colour; Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lan
             """
 Chessprobgloss; Chessgloss; Cuegloss; Wikt; Gli; Section; Glossary link internal; Glossary link;
 Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Slink; Keylink; Commons
-link; Lpsref; Cue sports gloss; Chess glossary; Music term
+link; Lpsref; Cue sports gloss; Chess glossary; Music term; Resize; Line-height
 """
         ),
         second_or_first,
@@ -190,6 +190,9 @@ Citation needed-span; Cn-span; Fact-span; Clarify-span
         ),
         argument("text", "1"),
     ),
+    **dict.fromkeys(listed("Block indent; Blockindent"), block("1", "text")),
+    "In5": text(" "),  # the argument is how many spaces
+    "Font": lambda call: call.get("text") or last(call),
     "Su": lambda call: call.get("p") + call.get("b"),  # the upper text, then the lower one
     "Longitem": second_or_first,
     "Lower": lambda call: call.get("2") if "2" in call.arguments else call.get("1"),

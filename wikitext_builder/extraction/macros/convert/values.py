@@ -126,7 +126,7 @@ def _value_at(arguments: list[str], position: int, options: Options) -> Value | 
         return None
     text = arguments[position].strip()
     value = value_of(text, options)
-    if value is None and not re.search(r"-.*/", text) and position < MAX_SPLITS:
+    if value is None and "/" not in text.partition("-")[2] and position < MAX_SPLITS:
         for word in IN_ONE_ARGUMENT:
             start = text.find(word, 1)
             if start > 0:
