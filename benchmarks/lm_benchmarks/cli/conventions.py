@@ -68,7 +68,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
     the model can read, a quarter and a sixteenth of that.
     """
-    from lm_benchmarks.reporting.by_position import expect_picture  # here, because it needs torch
+    from lm_benchmarks.reporting.by_position import expect_picture  # here, for a quick --help
 
     expect_picture(out)  # before hours of measuring
     with shown_progress() as progress:

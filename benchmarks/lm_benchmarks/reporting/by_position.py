@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.positions import Positions
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.dataset.plots import COLORS, METADATA, STYLE
+
+if TYPE_CHECKING:
+    from lm_benchmarks.measuring.positions import Positions
 
 PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
 
