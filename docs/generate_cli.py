@@ -26,7 +26,7 @@ and errors) and `--verbose` (also each step, such as each request or why a page 
 its name. `python -m wikitext_builder`, `python -m ps_models` and `python -m lm_benchmarks` are the installed
 commands too.
 
-Your shell completes commands, options and choices after one of these lines, which belongs into the file that
+Your shell completes commands, options and choices after one of these lines, to be put into the file that
 your shell reads at its start. The line is similar for `ps-models` and `lm-benchmarks`.
 
 | shell | line |

@@ -11,7 +11,7 @@ A module is imported when its name is first used.
 
 from typing import TYPE_CHECKING
 
-from ps_models.errors import MissingPackageError, ModelError
+from ps_models.errors import MissingPackageError, ModelError, needed_packages
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -64,12 +64,8 @@ else:
     )
 
     def __getattr__(name: str) -> object:
-        try:
+        with needed_packages():
             return _get(name)
-        except ModuleNotFoundError as error:
-            if error.name not in ("torch", "safetensors", "numpy"):
-                raise
-            raise MissingPackageError(error.name) from error
 
 
 __all__ = [

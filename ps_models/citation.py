@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ps_models.errors import needed_packages
 from wikitext_builder.citation import PAPER, Cited, bibtex, cited_dataset
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -63,8 +64,8 @@ def cited(path: Path) -> Cited:
         ToolkitError: The path is neither.
     """
     if path.suffix == ".safetensors" or any(path.glob("*.safetensors")):
-        from ps_models.training.checkpoint import checkpoint_file, read_checkpoint  # a dataset needs no torch
-
+        with needed_packages():  # here: a dataset needs no torch
+            from ps_models.training.checkpoint import checkpoint_file, read_checkpoint
         return cited_checkpoint(read_checkpoint(checkpoint_file(path)))
     return cited_dataset(load_dataset(path))
 

@@ -133,6 +133,9 @@ def _value(key: str, value: object, kind: object) -> object:
         if kind is bool and isinstance(value, bool):
             return value
         text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        return read(text)
+        found = read(text)
     except (ValueError, KeyError):
         raise ModelError(f"{key}={value}: expected {expected}") from None
+    if isinstance(found, int) and key != "seed" and abs(found) > LARGEST:
+        raise ModelError(f"{key}={value}: expected at most {LARGEST:,}")
+    return found

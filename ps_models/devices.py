@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
+from ps_models.choices import PRECISIONS
 from ps_models.errors import ModelError
 
 
@@ -41,10 +43,21 @@ def device_name(device: torch.device) -> str:
     return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
 
 
-def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """The arithmetic that a precision names, as a context."""
+@contextmanager
+def autocast(device: torch.device, precision: str) -> Iterator[None]:
+    """The arithmetic that a precision names, as a context; after it, products are those of fp32.
+
+    Raises:
+        ModelError: There is no such precision.
+    """
+    if precision not in PRECISIONS:
+        raise ModelError(f"`precision={precision}`: expected {', '.join(PRECISIONS)}")
     use_products(precision)
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+    try:
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            yield
+    finally:
+        use_products("fp32")
 
 
 def use_products(precision: str) -> None:

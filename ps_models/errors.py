@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from wikitext_builder.errors import ToolkitError
 
 EXTRA = "pip install 'wikitext-builder[models]'"
@@ -16,3 +19,18 @@ class MissingPackageError(ModelError, ImportError):
 
     def __init__(self, package: str | None) -> None:
         super().__init__(f"language models need {package}, which is not installed; {EXTRA}")
+
+
+@contextmanager
+def needed_packages() -> Iterator[None]:
+    """An import of what language models need says how to install it if it is missing.
+
+    Raises:
+        MissingPackageError: It is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "safetensors", "numpy"):
+            raise
+        raise MissingPackageError(error.name) from error

@@ -16,6 +16,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ps_models.errors import needed_packages
+
 LOG = logging.getLogger(__name__)
 
 # Parameters of mallopt(3), from glibc's malloc.h.
@@ -40,7 +42,8 @@ def use_processor(threads: int | None = None) -> None:
     global _given
     _given = threads is not None
     if threads is not None:
-        import torch
+        with needed_packages():
+            import torch
 
         torch.set_num_threads(threads)
     keep_freed_memory()

@@ -1,4 +1,4 @@
-"""What a page must be, or must not be, to be taken: `fetch`, `import` and `build` use the same conditions.
+"""What a page must be, or must not be, to be taken: for `fetch` and `import`, and of a store for `build`.
 
 A new kind is a class with `cost` and `why_not`, and an entry of `CONDITIONS`. Kinds that need a wiki are in
 `fetching/conditions.py`.
@@ -27,6 +27,7 @@ from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.titles import tidy_title, title_fault
 
+UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page is never taken
 ASKS = 3  # the cost of a condition that asks a wiki
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
 WhyNot = tuple[str, str] | None  # a reason and a sentence; None: the page is what it must be
@@ -88,7 +89,7 @@ class Rule:
     def why_not(self, page: Page, past: Past) -> WhyNot:
         """Why a page is not taken; None if it is."""
         found = self.condition.why_not(page, past)
-        if self.within:
+        if self.within or (found and found[0] == UNKNOWN):
             return found and (found[0] or self.reason, found[1])
         return None if found else (self.reason, f"`without={self.text}`")
 
@@ -183,7 +184,7 @@ class Created:
         first = past.first(page)
         found = f"its first revision is of {first.timestamp}"
         if not first.timestamp:
-            return "creation-unknown", "its first revision is not known"
+            return UNKNOWN, "its first revision is not known"
         if first.timestamp < self.span.since:
             moved = "moved-in" if page.title in self.moved else "created-earlier"
             why = past.why_older(page, self.span.since) or moved
@@ -248,6 +249,8 @@ def _length(unit: str) -> Callable[[str, Language], Condition]:
         if found is None or value == "-":
             raise BuilderError("expected MIN-MAX, MIN- or -MAX")
         least, most = int(found[1] or 0), int(found[2] or 10**9)
+        if least > most:
+            raise BuilderError(f"no page has {least} or more and {most} or fewer; expected MIN-MAX")
         return Length(unit=unit, least=least, most=most, language=language.code)
 
     return make

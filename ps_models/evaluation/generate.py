@@ -38,24 +38,28 @@ def draw_words(
         device: Where the model is.
 
     Raises:
-        ModelError: The temperature is negative, infinite or not a number.
+        ModelError: The temperature is negative, infinite or not a number; or the model's probabilities are.
     """
     if not 0 <= temperature < math.inf:
         raise ModelError(f"`temperature={temperature}`: expected 0 or more, and finite")
-    with evaluating(model), torch.no_grad():
-        state = model.initial_state(1)
-        if prompt:
-            _, state = model(torch.tensor([vocabulary.encode(prompt)], device=device), state)
+    with evaluating(model):
+        with torch.no_grad():
+            state = model.initial_state(1)
+            if prompt:
+                _, state = model(torch.tensor([vocabulary.encode(prompt)], device=device), state)
         for _ in range(words):
-            log_probs = model.next_log_probs(state)[0].double().cpu()
-            if not unknown:
-                log_probs[vocabulary.ids[UNK]] = -torch.inf
-            word = _draw(log_probs, temperature, generator)
+            with torch.no_grad():  # not around `yield`: the caller may train
+                log_probs = model.next_log_probs(state)[0].double().cpu()
+                if not unknown and UNK in vocabulary:
+                    log_probs[vocabulary.ids[UNK]] = -torch.inf
+                word = _draw(log_probs, temperature, generator)
+                _, state = model(torch.tensor([[word]], device=device), state)
             yield vocabulary.tokens[word]
-            _, state = model(torch.tensor([[word]], device=device), state)
 
 
 def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
+    if log_probs.isnan().any():
+        raise ModelError("the model's probabilities are not numbers; its weights are damaged")
     if temperature == 0:
         return int(log_probs.argmax())
     below = log_probs - log_probs.max()  # otherwise a low temperature makes all of them infinite

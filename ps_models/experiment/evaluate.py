@@ -122,7 +122,7 @@ def checkpoint_signature(
         eos="yes",
         context=context,
         model=checkpoint.name,
-        seed=checkpoint.facts.get("training", {}).get("seed", "unknown"),
+        seed=checkpoint.seed,
         precision=precision,
         **extra,
         torch=signature_value(torch.__version__),

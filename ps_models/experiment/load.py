@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from ps_models.configs import config_of, make_model
-from ps_models.devices import choose_device
+from ps_models.devices import choose_device, use_products
 from ps_models.errors import ModelError
 from ps_models.training.checkpoint import (
     Checkpoint,
@@ -28,8 +28,8 @@ from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LOG = logging.getLogger(__name__)
-# Fields of a configuration that say how often a part repeats; each has weights of its own.
-COUNTS: Final = ("layers", "depth", "highways")
+# Fields of a configuration that say how often a part repeats; each has tensors of its own.
+COUNTS: Final = ("layers", "highways")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +86,7 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     _check_counts(config, checkpoint.weights)
     with torch.device("meta"), _Undrawn():  # takes no memory: a stranger's configuration can ask for any size
         check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
+    use_products("fp32")  # of what computes without a precision of its own
     model = make_model(checkpoint.model, config)
     load_weights(model, checkpoint.weights)
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))

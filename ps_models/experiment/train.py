@@ -119,7 +119,8 @@ def _texts(
     vocabulary: Vocabulary,
 ) -> TrainingData:
     """The text of a run, and what its checkpoints say besides the weights."""
-    facts = {"data": dataset.name, "train_sha256": file_sha256(dataset.file("train")), "preset": preset}
+    hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
+    facts = {"data": dataset.name, **hashes, "preset": preset}
     return TrainingData(
         stream=read_stream(dataset, "train", vocabulary),
         valid=list(read_texts(dataset, "valid", vocabulary)),
@@ -162,12 +163,13 @@ def _saved_run(
 def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -> None:
     if saved is None:
         return
-    found, expected = (each.facts.get("train_sha256", "") for each in (wanted, saved))
-    if found != expected:
-        raise ModelError(
-            f"{data}: sha256 of train {found[:12]}, but the run's is {expected[:12]}: its place in that text"
-            " is a different one here; use the same data, or another `out`"
-        )
+    for split in ("train", "valid"):
+        found, expected = (str(each.facts.get(f"{split}_sha256", "")) for each in (wanted, saved))
+        if found != expected and (expected or split == "train"):  # older runs do not name valid
+            raise ModelError(
+                f"{data}: sha256 of {split} {found[:12]}, but the run's is {expected[:12]}: its place in"
+                " train and its losses of valid are others here; use the same data, or another `out`"
+            )
 
 
 def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out: Path) -> None:

@@ -245,8 +245,8 @@ def compare(
         nats.append(torch.cat([part for _, part in scored]))
         scores.append(Score(float(nats[-1].sum()), len(nats[-1]), sum(text.bytes for text in texts)))
         signatures.append(checkpoint_signature(trained.checkpoint, dataset, split, "carried", "fp32"))
-        tokens = torch.cat([text.tokens for text in texts])
-        pointer = pointing(trained.model, tokens, device=trained.device)
+    tokens = torch.cat([text.tokens for text in texts])
+    pointer = pointing(trained.model, tokens, device=trained.device)  # of the second
     train = read_stream(dataset, "train", trained.vocabulary)
     counts = torch.bincount(train, minlength=len(trained.vocabulary))
     gates = None if pointer is None else pointer.gates

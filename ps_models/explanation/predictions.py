@@ -92,12 +92,13 @@ def predictions(
         state: What came before; the start of a text if None.
         device: Where the model is.
     """
-    with evaluating(model), torch.no_grad():
+    with evaluating(model):
         state = model.initial_state(1) if state is None else state  # type: ignore[operator]
         for chunk in torch.split(tokens.to(device), CHUNK):
             if isinstance(model, PointerSentinel):
-                found, state = model.inspect(chunk[None], state)
-                vocabulary = model.vocab_log_probs(found.hidden_BTH[0]).double().exp()
+                with torch.no_grad():  # not around `yield`: the caller may train
+                    found, state = model.inspect(chunk[None], state)
+                    vocabulary = model.vocab_log_probs(found.hidden_BTH[0]).double().exp()
                 parts = (chunk, vocabulary, found.gate_BT[0], found.words_BTW[0], found.attention_BTW[0])
                 on_cpu = (part.cpu() for part in parts)  # read number by number
                 for word, softmax, gate, words, attention in zip(*on_cpu, strict=True):
@@ -105,9 +106,10 @@ def predictions(
             else:
                 plain = cast("Generative[Any]", model)
                 for word in chunk:
-                    probabilities = plain.next_log_probs(state)[0].double().exp().cpu()
+                    with torch.no_grad():
+                        probabilities = plain.next_log_probs(state)[0].double().exp().cpu()
+                        _, state = plain(word[None, None], state)
                     yield Prediction(word=int(word), mixture=_distribution(probabilities, int(word)))
-                    _, state = plain(word[None, None], state)
 
 
 def _of_pointer(word: int, softmax: Tensor, gate: float, words: Tensor, attention: Tensor) -> Prediction:

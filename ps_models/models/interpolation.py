@@ -22,6 +22,7 @@ from ps_models.language_model import LanguageModel
 
 GAIN = 1e-12  # nats per token: EM ends when a round gains less
 ROUNDS = 10_000  # EM ends here too: it is slow where a model's best weight is 0 and hardly matters
+MOST = 1 - 1e-6  # of a cache that alone is best: its model keeps a weight above 0
 LEFT = 1e-4  # nats per token that the best mixture may then be ahead
 
 
@@ -59,21 +60,21 @@ class Interpolation:
 
 
 def interpolate(
-    models: Sequence[LanguageModel[Any]], texts: Sequence[Text], *, context: str = "carried"
+    models: Sequence[LanguageModel[Any]], texts: Sequence[Text], *, device: torch.device | str = "cpu"
 ) -> Interpolation:
     """The mixture that predicts texts best.
 
     Args:
         models: Each scores every token once.
         texts: Of validation data, in order.
-        context: As in `evaluate`.
+        device: Where the models are.
 
     Raises:
         ModelError: There are no models or no texts.
     """
     if not models or not texts:
         raise ModelError(f"{len(models)} models and {len(texts)} texts; expected at least one of each")
-    scores = [-torch.cat([nats for _, nats in token_nats(model, texts, context=context)]) for model in models]
+    scores = [-torch.cat([nats for _, nats in token_nats(model, texts, device=device)]) for model in models]
     return Interpolation(models, fit_weights(torch.stack(scores)).tolist())
 
 

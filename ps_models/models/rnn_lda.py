@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Config, Count, Positive, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
@@ -42,7 +42,7 @@ class RNNLDAConfig(Config):
     topic_decay: Rate = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
     document_lines: Size = 10  # of train, per document of LDA
     lda_passes: Count = 50
-    smoothing: Amount = 0.1  # counts added to each word's topics
+    smoothing: Positive = 0.1  # counts added to each word's topics
     dropout: Rate = 0.0  # of the hidden output, a new mask at each step
     softmax_bias: bool = True
     init: Amount = 0.1  # weights are uniform in [-init, init]

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ps_models.hyperparameters import Config, Positive, Size, WordId
+from ps_models.hyperparameters import Config, Positive, Range, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.products import near_rows, product_type, wide
 from ps_models.models.lstm import scored_and_advance
@@ -48,7 +48,7 @@ class SumProductConfig(Config):
     vocab_size: int
     context: Size = 4  # N words; GRAM_NUM = 5
     hidden_size: Size = 100  # D, nodes H per word; in_dim = 400 = 4 x 100
-    powers: Size = 10  # K; K_P = 10
+    powers: Annotated[int, Range(least=1, end=33, through=True)] = 10  # K; K_P = 10; 1/33! is a float32
     least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies

@@ -19,7 +19,7 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CHUNK, evaluating
 from ps_models.language_model import Recurrent
 from ps_models.layers.window import NEVER
-from ps_models.models.interpolation import fit_weights
+from ps_models.models.interpolation import MOST, fit_weights
 from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 
 BLOCK: Final = 128  # steps at once: bounds the memory
@@ -63,7 +63,7 @@ def tuned_neural_cache(
     found: list[tuple[float, NeuralCacheConfig]] = []
     for candidate, cache_T in zip(grid, cache_CT, strict=True):
         both = torch.stack([model_T, cache_T])
-        weight = max(fit_weights(both)[1].item(), LEAST)
+        weight = min(max(fit_weights(both)[1].item(), LEAST), MOST)
         shares = torch.tensor([1 - weight, weight], dtype=torch.float64).log()
         nats = float(torch.logsumexp(both + shares[:, None], dim=0).sum())
         config = NeuralCacheConfig(window=candidate.window, theta=candidate.theta, weight=weight)

@@ -24,7 +24,7 @@ from ps_models.evaluation.evaluate import token_nats
 from ps_models.hyperparameters import Config, Range, Rate, Size
 from ps_models.language_model import Generative, LanguageModel, State
 from ps_models.layers.window import NO_WORD, windows
-from ps_models.models.interpolation import fit_weights
+from ps_models.models.interpolation import MOST, fit_weights
 
 BLOCK = 2**19  # places compared at once: bounds the memory
 
@@ -106,7 +106,7 @@ def tuned_cache(
     candidates = list(grid)
     found: list[tuple[float, UnigramCacheConfig]] = []
     for candidate, cache_T in zip(candidates, _caches_log_probs(stream, model_T, candidates), strict=True):
-        _, weight = fit_weights(torch.stack([model_T, cache_T])).tolist()
+        weight = min(fit_weights(torch.stack([model_T, cache_T]))[1].item(), MOST)
         found.append((float(_mixed(model_T, cache_T, weight).sum()), replace(candidate, weight=weight)))
     _, best = max(found, key=lambda pair: pair[0])
     return UnigramCache(model, best)

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.errors import ModelError
+from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 FORMAT = "ps-models-1"
@@ -50,6 +51,13 @@ class Checkpoint:
     def name(self) -> str:
         """Model and weights in one word, for a signature."""
         return f"{self.model}+{self.digest[:8]}"
+
+    @property
+    def seed(self) -> str:
+        """The seed of its training, as a value of a signature; `unknown` if it does not say."""
+        training = self.facts.get("training")
+        seed = training.get("seed", "unknown") if isinstance(training, dict) else "unknown"
+        return signature_value(str(seed))
 
     @property
     def sessions(self) -> tuple[str, ...]:
@@ -185,7 +193,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError) as error:  # TypeError: a size that no integer of torch holds
         raise _damaged(path, error) from error
     if header.get("format") != FORMAT:
         found = header.get("format")
@@ -210,7 +218,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
             training=_training(path, tensors) if training else None,
             digest=header["digest"],
         )
-    except (KeyError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
+    except (KeyError, ValueError, TypeError, RuntimeError, pickle.UnpicklingError) as error:
         raise _damaged(path, error) from error
 
 

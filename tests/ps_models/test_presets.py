@@ -94,7 +94,7 @@ def test_a_wrong_setting_of_the_pointer_is_an_error(setting):
 
 
 def test_a_model_too_large_for_the_memory_is_an_error():
-    config, _ = make_configs("lstm", None, ["hidden_size=9000000000000"], vocab_size=50)
+    config, _ = make_configs("lstm", None, ["hidden_size=2000000000"], vocab_size=50)
     with pytest.raises(ModelError, match=r"lstm cannot be made: .*memory"):
         make_model("lstm", config)
 

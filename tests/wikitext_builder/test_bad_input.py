@@ -255,7 +255,7 @@ SURROGATE = export_xml([page_xml(GOOD[0], revision_xml(GOOD[0], text="<text>a&#x
 BAD_DUMPS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "cut bz2": ("break off", lambda: bz2.compress(SAMPLE)[:-1000]),
     "cut gzip": ("break off", lambda: gzip.compress(SAMPLE)[:-1000]),
-    "cut zstd": ("breaks off", lambda: zstandard.compress(SAMPLE)[:-1000]),
+    "cut zstd": ("break off", lambda: zstandard.compress(SAMPLE)[:-1000]),
     "cut xml": ("breaks off", lambda: SAMPLE[:-1000]),
     "damaged bz2": ("damaged|not the XML", lambda: bytes(FLIPPED)),
     "not a dump": ("<html>|HTML", lambda: b"<!DOCTYPE html><html><body>404</body></html>"),

@@ -79,6 +79,12 @@ def test_a_page_is_so_or_not(text: str, within: str, without: str) -> None:
 
 def test_a_first_revision_that_is_not_known_is_not_new() -> None:
     assert reason(within="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+    assert reason(without="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+
+
+def test_a_range_without_a_number_in_it_is_refused() -> None:
+    with pytest.raises(BuilderError, match="no page has 300 or more and 100 or fewer"):
+        parse_kind("within", "words:300-100", EN, CONDITIONS)
 
 
 @pytest.mark.parametrize(
@@ -292,14 +298,12 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
     wanted = [Wanted(title="A"), Wanted(title="B")]
     with Store.create(tmp_path / "a.store") as store:
         store.want("en", wanted)
-        store.ask_again("en", wanted, "one")
+        store.ask_again("en", "one")
         rejected = Rejected(title="A", reason="too-short", detail="")
         store.add("en", [], origin="x", settled=wanted, rejected=[rejected])
-        store.ask_again("en", wanted, "one")
+        store.ask_again("en", "one")
         assert store.missing("en") == []
-        store.ask_again("en", wanted[1:], "another")  # A is not selected
-        assert store.missing("en") == []
-        store.ask_again("en", wanted, "a third")
+        store.ask_again("en", "another")  # also of pages that are not selected now
         assert store.missing("en") == [Wanted(title="A")]
 
 

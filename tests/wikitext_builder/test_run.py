@@ -1,9 +1,13 @@
 """Errors of the library, which name arguments, as a command line prints them."""
 
+import os
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
 
+from tests.command import done
 from wikitext_builder.cli.run import Program, run
 from wikitext_builder.errors import ToolkitError
 
@@ -95,3 +99,12 @@ def test_memory_that_runs_out_is_one_line(
     with pytest.raises(SystemExit):
         run(tool)
     assert capsys.readouterr().err.startswith(shown)
+
+
+def test_a_name_that_is_not_utf_8_is_shown(tmp_path: Path) -> None:
+    """As Linux allows it: a name of a file is bytes."""
+    (tmp_path / "wiki.train.tokens").write_text(" a b a \n" * 9, encoding="utf-8")
+    name = os.fsdecode(b"caf\xe9.svg")
+    shown = done("plot", "zipf", tmp_path, "--out", tmp_path / name)
+    assert shown.endswith("caf\\udce9.svg\n")
+    assert (tmp_path / name).is_file()

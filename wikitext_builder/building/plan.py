@@ -149,6 +149,10 @@ def _chosen_revisions(
                 )
             return revisions, store.revision_count(language, as_of=date) - len(revisions)
         wanted = read_lock(Path(lock), language=language)
+        if len({one.page_id for one in wanted}) < len(wanted):
+            raise BuilderError(
+                f"{lock}: names several revisions of a page; expected one per page: remove the others"
+            )
         absent = [revision for revision in wanted if not store.has(language, revision)]
     if absent:
         raise BuilderError(

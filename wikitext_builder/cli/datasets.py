@@ -23,8 +23,8 @@ from wikitext_builder.cli.options import (
     language_option,
     listed,
     store_option,
-    within_option,
-    without_option,
+    stored_within_option,
+    stored_without_option,
 )
 from wikitext_builder.cli.run import Program
 from wikitext_builder.csv_text import csv_text
@@ -67,8 +67,8 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @language_option
 @click.option("--as-of", help="Take the newest revisions of the store that are not after this date.")
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
-@within_option
-@without_option
+@stored_within_option
+@stored_without_option
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, in folders of OUT.")
 @click.option(
     "--by",
@@ -81,14 +81,18 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @click.option(
     "--train-articles", type=click.IntRange(min=1), help="At most this many, instead of the recipe's number."
 )
-@click.option("--valid-articles", type=click.IntRange(min=1), help="Instead of the recipe's number.")
-@click.option("--test-articles", type=click.IntRange(min=1), help="Instead of the recipe's number.")
+@click.option("--valid-articles", type=click.IntRange(min=0), help="Instead of the recipe's number.")
+@click.option("--test-articles", type=click.IntRange(min=0), help="Instead of the recipe's number.")
 @click.option(
     "--test-words",
     type=click.IntRange(min=1),
     help="Of live: take articles until they have this many words, instead of a number of articles.",
 )
-@click.option("--min-count", type=click.IntRange(min=1), help="Rarer words become <unk>; the recipes have 3.")
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=1),
+    help="Rarer words become <unk>; the recipes have 3, live has 1.",
+)
 @click.option(
     "--sections",
     type=click.Choice(SECTIONS),

@@ -29,6 +29,16 @@ without_option = click.option(
     multiple=True,
     help="What no page may be, such as stubs, lock:FILE or titles:FILE; may be repeated.",
 )
+stored_within_option = click.option(
+    "--within",
+    multiple=True,
+    help="What each page must be, such as lock:FILE or created-since:DATE; may be repeated.",
+)
+stored_without_option = click.option(
+    "--without",
+    multiple=True,
+    help="What no page may be, such as dataset:FOLDER or titles:FILE; may be repeated.",
+)
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for spreadsheets.")
 
 

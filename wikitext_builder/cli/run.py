@@ -131,7 +131,8 @@ def run(program: click.Group, *, stopped: str = "stopped") -> None:
     name = program.name or ""
     for stream in (sys.stdout, sys.stderr):  # the format is UTF-8 whatever the machine's locale says
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", newline="\n")
+            # A name of a file that is not UTF-8 is shown, not the end of hours of work.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         status = program(prog_name=name, standalone_mode=False)
     except click.ClickException as error:

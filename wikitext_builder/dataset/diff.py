@@ -141,7 +141,13 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
         # Raw titles have no `<unk>`: take them also if the words come from the other files.
         headings = iter(dataset.articles(split, raw=True)) if _has_raw(dataset) and not raw else None
         for heading, lines in _texts(dataset, split, raw=raw):
-            title = next(headings).title if headings else heading
+            title = heading
+            if headings is not None:
+                if (named := next(headings, None)) is None:
+                    raise BuilderError(
+                        f"{dataset.path}: the raw file of {split} has too few articles; see `verify`"
+                    )
+                title = named.title
             digest = hashlib.sha256()
             for line in lines:
                 contents.counts.update(line)

@@ -70,8 +70,9 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The name of the folder, or of the file without its suffix."""
-        return self.path.stem if self.layout == FILE else self.path.resolve().name
+        """The name of the folder, or of the file without its suffix; `?` for bytes that are not UTF-8."""
+        name = self.path.stem if self.layout == FILE else self.path.resolve().name
+        return name.encode(errors="replace").decode()
 
     @property
     def title(self) -> str:

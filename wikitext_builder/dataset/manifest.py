@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.split import SPLITS
@@ -81,37 +83,25 @@ def read_manifest(directory: Path) -> Manifest | None:
     if not path.exists():
         return None
     try:
-        return _manifest(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return _manifest(path.read_bytes())
+    except (OSError, ValueError, RecursionError, BuilderError) as error:
         raise BuilderError(
             f"{path}: {type(error).__name__}: {error}; expected a manifest of format {MANIFEST_FORMAT}."
             " Build the dataset again, or use the version that wrote it"
         ) from error
 
 
-def _manifest(stored: dict[str, Any]) -> Manifest:
-    if stored["format"] != MANIFEST_FORMAT:
-        raise ValueError(f"format {stored['format']!r}")
-    if set(stored["splits"]) != set(SPLITS):
-        raise ValueError(f"splits {sorted(stored['splits'])}")
-    for name in stored["files"]:
+def _manifest(data: bytes) -> Manifest:
+    stored = msgspec.json.decode(data)
+    if not isinstance(stored, dict) or stored.get("format") != MANIFEST_FORMAT:
+        raise ValueError(f"format {stored.get('format')!r}" if isinstance(stored, dict) else "not an object")
+    manifest = msgspec.convert(stored, Manifest)
+    if set(manifest.splits) != set(SPLITS):
+        raise ValueError(f"splits {sorted(manifest.splits)}")
+    for name in manifest.files:
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(f"the file name {name!r} leads out of the dataset")
-    return Manifest(
-        **{
-            **_known(Manifest, stored),
-            "recipe": Recipe(**_known(Recipe, stored["recipe"])),
-            "splits": {
-                name: SplitCounts(**_known(SplitCounts, counts)) for name, counts in stored["splits"].items()
-            },
-            "files": {name: FileEntry(**_known(FileEntry, entry)) for name, entry in stored["files"].items()},
-        }
-    )
-
-
-def _known(record: type, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored fields that a record of this version has."""
-    return {field.name: stored[field.name] for field in fields(record) if field.name in stored}
+    return manifest
 
 
 def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
@@ -136,9 +126,9 @@ def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntr
     if not (path.exists() or table.exists() or section):
         return
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))["files"]
-        entries = {name: FileEntry(**_known(FileEntry, stored[name])) for name in (CARD, OVERLAP_BY_ARTICLE)}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        stored = msgspec.json.decode(path.read_bytes())["files"]
+        entries = {name: msgspec.convert(stored[name], FileEntry) for name in (CARD, OVERLAP_BY_ARTICLE)}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise BuilderError(
             f"{path}: {type(error).__name__}: {error}; expected what `overlap` writes into a dataset:"
             " compare it again"

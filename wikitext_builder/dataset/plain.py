@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from wikitext_builder.article import Article, heading_level
 from wikitext_builder.dataset.attribution import article_url
 from wikitext_builder.errors import BuilderError
@@ -70,10 +72,7 @@ class PlainArticle:
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> PlainArticle:
         """The article of a row of the export; those of earlier versions have no quality."""
-        lists = {name: tuple(row[name]) for name in ("categories", "formulas", "left_out")}
-        return cls(
-            **{"quality": None, **row, **lists, "sections": tuple(Section(**one) for one in row["sections"])}
-        )
+        return msgspec.convert({"quality": None, **row}, cls)
 
     def raw_lines(self, language: str, sections: str) -> tuple[str, ...]:
         """The lines of the raw file that this text becomes: what ties the export to the dataset.
@@ -138,7 +137,7 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
     try:
         for row in _rows_of_lines(lines) if lines.is_file() else _rows_of_shards(shards):
             yield PlainArticle.of_row(row)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error
 
 

@@ -145,7 +145,7 @@ def draw_zipf(
         ):
             ranks = spaced_ranks(len(frequencies))
             values = [frequencies[rank - 1] for rank in ranks]
-            axes.loglog(ranks, values, color=color, linewidth=2, label=name)
+            axes.loglog(ranks, values, color=color, linewidth=2, label=_shown(name))
             axes.set_xlabel("rank of the word")
             axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
             types = f"{len(frequencies):,} types "
@@ -204,7 +204,7 @@ def draw_window(
                     "-" if all_tokens else "--",
                     color=color,
                     linewidth=2,
-                    label=f"{name}, {label}",
+                    label=f"{_shown(name)}, {label}",
                 )
                 if not overlay:
                     _label_end(axes, curve, label, color, rise)
@@ -269,6 +269,11 @@ def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[
             yield [axes[0]] * len(names)
         else:
             for panel, name in zip(axes, names, strict=True):
-                panel.set_title(name, loc="left", fontweight="bold")
+                panel.set_title(_shown(name), loc="left", fontweight="bold")
             yield axes
         drawing.savefig(output, dpi=150, metadata=METADATA[output.suffix])
+
+
+def _shown(name: str) -> str:
+    """A name as matplotlib shows it: a dollar sign would begin a formula."""
+    return name.replace("$", r"\$")

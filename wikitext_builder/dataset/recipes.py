@@ -55,6 +55,11 @@ class Recipe:
         object.__setattr__(self, "articles", tuple(sorted(set(self.articles))))  # a manifest has a list
         if unknown := set(self.articles) - set(ARTICLES):
             raise BuilderError(f"`articles`: {min(unknown)!r}; expected {' or '.join(ARTICLES)}")
+        for name in ("train_articles", "valid_articles", "test_articles"):
+            if (getattr(self, name) or 0) < 0:
+                raise BuilderError(f"`{name}`: {getattr(self, name)}; expected 0 or more")
+        if not self.splits:
+            raise BuilderError(f"{self.name}: no split has articles; ask for some")
         if self.test_words is not None:
             if (self.train_articles, self.valid_articles, self.test_articles) != (0, 0, None):
                 raise BuilderError(

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, cast
+from typing import IO
 
 import zstandard
 
@@ -25,6 +25,7 @@ from wikitext_builder.runners.processes import cores
 READ = 2**16  # bytes of the file that are read at a time
 PIECE = 2**18  # bytes of content in a piece, at most
 EXPANSION_LIMIT = 2**26  # of content in READ bytes of a file: 1,024 to 1; text stays below 100 to 1
+ZSTANDARD_READ = 2**9  # of a Zstandard file at a time: they can hold 16 MB of content
 WINDOW_LIMIT = 2**27  # bytes of memory per Zstandard frame; `zstd -d` refuses more too, without --long
 THREADS = min(cores(), 8)  # about eight threads unpack what the parser can read
 CHUNK_LIMIT = 2**22  # bytes of a chunk of a bzip2 file; a stream of Wikimedia's, 100 pages, is rarely as long
@@ -257,37 +258,21 @@ def _gzip(head: bytes, file: DumpFile) -> Iterator[Placed]:
 
 
 def _zstandard(head: bytes, file: DumpFile) -> Iterator[Placed]:
-    """Frames one after the other.
-
-    A frame that breaks off only ends here; its XML is then not closed, and the parser reports that.
-    """
-    decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW_LIMIT)
-    with decompressor.stream_reader(
-        cast("IO[bytes]", _Joined(head, file)), read_across_frames=True
-    ) as stream:
-        while True:
+    """Frames one after the other, as `cat a.zst b.zst` makes them."""
+    decompressor, data = zstandard.ZstdDecompressor(max_window_size=WINDOW_LIMIT), head
+    while data:
+        frame = decompressor.decompressobj()
+        while not frame.eof:
+            some, data = data[:ZSTANDARD_READ], data[ZSTANDARD_READ:]
             try:
-                piece = stream.read(PIECE)
+                content = frame.decompress(some)
             except zstandard.ZstdError as error:
                 raise _damaged("Zstandard", file.taken, error) from error
-            if not piece:
-                return
-            yield file.taken, piece
-
-
-class _Joined:
-    """The head of a file, put back before its rest."""
-
-    def __init__(self, head: bytes, file: DumpFile) -> None:
-        self._head = head
-        self._rest = file
-
-    def read(self, size: int = READ) -> bytes:
-        """Return the next bytes, first those of the head."""
-        if not self._head:
-            return self._rest.read(size)
-        data, self._head = self._head[:size], self._head[size:]
-        return data
+            for start in range(0, len(content), PIECE):
+                yield file.taken, content[start : start + PIECE]
+            if not data and not frame.eof and not (data := file.read()):
+                raise _breaks_off("Zstandard", file.taken)
+        data = frame.unused_data + data or file.read()
 
 
 def _damaged(compression: str, end: int, error: Exception) -> BuilderError:

@@ -308,5 +308,9 @@ def _finished_before(store: Store, key: str, path: Path) -> dict[str, Any] | Non
     noted = store.note(key)
     if noted is None or not path.is_file():
         return None
-    report: dict[str, Any] = json.loads(noted)
-    return report if report.pop("sha256") == file_sha256(path) else None
+    try:
+        report: dict[str, Any] = json.loads(noted)
+        sha256 = report.pop("sha256")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return None  # it is damaged: import again
+    return report if sha256 == file_sha256(path) else None

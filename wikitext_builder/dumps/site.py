@@ -41,7 +41,10 @@ class DumpedSite:
         >>> DumpedSite(base="http://127.0.0.1:8080/", dbname="mywiki", xml_lang="fr").language
         'fr'
         """
-        host = urlsplit(self.base).hostname or ""
+        try:
+            host = urlsplit(self.base).hostname or ""
+        except ValueError:  # it is no address
+            host = ""
         if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
             return wikipedia[1]
         if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(self.dbname):

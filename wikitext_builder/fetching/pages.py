@@ -78,7 +78,7 @@ def fetch_pages(
     selected = choice.selected
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
-    store.ask_again(code, selected.wanted, choice.shown)
+    store.ask_again(code, choice.shown)
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
     counts = _fetch_missing(store, wikipedia, todo, choice, progress)

@@ -45,8 +45,8 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
             f"{directory / CARD}: is not what the manifest says; `verify` it, or build it again"
         )
     texts = {
-        OVERLAP_BY_ARTICLE: csv_text(as_rows(found)).encode(errors="surrogateescape"),
-        CARD: OVERLAP_HEADING + f"\n{as_markdown(found)}".encode(errors="surrogateescape"),
+        OVERLAP_BY_ARTICLE: csv_text(as_rows(found)).encode(errors="backslashreplace"),
+        CARD: OVERLAP_HEADING + f"\n{as_markdown(found)}".encode(errors="backslashreplace"),
     }
     stored = {name: value for name, value in asdict(found).items() if name != "articles"}
     stored["bytes"] = _sizes(found.against)

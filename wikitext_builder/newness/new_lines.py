@@ -99,7 +99,12 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
     for one in comparison.articles():
         articles.append(one.overlap)
         files = {"raw": one.article.lines} if _has_raw(dataset, one.split) else {}
-        files["tokens"] = next(tokens[one.split]).lines
+        same = next(tokens[one.split], None)
+        if same is None or len(same.lines) != len(one.article.lines):
+            raise BuilderError(
+                f"{dataset.path}: the raw and the tokens file of {one.split} have other lines; see `verify`"
+            )
+        files["tokens"] = same.lines
         line = next(attribution, "")
         new = [found is not None and found < share for found in one.shares]
         if not any(new):
@@ -118,7 +123,7 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
         for split, one in counts.items()
     )
     overlap = result_of(comparison, articles)
-    _append(work / REPORT, json.dumps(asdict(overlap), ensure_ascii=False, indent=1) + "\n")
+    _append(work / REPORT, json.dumps(asdict(overlap), indent=1) + "\n")
     return NewLines(overlap=overlap, share=share, kept=kept)
 
 

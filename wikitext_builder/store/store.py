@@ -81,18 +81,16 @@ class Store(Database):
         rows = self.read(query, (language,))
         return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
 
-    def ask_again(self, language: str, wanted: Iterable[Wanted], conditions: str) -> None:
-        """Mark as missing what was rejected before, if that was under other conditions than these."""
+    def ask_again(self, language: str, conditions: str) -> None:
+        """Mark as missing all that was rejected before, if that was under other conditions than these."""
         key = f"{language} conditions"
         if (self.note(key) or "") == conditions:
             return
-        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
         with self.transaction():
-            self.connection.executemany(
-                "UPDATE wanted SET settled = 0"
-                " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ? AND (language, title,"
-                " revision_id) IN (SELECT language, title, revision_id FROM rejected)",
-                rows,
+            self.connection.execute(
+                "UPDATE wanted SET settled = 0 WHERE language = ? AND (language, title, revision_id)"
+                " IN (SELECT language, title, revision_id FROM rejected)",
+                (language,),
             )
             self.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, conditions))
 

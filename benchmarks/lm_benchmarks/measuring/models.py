@@ -117,7 +117,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> Opened:
         model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
         vocabulary=found.vocabulary,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        facts={**facts, "seed": found.facts.get("training", {}).get("seed", "unknown")},
+        facts={**facts, "seed": found.seed},
         recipe=how.recipe,
         trained=(how,),
     )
@@ -246,7 +246,7 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         raise HarnessError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
     users = ",".join(one.users for one in members if one.users)
     with users_code(users):
-        mixture = interpolate([one.model for one in members], _valid(inputs))
+        mixture = interpolate([one.model for one in members], _valid(inputs), device=inputs.device)
     counts = [one.parameters for one in members]
     return Opened(
         name=" + ".join(one.name for one in members),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -106,7 +105,7 @@ def measure_opened(
         way = _windows
     elif protocol.convention == LM_EVAL and opened.text_nats is not None:
         way = _pages
-    with _arithmetic(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
+    with autocast(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
         found = way(opened, inputs, protocol, progress)
         where = device_name(inputs.device)  # with the threads of this model
     if not all(one.is_sound for one in found.articles):
@@ -321,10 +320,6 @@ def _expect_scores(name: str, nats: Tensor, count: int) -> None:
             f"{name}: {tuple(nats.shape)} scores for {count} tokens{worst}; expected a finite"
             " log-probability per token"
         )
-
-
-def _arithmetic(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    return nullcontext() if precision == "fp32" else autocast(device, precision)
 
 
 def versions() -> dict[str, str]:

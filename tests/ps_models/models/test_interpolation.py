@@ -207,3 +207,9 @@ def test_the_tuned_mixture_is_at_least_as_good_as_its_best_model():
 def test_nothing_to_mix_is_refused():
     with pytest.raises(ModelError, match="0 models and 1 texts"):
         interpolate([], [Text(TRAIN, 1)])
+
+
+def test_a_cache_that_alone_is_best_keeps_some_of_the_model():
+    """Of a text of one word EM finds a weight of 1, which would leave nothing of the model."""
+    tuned = tuned_cache(UNIGRAM, [Text(torch.full((400,), 5), 0)])
+    assert 0.99 < tuned.config.weight < 1

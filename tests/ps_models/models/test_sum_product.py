@@ -139,6 +139,13 @@ def test_impossible_sizes_are_refused(field):
         tiny_model(**{field: 0})
 
 
+def test_powers_whose_coefficients_are_no_floats_are_refused():
+    """And a stranger's number of them takes no time."""
+    with pytest.raises(ModelError, match="powers=2147483647: expected 1 or more, and at most 33"):
+        tiny_model(powers=2**31 - 1)
+    assert tiny_model(powers=33, scaled=True).coefficients.isfinite().all()
+
+
 def test_it_learns(tmp_path):
     settings = ["hidden_size=8", "scaled=yes", "batch_size=4", "stride=10", "bptt=1", "loss=token"]
     more = ["optimizer=adamw", "learning_rate=0.01", "epochs=2", "patience=0"]

@@ -1,5 +1,6 @@
 """A checkpoint is whole, or an error says what was found and what to do."""
 
+import json
 import os
 import random
 import resource
@@ -205,3 +206,25 @@ def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(part):
     content = {"training": torch.frombuffer(bytearray(part or b" "), dtype=torch.uint8)}
     with pytest.raises(ModelError, match="not a whole checkpoint"):
         _training(Path("last.safetensors"), content)
+
+
+@pytest.mark.parametrize(
+    ("facts", "seed"),
+    [
+        ({}, "unknown"),
+        ({"training": []}, "unknown"),
+        ({"training": None}, "unknown"),
+        ({"training": {"seed": 7}}, "7"),
+        ({"training": {"seed": "x y"}}, "x-y"),
+    ],
+)
+def test_a_seed_is_a_value_of_a_signature_whatever_a_stranger_wrote(saved, facts, seed):
+    assert replace(read_checkpoint(saved[1]), facts=facts).seed == seed
+
+
+def test_a_size_that_no_integer_holds_is_damage(tmp_path):
+    tensor = {"dtype": "F32", "shape": [0, 2**63], "data_offsets": [0, 0]}
+    header = json.dumps({"__metadata__": {"format": "x"}, "w": tensor})
+    (tmp_path / "x.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode())
+    with pytest.raises(ModelError, match="not a whole checkpoint"):
+        read_checkpoint(tmp_path / "x.safetensors")

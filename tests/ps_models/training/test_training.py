@@ -19,6 +19,7 @@ import torch
 
 import ps_models as pm
 from ps_models.errors import ModelError
+from ps_models.explanation.predictions import predictions
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog
 from ps_models.training.loop import Pace, StoppedError
@@ -253,6 +254,12 @@ def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_pat
     with pytest.raises(ModelError, match=r"sha256 of train .*use the same data"):
         pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
     train.write_text(text)
+    valid = tiny_dataset / "wiki.valid.tokens"
+    before = valid.read_text()
+    valid.write_text(before + before)
+    with pytest.raises(ModelError, match=r"sha256 of valid .*use the same data"):
+        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "epochs=3"), device="cpu")
+    valid.write_text(before)
     with train.open("a") as file:
         file.write(" one more \n")
     with pytest.raises(ModelError, match="vocabulary"):
@@ -383,3 +390,53 @@ def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
     with pytest.raises(ModelError, match="lower learning_rate or clip"):
         pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+
+
+def test_a_folder_whose_name_is_not_utf_8_can_be_trained_on_and_resumed(tmp_path):
+    """As Linux allows it: a name is bytes."""
+    dataset = make_dataset(tmp_path).rename(tmp_path / os.fsdecode(b"donn\xe9es"))
+    pm.train("lstm", dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    assert pm.train("lstm", dataset, tmp_path / "out", settings=SETTINGS, device="cpu").trained_before
+    found = pm.evaluate(tmp_path / "out", dataset, split="test", device="cpu")
+    assert found.signature["data"].startswith("donn-es+")
+
+
+def test_a_deep_recurrent_highway_network_is_loaded_after_its_training(tiny_dataset, tmp_path):
+    """Its depth is a dimension of one tensor of weights, not a number of tensors."""
+    settings = ("hidden_size=4", "depth=10", "epochs=1", "batch_size=4", "stride=6", "bptt=4")
+    pm.train("rhn", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+    assert pm.evaluate(tmp_path / "out", tiny_dataset, split="test", device="cpu").score.perplexity > 1
+
+
+@pytest.mark.parametrize("setting", ["hidden_size", "window", "stride"])
+def test_a_number_that_torch_cannot_hold_is_refused(tiny_dataset, tmp_path, setting):
+    with pytest.raises(ModelError, match=rf"{setting}=9+: expected at most 2,147,483,647"):
+        pm.train(
+            *("pointer-sentinel-lstm", tiny_dataset, tmp_path / "out"),
+            settings=(*SETTINGS, f"{setting}={'9' * 30}"),
+            device="cpu",
+        )
+
+
+def test_what_a_precision_asks_for_ends_with_the_evaluation(tiny_dataset, tmp_path):
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    trained = pm.load(tmp_path / "out", device="cpu")
+    pm.evaluate(trained, tiny_dataset, split="test", precision="tf32")
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert not torch.backends.cudnn.allow_tf32
+    with pytest.raises(ModelError, match="`precision=fp16`: expected fp32, tf32, bf16"):
+        pm.evaluate(trained, tiny_dataset, split="test", precision="fp16")
+
+
+def test_a_caller_who_trains_between_words_has_gradients(tiny_dataset, tmp_path):
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    trained = pm.load(tmp_path / "out", device="cpu")
+    drawn, told = iter(pm.generate(trained, words=3)), predictions(trained.model, torch.tensor([1, 2, 3]))
+    assert next(drawn)
+    assert torch.is_grad_enabled()
+    assert next(told)
+    assert torch.is_grad_enabled()
+    with torch.no_grad():
+        next(iter(trained.model.parameters())).fill_(torch.nan)
+    with pytest.raises(ModelError, match="probabilities are not numbers"):
+        list(pm.generate(trained, words=1))

@@ -12,6 +12,7 @@ import wikitext_builder as wb
 from tests.command import done
 from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Store
 
@@ -101,3 +102,17 @@ def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path)
 def test_every_recipe_of_the_command_line_has_a_name_of_its_own() -> None:
     """The card finds the recipe by its name."""
     assert len({recipe.name for recipe in RECIPES.values()}) == len(RECIPES)
+
+
+def test_a_lock_with_two_revisions_of_a_page_is_refused(store: Path, tmp_path: Path) -> None:
+    """The order of its lines would decide which one is taken."""
+    (tmp_path / "pages.store").write_bytes(store.read_bytes())
+    newer = replace(PAGES[0], revision_id=PAGES[0].revision_id + 10**6, timestamp="2020-01-01T00:00:00Z")
+    with Store.create(tmp_path / "pages.store") as opened:
+        opened.add("en", [newer], origin="test")
+    lock = tmp_path / "titles.lock"
+    before = wb.lock(store)
+    (line,) = set(wb.lock(tmp_path / "pages.store").splitlines()) - set(before.splitlines())
+    lock.write_text(f"{before}{line}\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match=r"titles\.lock: names several revisions of a page"):
+        wb.build("demo", tmp_path / "pages.store", tmp_path / "out", lock=lock, workers=1)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +170,19 @@ def test_a_dataset_that_is_not_what_it_says_is_an_error(pair: tuple[Path, Path],
         (broken / "attribution.tsv").write_text("".join(wrong), encoding="utf-8")
         with pytest.raises(BuilderError, match=r"articles than attribution\.tsv; see `verify`"):
             wb.diff(broken, pair[1])
+
+
+def test_a_raw_file_that_is_too_short_is_an_error(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    names = [f"wiki.{s}.{kind}" for s in ("train", "valid", "test") for kind in ("tokens", "raw")]
+    broken = copy_of(pair[0], tmp_path / "broken", names)
+    raw = broken / "wiki.train.raw"
+    (title, *_) = [one.title for one in wb.load(broken).articles("train", raw=True)][-1:]
+    raw.write_text(raw.read_text("utf-8").partition(f" = {title} = \n")[0], encoding="utf-8")
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    for split in ("train", "valid", "test"):
+        shutil.copy(pair[1] / f"wiki.{split}.tokens", elsewhere)
+    with pytest.raises(BuilderError, match=r"raw file of train has too few articles; see `verify`"):
+        wb.diff(broken, elsewhere)
 
 
 # --- the measure

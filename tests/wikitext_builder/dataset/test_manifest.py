@@ -156,3 +156,35 @@ def test_an_entry_is_the_sha256_that_other_programs_compute(tmp_path: Path) -> N
     # FIPS 180-2, appendix B.1
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert entry_of(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("splits", "train", "articles"), "5"),
+        (("vocabulary",), "a lot"),
+        (("files", "README.md", "bytes"), None),
+        (("versions",), []),
+        (("recipe", "source"), "html"),
+        (("recipe", "valid_articles"), -1),
+    ],
+    ids=lambda one: ".".join(one) if isinstance(one, tuple) else "",
+)
+def test_a_value_of_another_type_is_refused_and_its_file_named(
+    tmp_path: Path, place: tuple[str, ...], value: object
+) -> None:
+    record = stored()
+    inner = record
+    for name in place[:-1]:
+        inner = inner[name]
+    assert place[-1] in inner
+    inner[place[-1]] = value
+    with pytest.raises(BuilderError, match=r"manifest\.json: .*Build the dataset again"):
+        read(tmp_path, record)
+
+
+def test_numbers_of_articles_that_cannot_be_are_refused() -> None:
+    with pytest.raises(BuilderError, match="`valid_articles`: -1; expected 0 or more"):
+        Recipe(name="x", train_articles=1, valid_articles=-1)
+    with pytest.raises(BuilderError, match="no split has articles"):
+        Recipe(name="x", train_articles=0, valid_articles=0, test_articles=0)

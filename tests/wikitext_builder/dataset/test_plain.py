@@ -201,6 +201,9 @@ def test_a_dataset_without_articles_says_how_to_get_them(store: Path, tmp_path: 
         (r'"text": "=', '"texts": "='),
         (r"\A", "{"),
         (r'"formulas": \["', '"formulas": ["y'),
+        (r'"text": ".*?[^\\]"', '"text": 5'),
+        (r'"formulas": \[', '"formulas": [5, '),
+        (r"\A.*\n", "[" * 100_000 + "\n"),
         (r"\A(.*\n)(.*\n)", r"\2\1"),
     ],
 )

@@ -112,6 +112,12 @@ def test_datasets_of_one_title_are_all_drawn(tmp_path: Path, overlay: bool) -> N
             assert name in drawn  # matplotlib writes each text as a comment above its glyphs
 
 
+def test_a_dollar_sign_in_a_name_begins_no_formula(tmp_path: Path) -> None:
+    (tmp_path / "wiki.train.tokens").write_text(" a b a \n", encoding="utf-8")
+    draw_zipf({"a $x_$ b": COUNTS}, tmp_path / "out.svg")
+    assert "a $x_$ b" in (tmp_path / "out.svg").read_text("utf-8").replace("\\", "")
+
+
 def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match=r"\.pdf.*expected \.png or \.svg"):
         draw_zipf({"A": COUNTS}, tmp_path / "zipf.pdf")

@@ -62,7 +62,16 @@ def test_pieces_are_bounded_and_the_file_is_counted(compression: str) -> None:
     assert source.sha256 == hashlib.sha256(data).hexdigest()
 
 
-@pytest.mark.parametrize("compression", ["bzip2", "gzip"])
+@pytest.mark.parametrize("compression", ["bzip2", "gzip", "zstandard"])
+@pytest.mark.parametrize("length", [10, 5000])  # the head of the file, and more
+def test_content_that_breaks_off_is_an_error_at_each_place(compression: str, length: int) -> None:
+    data = COMPRESSIONS[compression](random.Random(2).randbytes(length))
+    for end in {*range(8, len(data), 1 + len(data) // 40), len(data) - 1}:
+        with pytest.raises(BuilderError, match="break off"):
+            unpacked(data[:end])
+
+
+@pytest.mark.parametrize("compression", ["bzip2", "gzip", "zstandard"])
 def test_only_a_stream_can_follow_a_stream(compression: str) -> None:
     with pytest.raises(BuilderError, match="damaged"):
         unpacked(COMPRESSIONS[compression](b"a") + b"junk")

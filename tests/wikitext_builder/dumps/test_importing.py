@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.dumps import importing
 from wikitext_builder.dumps.importing import ImportReport, Keep, import_into, why_skipped
 from wikitext_builder.dumps.reader import DumpedPage
+from wikitext_builder.dumps.site import DumpedSite
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Rejected, Revision, Store
 from wikitext_builder.store.templates import StoredTemplates
@@ -144,6 +146,21 @@ def test_a_finished_import_is_not_repeated(tmp_path: Path) -> None:
     assert first.megabytes_per_second
     assert again.megabytes_per_second is None
     assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
+
+
+@pytest.mark.parametrize("note", ["{", "[]", "{}", "null"])
+def test_a_damaged_note_of_an_import_is_none(tmp_path: Path, note: str) -> None:
+    path = written(tmp_path, page_xml(page(1)))
+    imported(tmp_path / "a", path)
+    with sqlite3.connect(tmp_path / "a") as store:
+        store.execute("UPDATE progress SET value = ? WHERE key LIKE 'import with templates%'", (note,))
+        assert store.total_changes == 1
+    again = imported(tmp_path / "a", path)
+    assert (again.finished_before, again.kept, again.already_there) == (False, 0, 1)
+
+
+def test_a_site_without_an_address_is_that_of_its_texts() -> None:
+    assert DumpedSite(base="http://[x", xml_lang="de").language == "de"
 
 
 def test_a_different_content_or_choice_is_a_different_import(tmp_path: Path) -> None:

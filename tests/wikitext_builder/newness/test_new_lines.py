@@ -86,6 +86,21 @@ def test_only_new_paragraphs_stay(histories: tuple[Path, Path, set[str]], tmp_pa
     assert [one["split"] for one in report["splits"]] == ["train", "valid", "test"]
 
 
+@pytest.mark.parametrize("lost", ["an article", "a line"])
+def test_files_with_other_lines_are_an_error(
+    histories: tuple[Path, Path, set[str]], tmp_path: Path, lost: str
+) -> None:
+    now, then, _ = histories
+    wb.build("demo", now, tmp_path / "set", workers=1, min_count=1)
+    tokens = tmp_path / "set" / "wiki.train.tokens"
+    lines = tokens.read_text("utf-8").splitlines(keepends=True)
+    titles = [number for number, line in enumerate(lines) if heading_level(line.strip()) == 1]
+    tokens.write_text("".join(lines[: titles[-1] - 1] if lost == "an article" else lines[:-2]), "utf-8")
+    with pytest.raises(BuilderError, match="raw and the tokens file of train have other lines; see `verify`"):
+        wb.new_lines(tmp_path / "set", tmp_path / "new", against=then)
+    assert not (tmp_path / "new").exists()
+
+
 def test_revisions_after_the_date_do_not_count(
     histories: tuple[Path, Path, set[str]], tmp_path: Path
 ) -> None:
