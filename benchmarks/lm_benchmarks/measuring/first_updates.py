@@ -21,6 +21,7 @@ from lm_benchmarks.records.first_updates import FirstUpdates, append_first_updat
 from lm_benchmarks.records.training_of import training_of
 from ps_models.configs import completed_fields, config_of, make_configs, make_model
 from ps_models.devices import choose_device, device_name
+from ps_models.hyperparameters import Config
 from ps_models.processor import fitted_threads
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES as UPDATES_LOG
@@ -126,7 +127,7 @@ def _expect_settings(folder: Path, checkpoint: Checkpoint, data: Path, settings:
         raise HarnessError(f"{folder}: holds another run ({', '.join(differing)}); use another folder")
 
 
-def _plain(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any configuration
+def _plain(config: Config) -> dict[str, Any]:
     """Its fields as a checkpoint holds them."""
     found: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return found
