@@ -18,7 +18,7 @@ class MissingPackageError(ModelError, ImportError):
     """A package that language models need is not installed; the message says how to install it."""
 
     def __init__(self, package: str | None) -> None:
-        super().__init__(f"language models need {package}, which is not installed; {EXTRA}")
+        super().__init__(f"language models need {package}, which is not installed: {EXTRA}")
 
 
 @contextmanager

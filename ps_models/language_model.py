@@ -97,7 +97,7 @@ class Recurrent(LanguageModel[State], Protocol[State]):
 
 
 def reads_word_by_word(model: object) -> bool:
-    """Whether a model reads a word only after it has read the one before, as all `Recurrent` ones but one."""
+    """Whether a model reads a word only after it has read the one before, as most `Recurrent` ones do."""
     return isinstance(model, Recurrent) and not getattr(model, "reads_segments_whole", False)
 
 

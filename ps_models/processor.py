@@ -70,7 +70,7 @@ def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
     Nothing changes if the user chose the number, or if the model does not read word by word.
 
     Args:
-        model: Any language model; those that are `Recurrent` read word by word, except the Transformer.
+        model: Any language model; see `reads_word_by_word`.
         rows: Texts that it reads side by side.
     """
     import torch

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lm_benchmarks.choices import CONVENTIONS, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.extras import models_extra
+from ps_models.errors import needed_packages
 from wikitext_builder.lazy import lazy_names
 
 _MODULES = {
@@ -116,5 +116,5 @@ else:
 
     def __getattr__(name: str) -> object:
         """A name of the front door; without torch, an error that names the extra."""
-        with models_extra():
+        with needed_packages():
             return _get(name)

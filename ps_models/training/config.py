@@ -28,7 +28,7 @@ class TrainingConfig(Config):
     decay_after: Count = 0  # epochs at the first learning rate, for the schedule decay-after
     epochs: Size = 64  # at most; section 5.2
     patience: Count = 3  # stop after this many epochs without improvement; 0: never; section 5.2
-    averaging_interval: Count = 5  # n of NT-ASGD: average once the best is more than n epochs ago
+    averaging_interval: Count = 5  # n of NT-ASGD: average once worse than the best before the last n epochs
     precision: Annotated[str, OneOf(PRECISIONS)] = "fp32"  # tf32: on a GPU; bf16: autocast, weights stay fp32
     seed: Annotated[int, Range(end=2.0**63)] = 1  # of torch's generators
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ps_models.training.config import TrainingConfig
 
 
-def _sgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    trained = list(parameters)
+def _sgd(trained: list[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
     return torch.optim.SGD(
         trained,
         lr=config.learning_rate,
@@ -23,8 +22,7 @@ def _sgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.op
     )
 
 
-def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    trained = list(parameters)
+def _adamw(trained: list[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
     return torch.optim.AdamW(
         trained,
         lr=config.learning_rate,
@@ -34,9 +32,8 @@ def _adamw(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.
     )
 
 
-def _asgd(parameters: Iterable[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+def _asgd(trained: list[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
     # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until averaging starts.
-    trained = list(parameters)
     return torch.optim.ASGD(
         trained,
         lr=config.learning_rate,
@@ -53,7 +50,7 @@ def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
 
 
 NEVER = 1e12  # no run has as many steps
-OPTIMIZERS: dict[str, Callable[[Iterable[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
+OPTIMIZERS: dict[str, Callable[[list[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
     "sgd": _sgd,
     "adamw": _adamw,
     "asgd": _asgd,

@@ -82,7 +82,7 @@ def test_without_torch_a_command_says_what_to_install(arguments):
     done = python(WITHOUT_TORCH + code)
     assert done.returncode == 1
     assert done.stderr == (
-        "ps-models: language models need torch, which is not installed;"
+        "ps-models: language models need torch, which is not installed:"
         " pip install 'wikitext-builder[models]'\n"
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from lm_benchmarks.choices import DTYPES, PATIENCE, SAMPLES
-from lm_benchmarks.extras import models_extra
+from ps_models.errors import needed_packages
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import Progress, shown_progress
 
@@ -25,7 +25,7 @@ class ModelCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what a command returns
         """Run the command with the threads that the program was given."""
-        with models_extra():
+        with needed_packages():
             from ps_models.processor import use_processor
         use_processor(ctx.find_root().params["threads"])
         return super().invoke(ctx)
