@@ -55,9 +55,13 @@ class Checkpoint:
     @property
     def seed(self) -> str:
         """The seed of its training, as a value of a signature; `unknown` if it does not say."""
-        training = self.facts.get("training")
-        seed = training.get("seed", "unknown") if isinstance(training, dict) else "unknown"
-        return signature_value(str(seed))
+        return signature_value(str(self.settings.get("seed", "unknown")))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The configuration of its training; empty if it does not say."""
+        found = self.facts.get("training")
+        return found if isinstance(found, dict) else {}
 
     @property
     def sessions(self) -> tuple[str, ...]:

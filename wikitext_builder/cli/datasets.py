@@ -23,8 +23,7 @@ from wikitext_builder.cli.options import (
     language_option,
     listed,
     store_option,
-    stored_within_option,
-    stored_without_option,
+    stored_conditions,
 )
 from wikitext_builder.cli.run import Program
 from wikitext_builder.csv_text import csv_text
@@ -67,8 +66,7 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @language_option
 @click.option("--as-of", help="Take the newest revisions of the store that are not after this date.")
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
-@stored_within_option
-@stored_without_option
+@stored_conditions
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, in folders of OUT.")
 @click.option(
     "--by",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 import wikitext_builder as wb
 from wikitext_builder.wiki.languages import LANGUAGES
 
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 DUMP = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -19,26 +21,24 @@ language_option = click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
-within_option = click.option(
-    "--within",
-    multiple=True,
-    help="What each page must be, such as words:300-, bytes:MIN-MAX or lock:FILE; may be repeated.",
-)
-without_option = click.option(
-    "--without",
-    multiple=True,
-    help="What no page may be, such as stubs, lock:FILE or titles:FILE; may be repeated.",
-)
-stored_within_option = click.option(
-    "--within",
-    multiple=True,
-    help="What each page must be, such as lock:FILE or created-since:DATE; may be repeated.",
-)
-stored_without_option = click.option(
-    "--without",
-    multiple=True,
-    help="What no page may be, such as dataset:FOLDER or titles:FILE; may be repeated.",
-)
+
+
+def _conditions(within: str, without: str) -> Callable[[Decorated], Decorated]:
+    """The options `--within` and `--without`, with examples of what each takes."""
+
+    def add(function: Decorated) -> Decorated:
+        for option, about in (
+            ("--without", f"What no page may be, such as {without}; may be repeated."),
+            ("--within", f"What each page must be, such as {within}; may be repeated."),
+        ):
+            function = click.option(option, multiple=True, help=about)(function)
+        return function
+
+    return add
+
+
+page_conditions = _conditions("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
+stored_conditions = _conditions("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for spreadsheets.")
 
 

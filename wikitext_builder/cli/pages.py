@@ -19,9 +19,8 @@ from wikitext_builder.cli.options import (
     json_option,
     language_option,
     listed,
+    page_conditions,
     store_option,
-    within_option,
-    without_option,
 )
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -43,8 +42,7 @@ from wikitext_builder.wiki.languages import LANGUAGES
     multiple=True,
     help="{kinds}; may be repeated.  [default: good and featured]",
 )
-@within_option
-@without_option
+@page_conditions
 @click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
 @click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
 @click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags by more seconds.")
@@ -114,8 +112,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
     "--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured ones."
 )
 @click.option("--as-of", help="Of a dump with history: the newest revisions up to this date.")
-@within_option
-@without_option
+@page_conditions
 @json_option
 def import_(
     dumps: tuple[Path, ...],

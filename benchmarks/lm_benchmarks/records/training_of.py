@@ -36,7 +36,7 @@ def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) ->
         command=shlex.join([*line, "--out", "RUN"]),
         settings=settings,
         model=completed_fields(checkpoint.model, checkpoint.config),
-        training=facts.get("training", {}),
+        training=checkpoint.settings,
         data=data,
         train_sha256=str(facts.get("train_sha256", "")),
         epochs=epochs,
@@ -71,7 +71,7 @@ def settings_of(checkpoint: Checkpoint, preset: str | None) -> tuple[str, ...]:
         return ()
     wanted = {**asdict(configs[0]), **asdict(configs[1])}
     fields = completed_fields(checkpoint.model, checkpoint.config)
-    found = {**fields, **checkpoint.facts.get("training", {})}
+    found = {**fields, **checkpoint.settings}
     return tuple(
         f"{key}={_setting(found[key])}"
         for key, value in wanted.items()
