@@ -182,6 +182,9 @@ class _Session:
             return  # what an earlier session saved stays as it is
         if run.position.update:
             self._report(f"resumes after update {run.position.update}")
+        if self._updates_are_done():
+            self._save(LAST)  # a resumed run may name more epochs, or another schedule
+            self._stop()
         while not finished(run.config, run.position.losses):
             self._train_epoch()
             self._save(LAST)  # before validation, which can be interrupted

@@ -94,7 +94,7 @@ def diff(first: str | Path, second: str | Path, *, names: Sequence[str] = (), wo
         raise BuilderError(f"`words`: {words}; expected 0 or more")
     loaded = load_named([first, second], names)
     pair = tuple(loaded.values())
-    raw = all(_has_raw(one) for one in pair)
+    raw = all(one.has_raw(split) for one in pair for split in one.files)
     attributed = all((one.path / ATTRIBUTION).is_file() for one in pair)
     before, after = (_read(one, raw=raw, attributed=attributed) for one in pair)
     comparable = before.articles and after.articles  # the Penn Treebank has no articles
@@ -119,11 +119,6 @@ def diff(first: str | Path, second: str | Path, *, names: Sequence[str] = (), wo
     )
 
 
-def _has_raw(dataset: Dataset) -> bool:
-    paths = [path.with_suffix(".raw") for path in dataset.files.values()]
-    return dataset.layout == WIKITEXT and all(path.is_file() for path in paths)
-
-
 @dataclass(slots=True)
 class _Contents:
     articles: list[Version] = field(default_factory=list)
@@ -139,7 +134,7 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
     for split in dataset.files:
         rows = iter(sources[split])
         # Raw titles have no `<unk>`: take them also if the words come from the other files.
-        headings = iter(dataset.articles(split, raw=True)) if _has_raw(dataset) and not raw else None
+        headings = iter(dataset.articles(split, raw=True)) if dataset.has_raw(split) and not raw else None
         for heading, lines in _texts(dataset, split, raw=raw):
             title = heading
             if headings is not None:
@@ -282,7 +277,7 @@ def _unknown(loaded: Mapping[str, Dataset], contents: tuple[_Contents, _Contents
             yield f"{name} has no {' and no '.join(missing)}"
         if not (dataset.path / ATTRIBUTION).is_file():
             yield f"{name} has no {ATTRIBUTION}: titles are compared as tokens, and revisions are not known"
-        if not _has_raw(dataset):
+        if not all(map(dataset.has_raw, dataset.files)):
             yield f"{name} has no raw files: rare words are {UNK}, so it is not known which texts changed"
         if hidden := sum(UNK in one.title.split() for one in found.articles):
             yield f"{name} has {hidden:,} titles with {UNK}, which count as articles of {name} alone"

@@ -117,9 +117,13 @@ class Dataset:
         path = self.files[split]
         if not raw:
             return path
-        if self.layout != WIKITEXT or not (path := path.with_suffix(".raw")).is_file():
+        if not self.has_raw(split):
             raise BuilderError(f"{self.name}: no raw {split} file; expected wiki.{split}.raw")
-        return path
+        return path.with_suffix(".raw")
+
+    def has_raw(self, split: str) -> bool:
+        """Returns True if the text of a split before rare words became `<unk>` is there."""
+        return self.layout == WIKITEXT and self.file(split).with_suffix(".raw").is_file()
 
     def lines(self, split: str, *, raw: bool = False) -> Iterator[str]:
         """The lines of a split: tokens separated by spaces; a blank line is an empty string.

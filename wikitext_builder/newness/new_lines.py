@@ -98,7 +98,7 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
     counts = {split: Counter[str]() for split in comparison.splits}
     for one in comparison.articles():
         articles.append(one.overlap)
-        files = {"raw": one.article.lines} if _has_raw(dataset, one.split) else {}
+        files = {"raw": one.article.lines} if dataset.has_raw(one.split) else {}
         same = next(tokens[one.split], None)
         if same is None or len(same.lines) != len(one.article.lines):
             raise BuilderError(
@@ -151,10 +151,6 @@ def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> l
             kept.append(["", line, ""])
             below = level
     return [line for part in reversed(kept) for line in part]
-
-
-def _has_raw(dataset: Dataset, split: str) -> bool:
-    return dataset.file(split).with_suffix(".raw").is_file()
 
 
 def _attribution(dataset: Dataset, splits: Sequence[str]) -> Iterator[str]:

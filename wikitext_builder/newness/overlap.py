@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
 from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution, read_attribution
-from wikitext_builder.dataset.load import FILE, WIKITEXT, DatasetArticle, load
+from wikitext_builder.dataset.load import FILE, DatasetArticle, load
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.newness.index import Findings, Found, Index, Scan, chunks_of
 from wikitext_builder.newness.sources import How, Piece, Reject, Rejects, files_of, is_lock, pieces_of
@@ -160,12 +160,10 @@ class Comparison:
                     yield _compared(index, counts, number, split, article, listed)
 
     def _texts(self) -> Iterator[Text]:
-        raw = self.dataset.layout == WIKITEXT
         attributed = (self.dataset.path / ATTRIBUTION).is_file()
         for split in self.splits:
-            whole = raw and self.dataset.file(split).with_suffix(".raw").is_file()
             rows = (one for one in read_attribution(self.dataset.path) if one.split == split)
-            for article in self.dataset.articles(split, raw=whole):
+            for article in self.dataset.articles(split, raw=self.dataset.has_raw(split)):
                 yield split, article, next(rows, None) if attributed else None
 
     def _searched(self, paragraphs: list[list[str]], pool: ProcessPool) -> Index:

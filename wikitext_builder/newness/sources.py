@@ -19,7 +19,7 @@ from typing import IO, Final
 import msgspec
 
 from wikitext_builder.article import Page, heading_level
-from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT, load
+from wikitext_builder.dataset.load import LAYOUTS, load
 from wikitext_builder.dumps.decompress import DumpFile, decompressed
 from wikitext_builder.dumps.reader import Dump
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -162,10 +162,8 @@ def _content(file: IO[bytes]) -> Generator[bytes, None, None]:
 
 def _dataset(path: Path, _how: How, _rejects: Rejects) -> Iterator[Piece]:
     dataset = load(path)
-    raw = dataset.layout == WIKITEXT
     for split in dataset.files if path.is_dir() else ("train",):
-        whole = raw and dataset.file(split).with_suffix(".raw").is_file()
-        for article in dataset.articles(split, raw=whole):
+        for article in dataset.articles(split, raw=dataset.has_raw(split)):
             name = f"{path}: {article.title}" if article.title else f"{path}: {split}"
             step = len(article.lines) if article.title else LINES
             for start in range(0, len(article.lines), max(step, 1)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,15 +19,12 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.run import versions, written_now
 from lm_benchmarks.records.first_updates import FirstUpdates, append_first_updates
 from lm_benchmarks.records.training_of import training_of
-from ps_models.configs import completed_fields, config_of, make_configs, make_model
+from ps_models.configs import config_of, make_model
 from ps_models.devices import choose_device, device_name
-from ps_models.hyperparameters import Config
 from ps_models.processor import fitted_threads
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES as UPDATES_LOG
 from ps_models.training.loop import Pace, StoppedError
-from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 
@@ -78,17 +75,15 @@ def _first_updates(
     device: str,
     progress: Progress,
 ) -> FirstUpdates:
-    if _updates(folder) < updates:
-        options: dict[str, Any] = {"preset": preset, "settings": settings, "device": device}
-        try:
-            pace = Pace(max_updates=updates)
-            pm.train(model, data, folder, **options, progress=progress, pace=pace)
-        except StoppedError:
-            if _updates(folder) < updates:  # the user did, not the number of updates
-                raise
+    pace = Pace(max_updates=updates)
+    options: dict[str, Any] = {"preset": preset, "settings": settings, "device": device, "pace": pace}
+    try:
+        pm.train(model, data, folder, **options, progress=progress)
+    except StoppedError:
+        if read_checkpoint(folder / LAST).facts["update"] < updates:  # the user stopped it
+            raise
     checkpoint = read_checkpoint(folder / LAST, training=True)
     _expect_run(folder, checkpoint, (model, preset, updates))
-    _expect_settings(folder, checkpoint, data, settings)
     position = (checkpoint.training or {})["position"]
     lines = (folder / UPDATES_LOG).read_text(encoding="utf-8").splitlines()
     how = training_of(checkpoint, folder / LAST, None)
@@ -114,24 +109,3 @@ def _expect_run(folder: Path, checkpoint: Checkpoint, wanted: tuple[str, str | N
             f"{updates} updates of {model} with {preset}" for model, preset, updates in (found, wanted)
         )
         raise HarnessError(f"{folder}: holds {there}, expected {expected}; use another folder")
-
-
-def _expect_settings(folder: Path, checkpoint: Checkpoint, data: Path, settings: Sequence[str]) -> None:
-    words, preset = len(checkpoint.vocabulary), checkpoint.facts["preset"]
-    config, training = map(_plain, make_configs(checkpoint.model, preset, settings, words))
-    wanted = config | training | {"train_sha256": file_sha256(load_dataset(data).file("train"))}
-    found = completed_fields(checkpoint.model, checkpoint.config) | checkpoint.facts["training"]
-    found["train_sha256"] = checkpoint.facts["train_sha256"]
-    differing = [f"{key} {found.get(key)} → {wanted[key]}" for key in wanted if found.get(key) != wanted[key]]
-    if differing:
-        raise HarnessError(f"{folder}: holds another run ({', '.join(differing)}); use another folder")
-
-
-def _plain(config: Config) -> dict[str, Any]:
-    """Its fields as a checkpoint holds them."""
-    found: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    return found
-
-
-def _updates(folder: Path) -> int:
-    return int(read_checkpoint(folder / LAST).facts["update"]) if (folder / LAST).exists() else 0

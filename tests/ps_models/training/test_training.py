@@ -370,9 +370,9 @@ def test_a_finished_run_can_be_resumed_for_more_epochs(tiny_dataset, tmp_path):
 
 
 def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
-    for most, done in ((20, 20), (5, 21)):
+    for most in (20, 5):
         pace = Pace(max_updates=most)
-        with pytest.raises(StoppedError, match=f"after update {done};"):
+        with pytest.raises(StoppedError, match="after update 20;"):
             pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace)
 
 
