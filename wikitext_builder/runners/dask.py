@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.runners.child import run_in_child
+from wikitext_builder.runners.child import ChildDiedError, run_in_child
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -53,7 +53,8 @@ class Cluster:
         """Yield the results, see `processes.Runner`.
 
         Raises:
-            BuilderError: The scheduler is gone, or a task killed one worker after another.
+            BuilderError: The scheduler is gone, or a task killed one worker after another, or its child
+                process each time.
         """
         from distributed.client import FutureCancelledError
         from distributed.comm.core import CommClosedError
@@ -66,11 +67,13 @@ class Cluster:
                 if isinstance(result, BaseException):  # of a future that was cancelled; others are raised
                     raise result
                 yield result
-        except KilledWorker as error:
+        except (KilledWorker, ChildDiedError) as error:
             raise BuilderError(
                 f"{self._scheduler}: {error}; memory of the workers may be short. Run it again to resume"
             ) from error
         except (CommClosedError, FutureCancelledError, OSError) as error:
+            if getattr(error, "filename", None) is not None:  # of a task: its disk is full, …
+                raise
             raise BuilderError(
                 f"{self._scheduler}: the scheduler is gone ({error}); start it and run it again to resume"
             ) from error

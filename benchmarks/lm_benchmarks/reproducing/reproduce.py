@@ -14,6 +14,7 @@ from typing import IO, Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reporting.rows_page import FILES
+from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions
 from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
 from lm_benchmarks.reproducing.queue import Outcome, Step, run_steps
@@ -31,6 +32,7 @@ from ps_models.data.dataset import read_stream
 from ps_models.training.loop import StoppedError
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import cores
@@ -144,7 +146,8 @@ def reproduce(
         How far each row is.
 
     Raises:
-        HarnessError: A row failed (the others are done), or another process works in the folder.
+        HarnessError: A row failed (the others are done), the folder has runs of other data or settings, or
+            another process works there.
         StoppedError: The user or `hours` stopped it.
     """
     (folder := Path(out)).mkdir(parents=True, exist_ok=True)
@@ -159,6 +162,7 @@ def reproduce(
         threads=threads or max(1, cores() // workers),
     )
     with _locked(folder / LOCK, progress) as lock:
+        expect_conditions(folder, _conditions(made), keep=not dry_run)
         _measure_speeds(made, progress)
         if dry_run:
             return Reproduction(table=made, rows=made.states())
@@ -176,6 +180,12 @@ def _texts(table: str, data: Path) -> Texts:
     sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
     hashes = {split: file_sha256(dataset.file(split))[:8] for split in MEASURED}
     return Texts(**sizes, vocabulary=len(words), official=hashes == FILES[table], files=hashes)
+
+
+def _conditions(table: Table) -> Conditions:
+    dataset = load_dataset(table.data)
+    hashes = {split: file_sha256(dataset.file(split)) for split in SPLITS}
+    return Conditions(table=table.name, settings=" ".join(table.settings), **hashes)
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:

@@ -7,10 +7,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import lm_benchmarks as lb
 import pytest
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.reproducing.child import PROGRAMS
+from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions
 from lm_benchmarks.reproducing.reproduce import try_lock
 
 from tests.ps_models.tiny import settings_of
@@ -55,6 +58,21 @@ def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
     assert left == pytest.approx(40 * (found.table.texts.train + 0.4 * found.table.texts.valid) / speed)
     assert not (tmp_path / "lstm-small-seed1").exists()
     assert "not the official files" in found.summary
+
+
+def test_a_folder_is_of_one_table_one_dataset_and_one_set_of_settings(data, tmp_path):
+    first = Conditions(table="ptb", train="a", valid="b", test="c", settings="epochs=2")
+    expect_conditions(tmp_path, first, keep=False)
+    expect_conditions(tmp_path, replace(first, settings="epochs=3"), keep=True)  # nothing was kept before
+    for changed in ({"train": "x"}, {"settings": "epochs=2"}, {"table": "wikitext-2"}):
+        other = replace(first, **{"settings": "epochs=3", **changed})
+        with pytest.raises(HarnessError, match=rf"of other conditions \({next(iter(changed))} .* → "):
+            expect_conditions(tmp_path, other, keep=True)
+    with pytest.raises(HarnessError, match=r"train 'a' → '.*', valid 'b' → '.*', test 'c' → '"):
+        lb.reproduce("ptb", data, tmp_path, rows=["KN-5"], settings=["epochs=3"])
+    (tmp_path / "conditions.jsonl").write_text("{}\n")
+    with pytest.raises(HarnessError, match="line 1: not conditions of format 1"):
+        expect_conditions(tmp_path, first, keep=False)
 
 
 @pytest.mark.slow

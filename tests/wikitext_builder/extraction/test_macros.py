@@ -159,6 +159,10 @@ def test_no_name_in_the_list_of_removed_templates_has_a_macro():
     assert sorted(removed.NAMES & set(MACROS)) == []
 
 
+def test_no_name_in_the_list_of_removed_templates_is_of_a_removed_family():
+    assert sorted(name for name in removed.NAMES if removed.FAMILIES.fullmatch(name)) == []
+
+
 def test_names_are_as_the_reader_asks_for_them():
     assert [name for name in MACROS if template_name(name) != name] == []
 

@@ -119,6 +119,16 @@ def test_a_scheduler_that_goes_away_says_so_and_the_next_build_resumes(
     assert digests(plan.out) == digests(built[1])
 
 
+def test_what_a_task_meets_on_a_worker_is_said(cluster) -> None:
+    with Cluster(cluster.address) as runner:
+        with pytest.raises(BuilderError, match=r"child process ended.* memory .* Run it again to resume"):
+            list(runner.map(die, [1]))
+        with pytest.raises(BuilderError, match="no 7"):
+            list(runner.map(refuse, [7]))
+        with pytest.raises(FileNotFoundError, match="No such file or directory: '/absent/3'"):
+            list(runner.map(write, [3]))
+
+
 def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wikitext_builder.runners.dask.SECONDS_TO_CONNECT", 1)
     with pytest.raises(BuilderError, match="no Dask scheduler answers"):
@@ -144,6 +154,10 @@ def hang(number: int) -> int:
 
 def refuse(number: int) -> int:
     raise BuilderError(f"no {number}")
+
+
+def write(number: int) -> None:
+    Path(f"/absent/{number}").write_text("")
 
 
 def test_a_child_answers_from_any_thread_and_is_used_again() -> None:

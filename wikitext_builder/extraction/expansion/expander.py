@@ -12,8 +12,8 @@ from wikitext_builder.extraction.expansion.arguments import Arguments
 from wikitext_builder.extraction.expansion.functions import FUNCTIONS, UNKNOWN_FUNCTIONS
 from wikitext_builder.extraction.expansion.inclusion import included, redirect_target
 from wikitext_builder.extraction.expansion.nodes import Braced, Nodes, Part, parse
-from wikitext_builder.extraction.expansion.texts import ERROR, trimmed
 from wikitext_builder.extraction.expansion.variables import VARIABLES
+from wikitext_builder.extraction.macros.texts import ERROR, trimmed
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.wiki.titles import title_fault

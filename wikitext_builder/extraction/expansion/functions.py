@@ -7,19 +7,21 @@ from collections.abc import Callable
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion.arguments import Arguments
-from wikitext_builder.extraction.expansion.texts import (
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.parser_functions import MODULES_WITHOUT_TEXT
+from wikitext_builder.extraction.macros.texts import (
     ERROR,
     encoded,
     equal,
     error,
     expression,
     formatted_number,
+    is_one,
+    padded,
     title_parts,
     with_first,
 )
-from wikitext_builder.extraction.expansion.variables import formatted_time, parsed_time, revision_time
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.parser_functions import MODULES_WITHOUT_TEXT, padded
+from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
 from wikitext_builder.extraction.names import NAMESPACE
 from wikitext_builder.wiki.titles import title_fault
 
@@ -115,8 +117,7 @@ def time(a: Arguments) -> str:
 
 def plural(a: Arguments) -> str:
     """The second argument for one, else the third, or the last one."""
-    number = formatted_number(a.first, "R")
-    return a.text(1 if equal(number, "1") or len(a) < 3 else 2)
+    return a.text(1 if is_one(a.first) or len(a) < 3 else 2)
 
 
 def namespace_name(a: Arguments) -> str:

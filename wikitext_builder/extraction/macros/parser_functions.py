@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import at_most
 from wikitext_builder.extraction.macros.call import Call, Macro, first, text
 from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.dates import MONTHS, today
-from wikitext_builder.extraction.macros.expressions import evaluate
-from wikitext_builder.extraction.macros.numbers import grouped
+from wikitext_builder.extraction.macros.texts import (
+    ERROR,
+    equal,
+    expression,
+    is_one,
+    padded,
+    with_first,
+)
+from wikitext_builder.extraction.macros.texts import formatted_number as with_commas
+from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
 
 MODULES_WITHOUT_TEXT = re.compile(
     "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"
@@ -26,21 +34,20 @@ def if_(call: Call) -> str:
 
 def if_equal(call: Call) -> str:
     """The third argument if the first two are equal as texts or numbers, else the fourth."""
-    left, right = call.get("1"), call.get("2")
-    same = left == right or (evaluate(left) is not None and evaluate(left) == evaluate(right))
-    return call.get("3") if same else call.get("4")
+    return call.get("3") if equal(call.get("1"), call.get("2")) else call.get("4")
 
 
 def if_error(call: Call) -> str:
     """The first argument unless it is an error."""
-    if 'class="error"' in call.get("1"):
+    if ERROR.search(call.get("1")):
         return call.get("2")
     return call.get("3") if "3" in call.arguments else call.get("1")
 
 
 def if_expression(call: Call) -> str:
     """The second argument if the first evaluates to a number other than 0, else the third."""
-    return call.get("2") if evaluate(call.get("1")) else call.get("3")
+    value = value_of_expression(call)
+    return call.get("2") if value and float(value) else call.get("3")
 
 
 def if_exist(call: Call) -> str:
@@ -55,22 +62,20 @@ def switch(call: Call) -> str:
     found = False
     for position, case in enumerate(cases):
         name, equals, value = case.partition("=")
-        if equals and (found or name.strip() == subject):
+        if equals and (found or equal(name, subject)):
             return value.strip()
         if equals and name.strip() == "#default":
             default = value.strip()
         elif not equals:
-            found = found or case.strip() == subject
+            found = found or equal(case, subject)
             default = case.strip() if position == len(cases) - 1 else default
     return default
 
 
-def expression(call: Call) -> str | None:
-    """The value of an expression."""
-    result = evaluate(call.get("1"))
-    if result is None:
-        return ""
-    return f"{result:.12g}"
+def value_of_expression(call: Call) -> str:
+    """The value of an expression; nothing if it is wrong, often because a template in it is not known."""
+    value = expression(call.get("1"))
+    return "" if ERROR.search(value) else value
 
 
 def tag(call: Call) -> str:
@@ -79,25 +84,13 @@ def tag(call: Call) -> str:
 
 
 def formatted_number(call: Call) -> str:
-    """A number with commas; without commas if the second argument is `R`."""
-    return (
-        call.get("1").replace(",", "") if call.get("2") == "R" else grouped(call.get("1")).replace("−", "-")
-    )
+    """The numbers in a text with commas; without commas if the second argument is `R`."""
+    return with_commas(call.get("1"), call.get("2"))
 
 
 def plural(call: Call) -> str:
-    """The second argument for one, else the third."""
-    return call.get("2") if call.get("1") in {"1", "-1"} else call.get("3")
-
-
-def padded(text: str, width: str, padding: str) -> str:
-    """What `padleft` and `padright` add to a text.
-
-    >>> padded("7", "3", "0"), padded("abc", "7", "xy")
-    ('00', 'xyxy')
-    """
-    missing = max(0, (at_most(500, width) or 0) - len(text))  # MediaWiki's limit
-    return (padding * missing)[:missing]
+    """The second argument for one, else the third, or the second if there is no third."""
+    return call.get("2") if is_one(call.get("1")) else call.get("3") or call.get("2")
 
 
 def padded_left(call: Call) -> str:
@@ -111,19 +104,13 @@ def padded_right(call: Call) -> str:
 
 
 def time(call: Call) -> str | None:
-    """The date of the revision, or a part of it; only simple formats."""
-    day = today(call)
-    formats = {
-        "Y": f"{day.year}",
-        "F": MONTHS[day.month - 1],
-        "j": f"{day.day}",
-        "n": f"{day.month}",
-        "d": f"{day.day:02d}",
-        "m": f"{day.month:02d}",
-    }
-    if call.get("2"):
-        return ""
-    return re.sub("[YFjndm]", lambda match: formats[match[0]], call.get("1"))
+    """A time, by default that of the revision; None if it cannot be read or written."""
+    now = revision_time(call.page.timestamp)
+    moment = parsed_time(call.get("2"), now) if call.get("2") else now
+    try:
+        return None if moment is None else formatted_time(call.get("1"), moment)
+    except RejectedError:
+        return None
 
 
 def page_name(call: Call) -> str:
@@ -162,7 +149,7 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "#ifexpr": if_expression,
     "#ifexist": if_exist,
     "#switch": switch,
-    "#expr": expression,
+    "#expr": value_of_expression,
     "#tag": tag,
     "#time": time,
     "#dateformat": first,
@@ -170,8 +157,8 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "formatnum": formatted_number,
     "lc": lambda call: call.get("1").lower(),
     "uc": lambda call: call.get("1").upper(),
-    "lcfirst": lambda call: call.get("1")[:1].lower() + call.get("1")[1:],
-    "ucfirst": lambda call: call.get("1")[:1].upper() + call.get("1")[1:],
+    "lcfirst": lambda call: with_first(call.get("1"), upper=False),
+    "ucfirst": lambda call: with_first(call.get("1"), upper=True),
     "plural": plural,
     "padleft": padded_left,
     "padright": padded_right,

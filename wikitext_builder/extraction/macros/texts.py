@@ -6,7 +6,7 @@ import re
 from html import unescape
 from urllib.parse import quote, quote_plus
 
-from wikitext_builder.extraction.macros.bounded import whole_number
+from wikitext_builder.extraction.macros.bounded import at_most, whole_number
 from wikitext_builder.extraction.macros.expressions import evaluate
 
 SPACES = " \t\n\r\0\x0b"  # what MediaWiki strips; other spaces, such as &nbsp;, are text
@@ -73,6 +73,25 @@ def formatted_number(text: str, mode: str) -> str:
         return f"{sign}{','.join(whole[max(0, end - 3) : end] for end in ends)}{decimals}{power}"
 
     return NUMBER_IN_TEXT.sub(grouped, text)
+
+
+def is_one(text: str) -> bool:
+    """Whether `plural` takes the singular: of 1 and -1, also with commas or decimals.
+
+    >>> is_one("1"), is_one("-1.0"), is_one("1,000"), is_one("one")
+    (True, True, False, False)
+    """
+    return equal(formatted_number(text, "R").removeprefix("-"), "1")
+
+
+def padded(text: str, width: str, padding: str) -> str:
+    """What `padleft` and `padright` add to a text.
+
+    >>> padded("7", "3", "0"), padded("abc", "7", "xy")
+    ('00', 'xyxy')
+    """
+    missing = max(0, (at_most(500, width) or 0) - len(text))  # MediaWiki's limit
+    return (padding * missing)[:missing]
 
 
 def title_parts(title: str, count: str, first: str) -> str:

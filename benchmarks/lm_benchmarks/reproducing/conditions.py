@@ -1,0 +1,49 @@
+"""What all runs of a folder have in common: what is done there is done for these files and settings only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
+
+FORMAT: Final = 1
+CONDITIONS: Final = "conditions.jsonl"  # a single line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """The table, the dataset and the settings of a folder of runs."""
+
+    table: str
+    train: str  # SHA-256 of the file, as of valid and test
+    valid: str
+    test: str
+    settings: str  # key=value, separated by spaces
+
+
+def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
+    """Refuse a folder whose runs have other conditions; with `keep`, note them if there are none yet.
+
+    Raises:
+        HarnessError: They differ, or the note is damaged.
+    """
+    path = folder / CONDITIONS
+    known = read_lines(path, _of_json, writer="reproduce") if path.exists() else []
+    for found in map(asdict, known):
+        now = asdict(wanted)
+        if changes := [f"{name} {found[name]!r} → {now[name]!r}" for name in now if now[name] != found[name]]:
+            raise HarnessError(
+                f"{folder}: its runs are of other conditions ({', '.join(changes)}); reproduce with the same"
+                " ones, or use another `out`"
+            )
+    if keep and not known:
+        append_line(path, json.dumps({"format": FORMAT, **asdict(wanted)}))
+
+
+def _of_json(line: str) -> Conditions:
+    found: Conditions = plain_record(object_of(line, "conditions", FORMAT), Conditions)
+    return found
