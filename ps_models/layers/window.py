@@ -32,7 +32,7 @@ def look_back(
             seen = slice(begin, begin + steps + window - 1)
             begin += steps
             scores_BTS = wide(queries) @ wide(keys_BSH[:, seen]).mT
-            visible_BTS = _visible(words_BS[:, seen], steps, window)
+            visible_BTS = visible(words_BS[:, seen] != NO_WORD, steps, window)
             match_BTS = visible_BTS & (words_BS[:, None, seen] == targets[..., None])
             parts.append([_log_sum_exp(scores_BTS, where) for where in (visible_BTS, match_BTS)])
     total_BT, match_BT = (torch.cat(column, dim=1) for column in zip(*parts, strict=True))
@@ -43,11 +43,11 @@ def _blocks(values_BT: Tensor) -> tuple[Tensor, ...]:
     return torch.split(values_BT, BLOCK, dim=1)
 
 
-def _visible(words_BS: Tensor, steps: int, window: int) -> Tensor:
-    """Which positions are in each step's window and hold a word: (B, T, S)."""
-    places = torch.arange(words_BS.shape[1], device=words_BS.device)
-    offsets_TS = places - torch.arange(steps, device=words_BS.device)[:, None]
-    return ((offsets_TS >= 0) & (offsets_TS < window)) & (words_BS != NO_WORD)[:, None]
+def visible(there_BS: Tensor, steps: int, window: int) -> Tensor:
+    """Which positions are in each step's window and in the text: (B, T, S)."""
+    places = torch.arange(there_BS.shape[1], device=there_BS.device)
+    offsets_TS = places - torch.arange(steps, device=there_BS.device)[:, None]
+    return ((offsets_TS >= 0) & (offsets_TS < window)) & there_BS[:, None]
 
 
 def _log_sum_exp(scores: Tensor, where: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax, score
+from ps_models.layers.window import visible
 from ps_models.models.lstm import scored_and_advance
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all of them
@@ -104,7 +105,7 @@ class TransformerLayer(nn.Module):
         for begin in range(0, query_BNTA.shape[2], BLOCK):
             query = query_BNTA[:, :, begin : begin + BLOCK]
             seen = slice(begin, begin + query.shape[2] + W - 1)
-            visible_BNTS = _visible(seen_BS[:, seen], query.shape[2], W)
+            visible_BNTS = visible(seen_BS[:, seen], query.shape[2], W)[:, None]
             parts.append(
                 functional.scaled_dot_product_attention(
                     query, key_BNSA[:, :, seen], value_BNSA[:, :, seen], visible_BNTS, dropout_p=rate
@@ -237,10 +238,3 @@ def turned(value: Tensor, cos_SA: Tensor, sin_SA: Tensor) -> Tensor:
 def _heads(value_BSH: Tensor, heads: int) -> Tensor:
     B, S, _ = value_BSH.shape
     return value_BSH.view(B, S, heads, -1).transpose(1, 2)
-
-
-def _visible(seen_BS: Tensor, steps: int, window: int) -> Tensor:
-    """Which positions each step attends to: those of its window that are in the text, (B, 1, T, S)."""
-    places = torch.arange(seen_BS.shape[1], device=seen_BS.device)
-    offsets_TS = places - torch.arange(steps, device=seen_BS.device)[:, None]
-    return (((offsets_TS >= 0) & (offsets_TS < window)) & seen_BS[:, None])[:, None]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from wikitext_builder.dataset.vocabulary import EOS, Vocabulary, read_token_lines
+from wikitext_builder.dataset.vocabulary import EOS, read_token_lines
 from wikitext_builder.errors import BuilderError
 
 TITLE = re.compile(r"= (?!= ).*\S =")
@@ -87,8 +87,3 @@ def read_tokens(path: Path) -> Iterator[str]:
         BuilderError: The file cannot be read.
     """
     return chain.from_iterable((*line, EOS) for line in read_token_lines(path))
-
-
-def encode(path: Path, vocabulary: Vocabulary) -> Iterator[int]:
-    """The ids of `read_tokens`; a word that is not in the vocabulary has the id of `<unk>`, 0."""
-    return (vocabulary.ids.get(token, 0) for token in read_tokens(path))

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import data
-from wikitext_builder.dataset.files import encode, file_line, read_articles, read_lines, read_tokens
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.dataset.files import file_line, read_articles, read_lines, read_tokens
 from wikitext_builder.errors import BuilderError
 
 token = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6).filter(
@@ -53,12 +52,6 @@ def test_the_official_files_are_of_the_format(
     assert len(found) == articles  # a pattern on titles alone finds 62 in test: two paragraphs look like one
     assert "".join(file_line(one) for lines in found for one in lines) == path.read_text(encoding="utf-8")
     assert sum(1 for _ in read_tokens(path)) == tokens
-
-
-def test_encoding_gives_unk_to_unknown_words(tmp_path: Path) -> None:
-    path = write(tmp_path / "wiki.test.tokens", [("", "= A =", "", "A b A", "")])
-    vocabulary = Vocabulary(("<unk>", "<eos>", "=", "A"))
-    assert list(encode(path, vocabulary)) == [1, 2, 3, 2, 1, 1, 3, 0, 3, 1, 1]
 
 
 @pytest.mark.parametrize(
