@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ps_models.language_model import tensors_of
 from ps_models.layers.softmax import Softmax
-from ps_models.layers.window import _visible, look_back
+from ps_models.layers.window import NO_WORD, look_back, visible
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 
@@ -111,8 +111,8 @@ def test_a_long_text_in_blocks_is_the_same():
 
 def test_what_a_step_sees_is_computed_where_the_words_are():
     words = tokens_of(2, 12)
-    assert _visible(words, 9, window=4).sum(-1).tolist() == [[4] * 9] * 2
-    assert _visible(words.to("meta"), 9, window=4).device.type == "meta"
+    assert visible(words != NO_WORD, 9, window=4).sum(-1).tolist() == [[4] * 9] * 2
+    assert visible(words.to("meta") != NO_WORD, 9, window=4).device.type == "meta"
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
