@@ -13,7 +13,9 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Python compiles a module when it is first imported; most modules never are.
+PIP_INSTALL := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python $(PIP_INSTALL)
 DEMO := demo
 COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps_models/data tests/ps_models/evaluation \
 	tests/ps_models/layers tests/ps_models/models/test_pointer_sentinel.py tests/ps_models/models/test_ngram.py \
@@ -72,7 +74,7 @@ package: .venv/test
 	rm -rf build/dist build/clean
 	$(BIN)/python -m build --no-isolation --outdir build/dist
 	$(PYTHON) -m venv build/clean
-	build/clean/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build/dist/*.whl
+	build/clean/bin/python $(PIP_INSTALL) build/dist/*.whl
 	cd build/clean && bin/python -I -c 'import importlib.util as u; assert not u.find_spec("torch"), "not an empty environment"'
 	cd build/clean && bin/wikitext-builder demo
 	cd build/clean && bin/ps-models --version && bin/lm-benchmarks --version

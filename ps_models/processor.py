@@ -49,6 +49,21 @@ def use_processor(threads: int | None = None) -> None:
     keep_freed_memory()
 
 
+@contextmanager
+def given_threads(threads: int) -> Iterator[None]:
+    """Compute with this many threads, as a command with `--threads` does, and then as before."""
+    import torch
+
+    global _given
+    before, was_given = torch.get_num_threads(), _given
+    use_processor(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        _given = was_given
+
+
 def threads_for(weights: int, rows: int, most: int) -> int:
     """Return how many threads a model is worth: one for each `WORK` multiplications of a step of time.
 

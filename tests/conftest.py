@@ -2,7 +2,10 @@
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -37,6 +40,14 @@ def data(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"needs the real data of ../shared/data/{name}, which is not part of the project")
     return path
+
+
+@pytest.fixture(autouse=True)
+def threads_stay() -> Iterator[None]:
+    """If a test leaves torch more threads, all tests after it are slow: threads wait for busy cores."""
+    yield
+    torch: Any = sys.modules.get("torch")
+    assert torch is None or torch.get_num_threads() == 1
 
 
 @pytest.fixture

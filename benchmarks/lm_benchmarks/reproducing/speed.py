@@ -13,7 +13,7 @@ from typing import Final
 import ps_models as pm
 from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
 from lm_benchmarks.reproducing.plan import Texts, TrainingJob
-from ps_models.processor import use_processor
+from ps_models.processor import given_threads
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.loop import Pace, StoppedError
 
@@ -56,8 +56,7 @@ def measure_speed(
         ToolkitError: The model cannot be trained on this dataset.
         StoppedError: The user stopped it.
     """
-    use_processor(threads)
-    with TemporaryDirectory() as name:
+    with given_threads(threads), TemporaryDirectory() as name:
         pace, began = Pace(max_seconds=SECONDS), time.monotonic()
         try:
             pm.train(job.model, data, name, preset=job.preset, settings=settings, pace=pace)
