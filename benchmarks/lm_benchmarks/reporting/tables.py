@@ -91,7 +91,7 @@ class Table:
         """What the numbers are, and what divides them."""
         metric = METRICS[self.metric]
         bits = METRICS[self.bytes_metric]
-        common = ", ".join(f"{key} {value}" for key, value in self.kind.items())
+        common = "All rows: " + ", ".join(f"{key} {value}" for key, value in self.kind.items())
         if convention := WINDOWS.get(self.kind["convention"]):
             return (
                 f"{self.data}: the number of {convention.name}. Scored: {convention.scored}; divided by"
