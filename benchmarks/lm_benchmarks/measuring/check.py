@@ -59,7 +59,7 @@ def check(
         split: The split that the model reads.
         tokens: How many tokens the model reads, from the beginning of the split. `measure` tries the laws in
             the whole split.
-        progress: Receives the name of each law.
+        progress: Receives the name of each law, then how much of the text is read, and how many places tried.
         opening: What opening the model needs, as in `measure`: `device`, `seed`, `window` and so on.
 
     Returns:
@@ -95,7 +95,7 @@ def check_model(
         device: Of the model.
         tolerance: Nats that scores may differ by.
         seed: Of the places.
-        progress: Receives the name of each law.
+        progress: Receives the name of each law, then how much of the text is read, and how many places tried.
 
     Returns:
         By law, what breaks it, "" if the model keeps it; and where the laws were tried.
@@ -118,7 +118,7 @@ def check_model(
             raise
         findings["contract"] = findings["contract"] or _raised(error)
         return findings
-    return check_places(opened, watched, findings, tolerance=tolerance, seed=seed)
+    return check_places(opened, watched, findings, tolerance=tolerance, seed=seed, progress=progress)
 
 
 def tolerance_of(opened: Opened, precision: str) -> float:
@@ -156,7 +156,13 @@ def check_beginning(
 
 
 def check_places(
-    opened: Opened, watched: Watched, findings: Findings, *, tolerance: float, seed: int
+    opened: Opened,
+    watched: Watched,
+    findings: Findings,
+    *,
+    tolerance: float,
+    seed: int,
+    progress: Progress = no_progress,
 ) -> Findings:
     """Add to findings what breaks the laws at random places of a run; see `check_model`.
 
@@ -166,6 +172,7 @@ def check_places(
         findings: What was found at the beginning.
         tolerance: Nats that scores may differ by.
         seed: Of the places.
+        progress: Receives the number of places.
     """
     with evaluating(opened.model), torch.no_grad():
         found, tried = try_places(
@@ -176,6 +183,7 @@ def check_places(
             reread=opened.reread,
             tolerance=tolerance,
             seed=seed,
+            progress=progress,
         )
     both = Findings({law: findings[law] or found.get(law, "") for law in findings})
     both.tried = tried

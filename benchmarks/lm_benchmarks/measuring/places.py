@@ -19,6 +19,7 @@ from lm_benchmarks.measuring.trials import FEW, PLACES, Trials, budget_of
 from lm_benchmarks.records.result import Tried
 from ps_models.language_model import LanguageModel, map_state
 from wikitext_builder.errors import ToolkitError
+from wikitext_builder.progress import Progress, no_progress
 
 STRETCH: Final = 32  # tokens that are scored again after a place
 WHOLE: Final = 3  # sums over the whole vocabulary beyond the budget; one if it has more words than the budget
@@ -148,6 +149,7 @@ def try_places(
     reread: int = 0,
     tolerance: float = 1e-3,
     seed: int = 1,
+    progress: Progress = no_progress,
 ) -> tuple[Findings, Tried]:
     """Try the laws at random places of a run.
 
@@ -159,6 +161,7 @@ def try_places(
         reread: As in `Opened`.
         tolerance: Nats that scores may differ by.
         seed: Of the places.
+        progress: Receives the number of places.
 
     Returns:
         By law, what breaks it; and what was tried.
@@ -177,11 +180,13 @@ def try_places(
     )
     calls = watched.calls()
     for number in range(PLACES if calls else 0):
+        progress("check places", number, PLACES)
         call = calls[number % len(calls)]
         least = 4 * (call.first + min(call.depth, reread))
         if trials.places and trials.spent + least > trials.budget:
             continue
         _try_place(trials, call)
+    progress("check places", PLACES, PLACES)
     return trials.findings(), trials.tried(watched.tokens)
 
 

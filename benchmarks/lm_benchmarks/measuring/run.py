@@ -150,7 +150,9 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         nats = list(_nats(opened, model, passages, inputs, protocol, context, progress))
     seconds = time.monotonic() - start
     if checks is not None:
-        checks = check_places(opened, watched, checks, tolerance=tolerance, seed=inputs.seed)
+        checks = check_places(
+            opened, watched, checks, tolerance=tolerance, seed=inputs.seed, progress=progress
+        )
     return _Measured(
         articles=[
             sums_of(

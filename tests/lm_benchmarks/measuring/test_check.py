@@ -144,7 +144,12 @@ def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
     for call in watched.calls():
         assert call.depth % 50 == 0
         assert call.tokens.shape[1] in (50, 100)
-    findings, tried = try_places(watched, cheats.Uniform(len(inputs.vocabulary)), len(inputs.vocabulary))
+    shown = []
+    size = len(inputs.vocabulary)
+    findings, tried = try_places(
+        watched, cheats.Uniform(size), size, progress=lambda *told: shown.append(told[:3])
+    )
+    assert shown == [("check places", number, PLACES) for number in range(PLACES + 1)]
     assert findings == {}
     assert 0 < tried.places < PLACES
     assert tried.deepest < 700
