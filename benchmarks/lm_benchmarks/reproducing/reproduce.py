@@ -146,8 +146,7 @@ def reproduce(
         How far each row is.
 
     Raises:
-        HarnessError: A row failed (the others are done), the folder has runs of other data or settings, or
-            another process works there.
+        HarnessError: A row failed (the others are done), or the folder has other runs or another process.
         StoppedError: The user or `hours` stopped it.
     """
     (folder := Path(out)).mkdir(parents=True, exist_ok=True)
