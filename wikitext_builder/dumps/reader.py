@@ -19,7 +19,7 @@ from wikitext_builder.dumps.site import DumpedSite
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.store.database import sha1_of
 from wikitext_builder.store.store import Rejected
-from wikitext_builder.wiki.dates import TIMESTAMP
+from wikitext_builder.wiki.dates import is_timestamp
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
 FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes
@@ -68,7 +68,7 @@ class Dump:
     """
 
     def __init__(self, path: Path, *, as_of: str = "", every: bool = False, threads: int = THREADS) -> None:
-        if as_of and not TIMESTAMP.fullmatch(as_of):
+        if as_of and not is_timestamp(as_of):
             raise BuilderError(f"`as_of={as_of}`: expected a time like 2016-04-16T17:15:34Z, in UTC")
         self.path = path
         self.site = DumpedSite()
@@ -326,7 +326,7 @@ class _Parser:
     def _created(self) -> str:
         """The date of the page's oldest revision here, if it is the first of all: if it has no parent."""
         timestamp, _, has_parent = self._oldest or ("", "", True)
-        return timestamp if TIMESTAMP.fullmatch(timestamp) and not has_parent else ""
+        return timestamp if is_timestamp(timestamp) and not has_parent else ""
 
 
 def _refuse_doctype(name: str, *_rest: object) -> None:
@@ -363,7 +363,7 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
     number, timestamp, model, sha1 = (
         revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
     )
-    if not NUMBER.fullmatch(number) or not TIMESTAMP.fullmatch(timestamp):
+    if not NUMBER.fullmatch(number) or not is_timestamp(timestamp):
         raise RejectedError("malformed", f"revision id {number!r}, timestamp {timestamp!r}")
     if model not in ("", "wikitext"):
         raise RejectedError("not-wikitext", f"its content model is {model}")

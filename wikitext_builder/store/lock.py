@@ -10,7 +10,7 @@ from typing import TextIO
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.packed import Packed
 from wikitext_builder.store.store import Revision, Store
-from wikitext_builder.wiki.dates import TIMESTAMP, parse_date
+from wikitext_builder.wiki.dates import is_timestamp, parse_date
 from wikitext_builder.wiki.titles import title_fault
 
 FORMAT = "wikitext-builder lock 1"
@@ -121,10 +121,10 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
         "title": not title_fault(title),
         "page_id": NUMBER.fullmatch(page_id),
         "revision_id": NUMBER.fullmatch(revision_id),
-        "timestamp": TIMESTAMP.fullmatch(timestamp),
+        "timestamp": is_timestamp(timestamp),
         "sha1": SHA1.fullmatch(sha1),
-        "created": not created or TIMESTAMP.fullmatch(created),
-        "promoted": not promoted or TIMESTAMP.fullmatch(promoted),
+        "created": not created or is_timestamp(created),
+        "promoted": not promoted or is_timestamp(promoted),
     }
     for (column, good), found in zip(faults.items(), fields, strict=False):
         if not good:

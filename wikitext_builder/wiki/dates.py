@@ -14,6 +14,21 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
+def is_timestamp(text: str) -> bool:
+    """Returns True for a moment as MediaWiki writes it, if the calendar and the clock have it.
+
+    >>> is_timestamp("2016-02-29T23:59:59Z"), is_timestamp("2015-02-29T23:59:59Z"), is_timestamp("2016-02-29")
+    (True, False, False)
+    """
+    if not TIMESTAMP.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def parse_date(text: str | None) -> str:
     """Return a date or time as MediaWiki writes it; a date alone is its last second, None is empty.
 

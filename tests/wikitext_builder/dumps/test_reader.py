@@ -240,6 +240,7 @@ def test_a_page_younger_than_the_date_is_not_there(tmp_path: Path) -> None:
         ("malformed", revision_xml(page(2)).replace("<id>1002</id>", "<id>-5</id>")),
         ("malformed", revision_xml(page(2)).replace("<id>1002</id>", f"<id>{'9' * 5000}</id>")),
         ("malformed", revision_xml(page(2)).replace("2016-01-03T00:00:00Z", "yesterday")),
+        ("malformed", revision_xml(page(2)).replace("2016-01-03T00:00:00Z", "2016-02-30T00:00:00Z")),
         ("malformed", revision_xml(page(2), text="")),
         ("too-large", revision_xml(page(2), text=f"<text>{'a' * (TEXT_LIMIT + 1)}</text>")),
         ("too-large", revision_xml(page(2), text=f"<text>{'あ' * (TEXT_LIMIT // 3 + 1)}</text>")),

@@ -68,6 +68,7 @@ def test_what_is_written_is_read_in_the_same_order(
         ("\t70\t", "\t-70\t", "'-70' is not a revision_id"),
         ("\t70\t", "\t٧٠\t", "is not a revision_id"),
         ("17:15:34Z", "17:15:34", "is not a timestamp"),
+        ("17:15:34Z", "25:15:34Z", "is not a timestamp"),
         (SHA1, SHA1.upper(), "is not a sha1"),
         (SHA1, SHA1[:-1], "is not a sha1"),
         (f"{SHA1}\n", SHA1, "line 3: the file breaks off"),
