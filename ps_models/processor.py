@@ -52,16 +52,27 @@ def use_processor(threads: int | None = None) -> None:
 @contextmanager
 def given_threads(threads: int) -> Iterator[None]:
     """Compute with this many threads, as a command with `--threads` does, and then as before."""
+    global _given
+    was_given = _given
+    with _threads(threads):
+        use_processor(threads)
+        try:
+            yield
+        finally:
+            _given = was_given
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Compute with this many threads, and then with as many as before."""
     import torch
 
-    global _given
-    before, was_given = torch.get_num_threads(), _given
-    use_processor(threads)
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
     try:
         yield
     finally:
         torch.set_num_threads(before)
-        _given = was_given
 
 
 def threads_for(weights: int, rows: int, most: int) -> int:
@@ -100,11 +111,8 @@ def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
         yield
         return
     LOG.info("%d of %d threads, because the model is small", threads, before)
-    torch.set_num_threads(threads)
-    try:
+    with _threads(threads):
         yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def keep_freed_memory() -> bool:

@@ -19,7 +19,12 @@ class Texts:
     valid: int
     vocabulary: int
     official: bool  # the files of which papers report numbers
-    files: Mapping[str, str]  # the beginning of the sha256 of each split that is measured, as in signatures
+    hashes: Mapping[str, str]  # sha256 of each split
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The splits as in signatures: the beginnings of their hashes."""
+        return {split: one[:8] for split, one in self.hashes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,11 @@ class Table:
     def trainings(self) -> tuple[TrainingJob, ...]:
         """Each training once, in the order of the rows."""
         return tuple(dict.fromkeys(job for row in self.rows for job in row.trainings))
+
+    @property
+    def conditions(self) -> Conditions:
+        """What all runs of the folder have in common."""
+        return Conditions(table=self.name, settings=" ".join(self.settings), **self.texts.hashes)
 
     def states(self) -> tuple[RowState, ...]:
         """How far each row is, read from the folder."""
@@ -161,11 +166,9 @@ def reproduce(
         threads=threads or max(1, cores() // workers),
     )
     with _locked(folder / LOCK, progress) as lock:
-        expect_conditions(folder, _conditions(made), keep=not dry_run)
+        expect_conditions(folder, made.conditions, keep=not dry_run)
         _measure_speeds(made, progress)
-        if dry_run:
-            return Reproduction(table=made, rows=made.states())
-        outcome = _run(made, hours * 3600, lock, progress)
+        outcome = Outcome() if dry_run else _run(made, hours * 3600, lock, progress)
     found = Reproduction(table=made, rows=made.states())
     _raise_unfinished(found, outcome)
     return found
@@ -177,14 +180,12 @@ def _texts(table: str, data: Path) -> Texts:
         raise HarnessError(f"{data}: a single file; expected a folder with train, valid and test")
     words = dataset.vocabulary
     sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
-    hashes = {split: file_sha256(dataset.file(split))[:8] for split in MEASURED}
-    return Texts(**sizes, vocabulary=len(words), official=hashes == FILES[table], files=hashes)
-
-
-def _conditions(table: Table) -> Conditions:
-    dataset = load_dataset(table.data)
     hashes = {split: file_sha256(dataset.file(split)) for split in SPLITS}
-    return Conditions(table=table.name, settings=" ".join(table.settings), **hashes)
+    return Texts(**sizes, vocabulary=len(words), official=_are_official(table, hashes), hashes=hashes)
+
+
+def _are_official(table: str, hashes: Mapping[str, str]) -> bool:
+    return all(hashes[split].startswith(start) for split, start in FILES[table].items())
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:

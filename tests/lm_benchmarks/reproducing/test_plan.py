@@ -74,7 +74,7 @@ def test_results_of_other_files_are_not_those_of_a_row():
 
 def test_a_measurement_that_failed_is_no_row_that_waits():
     job = RowJob(row="", recipe="kn-5", seed=1)
-    texts = Texts(train=9, valid=9, vocabulary=9, official=False, files={})
+    texts = Texts(train=9, valid=9, vocabulary=9, official=False, hashes={})
     row = RowState(job=job, trainings=(), results=())
     assert "waits" in line(row, "ptb", texts)
     assert "failed: it is full" in line(row, "ptb", texts, failed={job.measuring: "it is full"})

@@ -8,16 +8,15 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, first, text
 from wikitext_builder.extraction.macros.citations import invoked
-from wikitext_builder.extraction.macros.dates import MONTHS, today
 from wikitext_builder.extraction.macros.texts import (
     ERROR,
     equal,
     expression,
+    formatted_number,
     is_one,
     padded,
     with_first,
 )
-from wikitext_builder.extraction.macros.texts import formatted_number as with_commas
 from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
 
 MODULES_WITHOUT_TEXT = re.compile(
@@ -83,11 +82,6 @@ def tag(call: Call) -> str:
     return call.get("2") if call.get("1").lower() in {"nowiki", "poem", "pre"} else ""
 
 
-def formatted_number(call: Call) -> str:
-    """The numbers in a text with commas; without commas if the second argument is `R`."""
-    return with_commas(call.get("1"), call.get("2"))
-
-
 def plural(call: Call) -> str:
     """The second argument for one, else the third, or the second if there is no third."""
     return call.get("2") if is_one(call.get("1")) else call.get("3") or call.get("2")
@@ -118,12 +112,8 @@ def page_name(call: Call) -> str:
     return call.get("1") or call.page.title
 
 
-def _of_day(pattern: str) -> Macro:
-    def macro(call: Call) -> str:
-        day = today(call)
-        return pattern.format(day=day, month=MONTHS[day.month - 1])
-
-    return macro
+def _now(letters: str) -> Macro:
+    return lambda call: formatted_time(letters, revision_time(call.page.timestamp))
 
 
 def invoke(call: Call) -> str | None:
@@ -154,7 +144,7 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "#time": time,
     "#dateformat": first,
     "#formatdate": first,
-    "formatnum": formatted_number,
+    "formatnum": lambda call: formatted_number(call.get("1"), call.get("2")),
     "lc": lambda call: call.get("1").lower(),
     "uc": lambda call: call.get("1").upper(),
     "lcfirst": lambda call: with_first(call.get("1"), upper=False),
@@ -172,11 +162,11 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "rootpagename": page_name,
     "namespace": _NOTHING,
     "sitename": text("Wikipedia"),
-    "currentyear": _of_day("{day.year}"),
-    "currentmonth": _of_day("{day.month:02d}"),
-    "currentmonthname": _of_day("{month}"),
-    "currentday": _of_day("{day.day}"),
-    "currentday2": _of_day("{day.day:02d}"),
+    "currentyear": _now("Y"),
+    "currentmonth": _now("m"),
+    "currentmonthname": _now("F"),
+    "currentday": _now("j"),
+    "currentday2": _now("d"),
     **dict.fromkeys(
         listed(
             """
