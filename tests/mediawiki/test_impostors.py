@@ -299,6 +299,8 @@ PAGES = [
     {"pageid": 3, "ns": 0, "title": "Cut", "text": "Half a te", "sha1": "0" * 40},
     {"pageid": 4, "ns": 0, "title": "Lost", "text": None},
     {"pageid": 5, "ns": 0, "title": "Bare"},
+    {"pageid": 6, "ns": 0, "title": "February 31", "text": "A day.", "timestamp": "2020-02-31T00:00:00Z"},
+    {"pageid": 7, "ns": 0, "title": "Timeless", "text": "No day.", "timestamp": ""},
 ]
 
 
@@ -310,7 +312,8 @@ def answer_pages(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None
             slot["content"] = str(page["text"])
         if "sha1" in page:
             slot["sha1"] = str(page["sha1"])
-        revision = {"revid": page["pageid"], "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
+        moment = page.get("timestamp", "2020-01-01T00:00:00Z")
+        revision = {"revid": page["pageid"], "timestamp": moment, "slots": {"main": slot}}
         pages.append({**page, **({"revisions": [revision]} if "text" in page else {})})
     answers = {"query": {"pages": pages}, "batchcomplete": True}
     send(handler, SITE if "meta" in query else answers)
@@ -325,6 +328,8 @@ def test_odd_texts_are_rejected_and_the_others_kept(tmp_path: Path) -> None:
             "Cut": "sha1-mismatch",
             "Lost": "no-text",
             "Bare": "no-revision",
+            "February 31": "malformed",
+            "Timeless": "malformed",
             "Never spoken of": "unanswered",
         }
         assert report.fetched == 1

@@ -9,6 +9,7 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.store.database import sha1_of
 from wikitext_builder.store.store import Revision, Wanted
 from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import Found, FoundPage, FoundRevision
 
@@ -110,6 +111,8 @@ def checked_text(revision: FoundRevision) -> str:
         RejectedError: There is no text that can be kept.
     """
     number = revision.revision_id
+    if not is_timestamp(revision.timestamp):
+        raise RejectedError("malformed", f"revision {number} has the timestamp {revision.timestamp!r}")
     if revision.hidden:
         raise RejectedError("hidden", f"the wiki's administrators hid the text of revision {number}")
     if revision.text is None:

@@ -12,7 +12,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.check import checked_text
 from wikitext_builder.store.dates import Dates
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields
+from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields, moment_of
 
 SERIES = 10  # pages that one user makes in a day, of nearly the same size
 NEARLY = 0.1  # of the size
@@ -54,7 +54,7 @@ class WikiPast:
             with expected_fields(self._wikipedia.api):
                 rows = found["pages"][0].get("revisions") or [{}]
                 self._first[page.page_id] = First(
-                    timestamp=rows[0].get("timestamp", ""),
+                    timestamp=moment_of(rows[0]),
                     user=rows[0].get("user", ""),
                     summary=rows[0].get("comment", ""),
                     size=rows[0].get("size", 0),

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
 from wikitext_builder.wiki.schema import check_answer
 
@@ -209,6 +210,16 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
         known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]
 
 
+def moment_of(raw: Json) -> str:
+    """The timestamp of an entry; empty if it has none, or one that no calendar has.
+
+    >>> moment_of({"timestamp": "2020-02-29T00:00:00Z"}), moment_of({"timestamp": "2020-02-31T00:00:00Z"})
+    ('2020-02-29T00:00:00Z', '')
+    """
+    timestamp = str(raw.get("timestamp", ""))
+    return timestamp if is_timestamp(timestamp) else ""
+
+
 def page_of_answer(raw: Json) -> FoundPage:
     """Read a page after all pieces of an answer were put together."""
     reason = raw.get("invalidreason", "")
@@ -222,10 +233,7 @@ def page_of_answer(raw: Json) -> FoundPage:
         wikidata_id=item
         if ITEM.fullmatch(item := str(raw.get("pageprops", {}).get("wikibase_item", "")))
         else "",
-        categories={
-            str(one["title"]).partition(":")[2]: str(one.get("timestamp", ""))
-            for one in raw.get("categories", ())
-        },
+        categories={str(one["title"]).partition(":")[2]: moment_of(one) for one in raw.get("categories", ())},
         revisions=tuple(_found_revision(revision) for revision in raw["revisions"]),
     )
 
