@@ -13,8 +13,10 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Python compiles a module when it is first imported; most modules never are.
-PIP_INSTALL := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
+# Python compiles a module when it is first imported, and most modules never are. Where it may not keep what it compiled
+# (some containers say so), each process would compile all of torch: there pip compiles everything, once.
+COMPILE := $(if $(PYTHONDONTWRITEBYTECODE),--compile,--no-compile)
+PIP_INSTALL := -m pip install $(COMPILE) --quiet --disable-pip-version-check --constraint constraints.txt
 PIP := $(BIN)/python $(PIP_INSTALL)
 DEMO := demo
 COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps_models/data tests/ps_models/evaluation \
