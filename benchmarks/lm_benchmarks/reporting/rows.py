@@ -54,11 +54,17 @@ SEGMENTS: Final = f"{TIED}; segments of 35 instead of K = 1"
 SAMPLED: Final = "trained with a softmax of sampled words"
 RATES_SAMPLED: Final = f"rates of ours; {SAMPLED}"
 OURS_SAMPLED: Final = f"dropout and {RATES_SAMPLED}"
+MINIBATCHES: Final = "rows of words in place of one text; AdamW, dropout and weight decay"
 
 ROWS: Final = (
     PaperRow(name="KN-5", full="kn-5", one_size=True),
     PaperRow(name="KN-5 + cache", full="kn-5+cache", one_size=True),
-    PaperRow(name="RNN", small="rnn/elman", full="rnn/mikolov"),
+    PaperRow(
+        name="RNN",
+        small="rnn/elman",
+        full="rnn/mikolov",
+        own=(OwnTraining(recipe="rnn/mikolov-short", differs=MINIBATCHES),),
+    ),
     PaperRow(name="RNN-LDA", small="rnn-lda/small", full="rnn-lda/mikolov"),
     PaperRow(
         name="RNN-LDA + KN-5 + cache",

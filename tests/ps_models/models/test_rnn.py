@@ -37,7 +37,13 @@ def test_is_the_equations(deep: bool, embedding_size: int):
 
 @pytest.mark.parametrize(
     ("preset", "count"),
-    [("elman", 6_100_300), ("mikolov", 6_100_300), ("deep", 6_250_600), ("pascanu", 6_250_600)],
+    [
+        ("elman", 6_100_300),
+        ("mikolov", 6_100_300),
+        ("mikolov-short", 6_100_300),
+        ("deep", 6_250_600),
+        ("pascanu", 6_250_600),
+    ],
 )
 def test_the_number_of_parameters_is_the_published_one(preset, count):
     config, _ = make_configs("rnn", preset, [], vocab_size=10_000)
