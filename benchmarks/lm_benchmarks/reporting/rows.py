@@ -65,11 +65,17 @@ ROWS: Final = (
         full="rnn/mikolov",
         own=(OwnTraining(recipe="rnn/mikolov-short", differs=MINIBATCHES),),
     ),
-    PaperRow(name="RNN-LDA", small="rnn-lda/small", full="rnn-lda/mikolov"),
+    PaperRow(
+        name="RNN-LDA",
+        small="rnn-lda/small",
+        full="rnn-lda/mikolov",
+        own=(OwnTraining(recipe="rnn-lda/mikolov-short", differs=MINIBATCHES),),
+    ),
     PaperRow(
         name="RNN-LDA + KN-5 + cache",
         small="mix:rnn-lda/small,kn-5+cache",
         full="mix:rnn-lda/mikolov,kn-5+cache",
+        own=(OwnTraining(recipe="mix:rnn-lda/mikolov-short,kn-5+cache", differs=MINIBATCHES),),
     ),
     PaperRow(name="Deep RNN", small="rnn/deep", full="rnn/pascanu"),
     PaperRow(name="Sum-product network", small="sum-product-network/small", full="sum-product-network/cheng"),

@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -146,6 +147,7 @@ def test_an_impossible_decay_is_refused(decay):
 
 def test_the_number_of_parameters_is_the_published_one():
     config, training = make_configs("rnn-lda", "mikolov", [], vocab_size=10_000)
+    assert make_configs("rnn-lda", "mikolov-short", [], vocab_size=10_000)[0] == replace(config, dropout=0.4)
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in make_model("rnn-lda", config).parameters())
     # Merity et al. (2016), Table 2, estimate 7 M; it has H x (2V + H + K) + K V weights, and biases
