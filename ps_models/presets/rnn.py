@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from ps_models.presets.preset import SEGMENTS, SMALL_TRAINING, Preset
+from ps_models.presets.preset import MEDIUM_LIGHT_TRAINING, SEGMENTS, SMALL_TRAINING, Preset
 
 RNNLM_TRAINING = {
     **SEGMENTS,
@@ -24,18 +24,10 @@ RNNLM_TRAINING = {
 }
 ELMAN = {"hidden_size": 300}  # [M] 6.1 M
 MINIBATCHES = {  # [O] rows of words in place of one text, for half an hour on one core
-    **SEGMENTS,
-    "batch_size": 20,
-    "stride": 35,
-    "optimizer": "adamw",
+    **MEDIUM_LIGHT_TRAINING,
     "learning_rate": 0.02,  # after an epoch 182.7 on valid; 0.01 had 202.0, and 0.002 had 333.0
     "weight_decay": 0.03,  # without it train is learned by heart: valid 143.9 after 7 epochs, with it 127.7
-    "loss": "token",
-    "schedule": "decay-after",
-    "decay": 0.5,
     "decay_after": 3,
-    "epochs": 9,
-    "patience": 0,
 }
 DROPOUT = 0.4  # [O]
 DOTS = {
