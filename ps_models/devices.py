@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 
 from ps_models.choices import PRECISIONS
 from ps_models.errors import ModelError
+
+LOG = logging.getLogger(__name__)
+SLOW = 2.0  # times the duration in float32: then bf16 costs more than it gains, whatever the model
 
 
 def choose_device(name: str, rank: int = 0) -> torch.device:
@@ -53,6 +59,7 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
     if precision not in PRECISIONS:
         raise ModelError(f"`precision={precision}`: expected {', '.join(PRECISIONS)}")
     use_products(precision)
+    warn_if_slow(device, precision)
     try:
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             yield
@@ -67,3 +74,36 @@ def use_products(precision: str) -> None:
     """
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def warn_if_slow(device: torch.device, precision: str) -> None:
+    """Warn, once per process, if this processor computes bf16 more slowly than float32.
+
+    Processors with AVX-512 BF16 or AMX compute it faster; others convert each number, and a product takes a
+    hundred times as long.
+    """
+    if precision == "bf16" and device.type == "cpu":
+        _warn_once()
+
+
+@cache
+def _warn_once() -> None:
+    times = product_seconds(torch.bfloat16) / product_seconds(torch.float32)
+    if times >= SLOW:
+        LOG.warning(
+            "precision=bf16: a product takes %.0f times as long as in single precision on this processor;"
+            " precision=fp32 is faster here",
+            times,
+        )
+
+
+def product_seconds(dtype: torch.dtype) -> float:
+    """The time of a small product on the CPU, the best of three."""
+    left, right = torch.ones(64, 512, dtype=dtype), torch.ones(512, 512, dtype=dtype)
+    left @ right  # the first product also sets up its kernel
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        left @ right
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
-from ps_models.devices import device_name
+from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.score import Score
@@ -115,6 +115,7 @@ def run_training(
     """
     rows = to_rows(data.stream, config.batch_size)
     run = Training(model, rows, config, device=torch.device(device), world=world, recorder=recorder)
+    warn_if_slow(run.device, config.precision)
     lengths = None
     if resume is not None and resume.training is not None:
         load_weights(model, resume.weights)
