@@ -15,9 +15,10 @@ weights of a network of three words. We do not do this, nor its tiny growth of W
 the abstract only; its figure is said to square where the code takes ten powers.
 
 Two limits are ours. b_v is at least `least_bias`: so each word has some probability, and gradients, which
-grow with 1 / s_v, are bounded. m_v counts as 1000 at most: m^10 overflows float32 at 7,000. `scaled` is ours
-too: weights are kept in units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose
-steps have one size for all weights. The network is the same.
+grow with 1 / s_v, are bounded. m_v counts as 1000 at most: m^10 overflows float32 at 7,000. Above it m_v
+keeps the gradient of 1000, so that training can lower it again. `scaled` is ours too: weights are kept in
+units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps have one size for all
+weights. The network is the same.
 """
 
 # Shapes: B = batch, T = time, N = positions, C = words of context, D = similarity nodes, V = vocabulary,

@@ -114,6 +114,16 @@ def test_any_size_of_weights_is_sound_in_float32(size):
     torch.testing.assert_close(total, torch.ones(2))
 
 
+def test_training_lowers_a_sum_above_its_limit():
+    model = SumProductNetwork(SumProductConfig(vocab_size=V, powers=3)).double().train()
+    with torch.no_grad():
+        model.mixing[0] *= 1e5
+    nats, _ = model.loss(torch.full((1, 4), 1), model.initial_state(1))
+    nats.sum().backward()
+    assert model.mixing.grad is not None
+    assert (model.mixing.grad[0] > 0).all()  # a step against it makes the sum of word 0 smaller
+
+
 def test_log_probabilities_are_wide_under_autocast():
     model = tiny_model().float().eval()
     tokens = torch.randint(V, (2, 9))
