@@ -235,7 +235,7 @@ def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
             return title
         same = [path for path, other in zip(paths, datasets, strict=True) if other.title == title]
         lengths = (n for n in range(1, deepest) if len({path[-n:] for path in same}) == len(same))
-        return "/".join(paths[index][-next(lengths, deepest) :])
+        return str(Path(*paths[index][-next(lengths, deepest) :]))
 
     return [name(index) for index in range(len(datasets))]
 

@@ -27,6 +27,7 @@ MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
 CARD: Final = "README.md"
 OVERLAP: Final = "overlap.json"  # what the dataset was compared with, the totals, and hashes of what follows
+FOLDERS: Final = ("articles", "parquet")
 OVERLAP_BY_ARTICLE: Final = "overlap.csv"
 OVERLAP_HEADING: Final = b"\n## Overlap with other text\n"  # the last section of a card
 
@@ -114,6 +115,12 @@ def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, F
             yield name, expected, entry_of_data(parts_of_card(directory)[0])
         else:
             yield name, expected, entry_of(path)
+
+
+def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
+    """The files of a dataset's folders that its manifest does not name, which a reader takes too."""
+    there = (path for folder in FOLDERS for path in (directory / folder).rglob("*") if path.is_file())
+    return sorted({path.relative_to(directory).as_posix() for path in there} - manifest.files.keys())
 
 
 def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:

@@ -21,6 +21,7 @@ from wikitext_builder.dataset.manifest import (
     compared_files,
     compared_overlap,
     read_manifest,
+    unnamed_files,
 )
 from wikitext_builder.dataset.plain import read_plain_articles, sections_of
 from wikitext_builder.dataset.split import SPLITS
@@ -44,9 +45,9 @@ class Check:
 def verify(directory: str | Path) -> list[Check]:
     """Check whether a dataset, ours or the official one, is what it says.
 
-    It checks the hashes of the manifest, the articles against the lock file, the grammar of the files, the
-    counts of articles, lines, tokens and `<unk>`, the raw files against the files of tokens, and the
-    vocabulary.
+    It checks the hashes of the manifest and that its folders have no other files, the articles against the
+    lock file, the grammar of the files, the counts of articles, lines, tokens and `<unk>`, the raw files
+    against the files of tokens, and the vocabulary.
 
     Args:
         directory: The folder of the dataset.
@@ -97,6 +98,9 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
         yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
         return
     yield from _compared(compared_files(directory, manifest), "the manifest", BUILD_AGAIN)
+    for name in unnamed_files(directory, manifest):
+        found = "the manifest does not name this file, but programs read all files there; remove it"
+        yield Check(name=name, passed=False, found=found)
 
 
 def _overlap(directory: Path) -> Iterator[Check]:

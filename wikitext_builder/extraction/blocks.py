@@ -135,13 +135,18 @@ def _own_line_blocks(line: str) -> Iterator[Block]:
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
         item = remove_quotes(line[match.end() :])
-        terms = TERM.split(item.rstrip(": "), maxsplit=1) if ";" in match[0] else [item]
-        for term in terms:
+        for term in _term_and_definition(item) if ";" in match[0] else [item]:
             yield from _broken(term)
     elif line.startswith(" "):
         yield from _broken(remove_quotes(line))
     elif line.startswith("----"):
         yield from _broken(remove_quotes(line.lstrip("-")))
+
+
+def _term_and_definition(item: str) -> list[str]:
+    """The two parts of `; term: definition`; a term alone loses its colon."""
+    parts = TERM.split(item, maxsplit=1)
+    return parts if len(parts) > 1 else [item.rstrip(": ")]
 
 
 def _heading(match: re.Match[str]) -> Block:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections import Counter
+from html.entities import html5
 
 import regex
 
@@ -26,7 +28,9 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{
 UNPRINTABLE = regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--{FORMULA}]+")
 ALPHANUMERIC = re.compile(r"[^\W_]")
 SPACES = re.compile(r"\s+")
-UNPAIRED = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\]\]|\{\{+|\}\}+")
+# Left over from links and templates: `[[`, also with the beginning of a link, `{{`, and what closes them.
+BRACKETS = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\{\{+|[\[{]|\]+|\}+")
+OPENS = {"]": "[", "}": "{"}
 
 HOLES = re.compile(f"{GONE}(?:\\s*{GONE})+")
 HOLE = f"\\s?{GONE}\\s?"
@@ -90,9 +94,9 @@ def _clean_characters(text: str) -> str:
     if marks:
         text = FORMULA_MARK.sub(FORMULA, text)
     if "{{" in text or "[[" in text or "}}" in text or "]]" in text:
-        text = UNPAIRED.sub("", text)  # a bracket without its partner is an editor's slip
+        text = _without_slips(text)
     if "&" in text:
-        text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
+        text = ENTITY.sub(_decoded, text)
     text = " ".join(text.split())
     if not text.isprintable():
         text = " ".join(UNPRINTABLE.sub("", text).split())
@@ -104,13 +108,36 @@ def _clean_characters(text: str) -> str:
     return text
 
 
+def _without_slips(text: str) -> str:
+    """The text without brackets that an editor forgot, such as `]]` alone; those of `x[y[0]]` stay."""
+    open_ones: Counter[str] = Counter()
+
+    def kept(run: re.Match[str]) -> str:
+        bracket = run[0][0]
+        if bracket in OPENS.values():
+            open_ones[bracket] += len(run[0]) == 1
+            return run[0] if len(run[0]) == 1 else ""
+        paired = min(len(run[0]), open_ones[OPENS[bracket]])
+        open_ones[OPENS[bracket]] -= paired
+        alone = len(run[0]) - paired
+        return bracket * (paired + (alone == 1))
+
+    return BRACKETS.sub(kept, text)
+
+
+def _decoded(entity: re.Match[str]) -> str:
+    """The character of an entity; a name that does not exist stays as it is."""
+    known = entity[0][1] == "#" or entity[0][1:] in html5
+    return html.unescape(entity[0]) if known else entity[0]
+
+
 def _close_holes(text: str) -> str:
     """The text with the holes of removed calls closed, as a careful editor would; nothing else changes."""
     if GONE not in text:
         return text
     text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep the next steps linear
     if HOLE_AFTER_MARKS.search(text):
-        text = EMPTY_PARENTHESES.sub("", text)
+        text = EMPTY_PARENTHESES.sub(_between_words, text)
         text = MONEY_WITHOUT_AMOUNT.sub(_without_amount, text)
     text = HOLE_AT_START.sub("", text)
     text = HOLE_AFTER_OPENING.sub(r"\1", text)
@@ -119,6 +146,12 @@ def _close_holes(text: str) -> str:
         text = HOLE_BETWEEN.sub(r"\1", text)
         text = HOLE_BEFORE_POINT.sub(r"\1", text)
     return text.replace(GONE, "")
+
+
+def _between_words(parentheses: re.Match[str]) -> str:
+    """What stays of empty parentheses: the space before them, if a word follows at once."""
+    follows = parentheses.string[parentheses.end() : parentheses.end() + 1]
+    return " " if parentheses[0][0].isspace() and follows.isalnum() else ""
 
 
 def _without_amount(aside: re.Match[str]) -> str:

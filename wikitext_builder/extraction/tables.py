@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.markers import BLOCK, BOX, GONE, UNKNOWN_START
+from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START
 
 START = re.compile(r"[ \t:*#;]*\{\|")
 END = re.compile(r"[ \t]*\|\}")
@@ -17,7 +17,7 @@ STRAY_ROW = re.compile(
 
 
 # Lines of a table: rows, cells, and templates, which may stand for rows and cells.
-TABLE_LINE = ("|", "!", BLOCK, BOX, GONE, UNKNOWN_START)
+TABLE_LINE = ("|", "!", BOX, GONE, UNKNOWN_START)
 
 
 def remove_tables(text: str) -> str:

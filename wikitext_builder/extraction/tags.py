@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, pairwise
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BREAK, SEAM
@@ -41,6 +42,8 @@ script
     )
 )
 
+# With such a tag, a line is not in the paragraphs around it (MediaWiki's `BlockLevelPass`).
+APART = re.compile(r"</?(?:blockquote|center|div)\b", re.IGNORECASE)
 APOSTROPHE_OR_TAG = frozenset("'<>")
 
 
@@ -52,7 +55,17 @@ def flatten_tags(text: str) -> str:
     """
     if "<" not in text:
         return text
+    if APART.search(text):
+        text = _apart(text)
     return "".join(_pieces(text, list(TAG.finditer(text))))
+
+
+def _apart(text: str) -> str:
+    """The text with blank lines between lines that have a tag of APART and those that have none."""
+    lines = text.split("\n")
+    apart = [APART.search(line) is not None for line in lines]
+    ends = ("\n" if one == other else "\n\n" for one, other in pairwise(apart))
+    return "".join(chain.from_iterable(zip(lines, chain(ends, [""]), strict=True)))
 
 
 def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:

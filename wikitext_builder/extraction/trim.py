@@ -19,6 +19,7 @@ mapframe; maplink; ref; references; score; section; templatedata; templatestyles
 """
     )
 )
+INVISIBLE = frozenset({"", "includeonly"})  # comments too: MediaWiki removes them before it looks at lines
 # Those that are a block on the page: they close the paragraph.
 BLOCK_TAGS = frozenset(
     listed(
@@ -35,6 +36,7 @@ ASCII_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 OTHER_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf]")  # the others in UTF-8
 OPENINGS, CLOSINGS = frozenset("([;,"), frozenset(")];,")
 POINTS = frozenset(".,;:!?)")
+LINE_START = frozenset({"", "\n"})  # what can stand before the first character of a line
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 # A reference's tag without its end: MediaWiki shows it, but it is an editor's slip. The quantifiers are
@@ -74,21 +76,22 @@ def _kept_pieces(text: str) -> list[str]:
     match = OPENING.search(text)
     while match:
         start, end, keep = match.start(), *_extent(text, match, closing)
+        name, before, after = (match[1] or "").lower(), text[start - 1 : start], text[end : end + 1]
         kept.append(text[position : end if keep else start])
         position = end
-        if match[1] and match[1].lower() in BLOCK_TAGS:
+        if name in BLOCK_TAGS:
             kept.append(BLOCK)
-        elif (
-            match[1] and not keep and text[start - 1 : start] in OPENINGS and text[end : end + 1] in CLOSINGS
-        ):
+        elif name and not keep and before in OPENINGS and after in CLOSINGS:
             kept.append(GONE)  # `(<ref>…</ref>)`: the parentheses go too
-        elif match[1] and not keep and text[start - 1 : start] == "'" == text[end : end + 1]:
+        elif name and not keep and before == "'" == after:
             kept.append(SEAM)  # `''a''<ref>…</ref>''b''`: twice italics
-        elif not keep and _fills_its_line(text, start, end):
+        elif not keep and before in LINE_START and after == "\n":
             position += 1  # remove its line too, so that no paragraph breaks there
-        elif not keep and text[end : end + 1] in POINTS:
-            _close_gap(kept, " ,;" if text[end] == ")" else " ")
-            if text[end] == "," and kept and kept[-1].endswith(","):
+        elif name not in INVISIBLE and not keep and before in LINE_START:
+            kept.append(SEAM)  # its line is running text, as in MediaWiki: not blank, indented or a heading
+        elif not keep and after in POINTS:
+            _close_gap(kept, " ,;" if after == ")" else " ")
+            if after == "," and kept and kept[-1].endswith(","):
                 position += 1  # a comma on both sides of a reference: one of them is an editor's slip
         match = OPENING.search(text, position)
     return [*kept, text[position:]]
@@ -116,10 +119,6 @@ def _extent(text: str, match: re.Match[str], closing: ClosingTags) -> tuple[int,
     if end < 0:  # MediaWiki shows a tag that is never closed as text; it is not running text
         return match.end(), False
     return end, name in OPAQUE_TAGS
-
-
-def _fills_its_line(text: str, start: int, end: int) -> bool:
-    return text[start - 1 : start] in {"", "\n"} and text[end : end + 1] == "\n"
 
 
 class ClosingTags:

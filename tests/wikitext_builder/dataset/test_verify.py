@@ -94,6 +94,15 @@ def test_a_changed_count_is_found(dataset: Path, split: str, count: str) -> None
     assert wrong(dataset) == [*([SOURCES] if count == "articles" else []), f"{split} counts"]
 
 
+@pytest.mark.parametrize(
+    "name", ["parquet/tokens/train-extra.parquet", "articles/train-00001-of-00002.parquet"]
+)
+def test_a_file_that_a_reader_of_the_folder_would_take_too_is_found(dataset: Path, name: str) -> None:
+    (dataset / name).parent.mkdir(exist_ok=True)
+    shutil.copy(dataset / "parquet/tokens/test-00000-of-00001.parquet", dataset / name)
+    assert wrong(dataset) == [name]
+
+
 def test_a_changed_number_of_types_is_found(dataset: Path) -> None:
     rewrite(dataset, lambda m: m["splits"]["test"].update(types=5))
     assert wrong(dataset) == ["wiki.test.raw types"]
