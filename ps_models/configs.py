@@ -31,7 +31,7 @@ def make_configs(
         vocab_size: The number of words in the vocabulary.
 
     Raises:
-        ModelError: A name is unknown, or a value is not of its type or out of its range.
+        ModelError: A name is unknown, a value is not of its type or out of its range, or two contradict.
     """
     chosen = preset_of(model, preset)
     config_class: Any = MODELS[model][0]
@@ -45,6 +45,11 @@ def make_configs(
     own = {entry.name for entry in dataclasses.fields(config_class)}
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
+    if training.optimizer == "adamw" and getattr(model_config, "pointer_rate", 1.0) != 1.0:
+        raise ModelError(
+            f"pointer_rate={model_config.pointer_rate:g} with optimizer=adamw: it scales gradients, which"
+            " does not change the steps of AdamW; use pointer_rate=1, or optimizer=sgd"
+        )
     return model_config, training
 
 

@@ -366,3 +366,5 @@ def test_errors_are_one_line_and_status_1(results, data, monkeypatch, capsys, ar
 def test_wrong_usage_is_status_2():
     run("run", status=2)
     run("compare", status=2)
+    for seed in ("-1", "99999999999999999999"):
+        run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)

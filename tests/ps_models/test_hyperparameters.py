@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
+from ps_models.configs import make_configs
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Config, Share, Size, _limits
 from ps_models.models import MODELS
@@ -40,6 +41,13 @@ class Sizes(Config):
 def test_a_value_out_of_its_range_is_refused(values, message):
     with pytest.raises(ModelError, match=message):
         Sizes(**values)
+
+
+def test_a_pointer_rate_that_has_no_effect_is_refused():
+    with pytest.raises(ModelError, match=r"pointer_rate=0\.04 with optimizer=adamw.*use pointer_rate=1"):
+        make_configs("pointer-sentinel-lstm", "tiny", ["pointer_rate=0.04"], 9)
+    model, training = make_configs("pointer-sentinel-lstm", "tiny", ["pointer_rate=0.04", "optimizer=sgd"], 9)
+    assert (model.pointer_rate, training.optimizer) == (0.04, "sgd")
 
 
 def test_values_in_their_ranges_are_taken():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,6 +21,7 @@ from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
+OF_FILES: Final = frozenset({"_name_or_path", "transformers_version"})  # of a configuration: not of the model
 AT_ONCE: Final = 4096  # pieces of all texts per call, at most
 ROWS: Final = 64  # of logits in float64 at once
 LOGITS_AT_ONCE: Final = 2**27  # pieces x vocabulary of pieces per call: bounds memory
@@ -55,8 +57,10 @@ class CausalModel(PieceModel):
 
     @property
     def digest(self) -> str:
-        """sha256 over the tokenizer and the weights: it identifies the model, whatever it is measured on."""
-        digest = hashlib.sha256(rules_of(self._tokenizer).encode())
+        """sha256 over tokenizer, configuration and weights: it identifies the model on any data."""
+        config = {key: value for key, value in self._module.config.to_dict().items() if key not in OF_FILES}
+        settings = json.dumps([self._begin, config], sort_keys=True, default=str)
+        digest = hashlib.sha256(f"{rules_of(self._tokenizer)}\n{settings}".encode())
         for name, tensor in sorted(self._module.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             digest.update(tensor.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)

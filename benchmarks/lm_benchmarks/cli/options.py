@@ -14,6 +14,8 @@ from ps_models.errors import needed_packages
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import Progress, shown_progress
 
+SEED: Final = click.IntRange(0, 2**63 - 1)  # what numpy and torch both take
+
 EXISTING: Final = click.Path(exists=True, path_type=Path)
 ANY_PATH: Final = click.Path(path_type=Path)
 PROGRAM: Final = "lm-benchmarks"
@@ -77,7 +79,7 @@ def model_options(command: Decorated) -> Decorated:
     """What a model may need to be opened."""
     options: list[Callable[[Decorated], Decorated]] = [
         *CAUSAL,
-        click.option("--seed", default=1, help="For models that draw random numbers."),
+        click.option("--seed", default=1, type=SEED, help="For models that draw random numbers."),
         click.option(
             "--window", type=click.IntRange(min=1), help="Models of pieces: read per call; cache: its words."
         ),

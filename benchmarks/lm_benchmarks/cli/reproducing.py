@@ -10,7 +10,7 @@ import click
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import SIZES
-from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option
+from lm_benchmarks.cli.options import ANY_PATH, EXISTING, SEED, ModelCommand, json_option
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=ANY_PATH, required=True, help="Folder for runs, records and the page.")
 @click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Which size of each row.")
 @click.option("--rows", multiple=True, metavar="NAME", help="Only this row; repeatable.")
-@click.option("--seed", "seeds", type=int, multiple=True, default=(1,), help="Of trainings; repeatable.")
+@click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Of trainings; repeatable.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all trainings; repeatable.")
 @click.option("--workers", default=1, type=click.IntRange(min=1), help="Trainings at the same time.")
 @click.option("--budget", "hours", default=math.inf, type=click.FloatRange(0), help="Stop after these hours.")

@@ -18,7 +18,7 @@ from lm_benchmarks.errors import HarnessError, UnreachableError
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.opened import Inputs, Opened
 from lm_benchmarks.measuring.remembering import remembering
-from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.run import Protocol, measure_opened, signed_vocabulary
 from lm_benchmarks.measuring.windows import convention_file
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.portable import portable
@@ -65,7 +65,7 @@ def measure_conventions(
         conventions: Names in CONVENTIONS; all of them if there is none.
         results: A file of JSON lines. Each result is appended; what the file has already is not measured.
             Scores of windows are kept beside it until all is measured: a killed command resumes within a
-            convention.
+            convention. Code and programs of the user's can change, so they are always measured again.
         precision: `fp32`, `tf32` or `bf16`.
         command: The words of a command that measures this again, for the records.
         progress: Receives the number of tokens, pages or windows done.
@@ -114,7 +114,7 @@ def _measured(
     """The result that is stored already, or a new one, which is then stored."""
     expected = _expected(opened, inputs, protocol).items()
     known = [result for result in stored if expected <= dict(result.signature).items()]
-    if known:
+    if known and opened.is_identified:
         result = known[-1]
     else:
         result = measure_opened(opened, inputs, protocol, progress=progress)
@@ -137,7 +137,9 @@ def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str
     """What the signature of a result has if it is the one that would be measured."""
     convention = REGISTRY[protocol.convention]
     facts = dict(opened.facts)
-    fields = {"context": protocol.context} if protocol.convention == PAPER else {}
+    fields = {}
+    if protocol.convention == PAPER:
+        fields = {"context": protocol.context, "vocabulary": signed_vocabulary(opened.vocabulary)}
     if convention.rule is not None:
         facts.pop("stride", None)
     if convention.rule is not None and protocol.convention != LM_EVAL and opened.reader is not None:

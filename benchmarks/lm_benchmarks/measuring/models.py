@@ -254,6 +254,7 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         model=mixture,
         vocabulary=members[0].vocabulary,
         open_vocabulary=any(one.open_vocabulary for one in members),
+        is_program=any(one.is_program for one in members),
         reread=max(one.reread for one in members),
         parameters=None if None in counts else sum(count or 0 for count in counts),
         facts={
@@ -326,6 +327,7 @@ def _command(line: str, inputs: Inputs) -> Opened:
         identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.patience),
         vocabulary=inputs.vocabulary,
+        is_program=True,
         reread=sys.maxsize,
     )
 

@@ -57,7 +57,13 @@ class Opened:
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     users: str = ""  # `module:function`, if the code is the user's
+    is_program: bool = False  # or it is a program of the user's
     reread: int = 0  # tokens before a call that the model may read again to score it, at most
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the identity shows what the model computes: code of the user's can change behind it."""
+        return not (self.users or self.is_program)
 
 
 Maker = Callable[[str, Inputs], Opened]

@@ -99,7 +99,7 @@ def remembering(opened: Opened, results: Path | None, precision: str, *, text: s
         yield opened
         return
     path = None
-    if results is not None:
+    if results is not None and opened.is_identified:
         decides = repr((opened.identity, sorted(opened.facts.items()), precision, torch.__version__, text))
         digest = hashlib.sha256(f"{decides} {version('wikitext-builder')}".encode()).hexdigest()[:16]
         path = results.with_name(f"{results.name}.{digest}.windows")

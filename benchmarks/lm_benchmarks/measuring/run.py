@@ -46,6 +46,7 @@ from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import LanguageModel
 from wikitext_builder.commit import commit
+from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -170,7 +171,7 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
             "text": "tokens",
             "passage": unit,
             "context": context,
-            "vocabulary": f"{len(opened.vocabulary)}+{vocabulary_hash(opened.vocabulary)[:8]}",
+            "vocabulary": signed_vocabulary(opened.vocabulary),
             "words": "open" if opened.open_vocabulary else "closed",
             "eos": "yes",
             **{key: str(value) for key, value in (opened.text_facts or _no_facts)(stream).items()},
@@ -296,6 +297,11 @@ def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progr
         number=found.number,
         unused=frozenset({"window", "stride"}),
     )
+
+
+def signed_vocabulary(vocabulary: Vocabulary) -> str:
+    """A vocabulary in signatures: its size and the beginning of its hash."""
+    return f"{len(vocabulary)}+{vocabulary_hash(vocabulary)[:8]}"
 
 
 def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:

@@ -65,7 +65,7 @@ class Tried:
             excess = (
                 f" an excess that shows only in the sum over all {words}, at places other than {self.whole};"
             )
-        beginning = f"on the first {BEGINNING} tokens and " if self.unit == "tokens" else ""
+        beginning = f"on the first {min(BEGINNING, self.tokens)} tokens and " if self.unit == "tokens" else ""
         return (
             f"The laws were tried {beginning}at {self.places} random places (seed {self.seed}) of"
             f" {self.tokens:,} {self.unit}, the deepest after {self.deepest:,}; {sums};"

@@ -15,20 +15,17 @@ from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Trained
+from lm_benchmarks.records.trained import Trained, decisive
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.rows import ROWS, PaperRow, trained_in
-from lm_benchmarks.reporting.tables import SAME, Published, decimals, is_papers
+from lm_benchmarks.reporting.tables import FILES, SAME, Published, decimals, is_official, is_papers
 from wikitext_builder.csv_text import csv_text
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
-FILES: Final = {  # the official ones, as in signatures
-    "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
-    "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
-}
 NOT_YET, NO_SUCH = "not yet", "–"
 SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
+BUDGET: Final = frozenset({"epochs", "decay", "decay_after"})  # settings of how long a run trains
 BEGAN: Final = "first-updates.jsonl"
 HEAD: Final = """# All rows
 
@@ -122,11 +119,15 @@ def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
 
 
 def _data(result: Result) -> str:
-    """The dataset of a result, if it counts as papers do, on the official files; else ""."""
-    data, _, file = result.signature["data"].rpartition("+")
+    """The dataset of a result that is in the table; else "".
+
+    It counts as papers do, on the official files, and its trainings are those of its recipe: budgets may
+    differ, because the table says how many epochs, but no other setting.
+    """
+    data = result.signature["data"].rpartition("+")[0]
     kind = {name: result.signature[name] for name in SAME}
-    official = FILES.get(data, {}).get(result.signature["split"]) == file
-    return data if official and result.recipe and is_papers(data, kind) else ""
+    own = all(decisive(one.settings) <= BUDGET and one.epochs for one in result.trained)
+    return data if own and is_official(result) and result.recipe and is_papers(data, kind) else ""
 
 
 def _published(data: str) -> dict[str, Published]:

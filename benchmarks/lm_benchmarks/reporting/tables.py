@@ -24,6 +24,10 @@ OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which p
     "ptb": "10000+c90c83b1",
     "wikitext-2": "33278+b81ddd49",
 }
+FILES: Final = {  # the official ones, as in signatures
+    "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
+    "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
+}
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 WINDOWS: Final = {one.signature: one for one in REGISTRY.values() if one.signature not in MAIN}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
@@ -106,15 +110,29 @@ class Table:
 def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
     """A table per dataset and convention. If a model was measured twice, the last result counts.
 
-    Models that break laws come last.
+    Models that break laws come last. If there are several versions of a split, each has a table of its own.
     """
+    results = list(results)
+    files: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for result in results:
+        files.setdefault(_key(result), {}).setdefault(result.signature["split"], set()).add(_file(result))
     found: dict[tuple[str, ...], dict[tuple[str, str], dict[str, Result]]] = {}
     for result in results:
-        signature = result.signature
-        key = (signature["data"].rpartition("+")[0], *(signature[name] for name in SAME))
+        signature, key = result.signature, _key(result)
+        if max(map(len, files[key].values())) > 1:
+            key = (signature["data"], *key[1:])
         models = found.setdefault(key, {})
         models.setdefault((result.model, signature["model"]), {})[signature["split"]] = result
     return [_table(key, models, published) for key, models in found.items()]
+
+
+def _key(result: Result) -> tuple[str, ...]:
+    return (result.signature["data"].rpartition("+")[0], *(result.signature[name] for name in SAME))
+
+
+def _file(result: Result) -> str:
+    """The beginning of the hash of the file that was scored."""
+    return result.signature["data"].rpartition("+")[2]
 
 
 def _table(
@@ -123,7 +141,9 @@ def _table(
     published: Sequence[Published],
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
-    known = {_plain(row.model): row for row in published if row.data == data and is_papers(data, kind)}
+    every = [result for each in models.values() for result in each.values()]
+    papers = is_papers(data, kind) and all(map(is_official, every))
+    known = {_plain(row.model): row for row in published if row.data == data and papers}
     metric = MAIN.get(kind["convention"], "piece-perplexity")
     rows = []
     for (name, _), results in models.items():
@@ -147,8 +167,14 @@ def _table(
     )
 
 
+def is_official(result: Result) -> bool:
+    """Returns True if an official file was scored."""
+    data = result.signature["data"].rpartition("+")[0]
+    return FILES.get(data, {}).get(result.signature["split"]) == _file(result)
+
+
 def is_papers(data: str, kind: Mapping[str, str]) -> bool:
-    """Returns True if results are counted as papers do, on the official files."""
+    """Returns True if results are counted as papers do, with the official vocabulary."""
     papers = {"convention": PAPER, "text": "tokens", "context": "carried"}
     return kind == papers | {"vocabulary": OFFICIAL.get(data)}
 

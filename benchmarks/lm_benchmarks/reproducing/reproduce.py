@@ -13,7 +13,7 @@ from typing import IO, Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reporting.rows_page import FILES
+from lm_benchmarks.reporting.tables import FILES
 from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions
 from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
@@ -81,13 +81,10 @@ class Table:
             )
             for job in self.trainings
         }
+        rows = {row: tuple(states[job] for job in row.trainings) for row in self.rows}
         return tuple(
-            RowState(
-                job=row,
-                trainings=tuple(states[job] for job in row.trainings),
-                results=row_results(row, self.folder, results, self.texts.files),
-            )
-            for row in self.rows
+            RowState(job=row, trainings=needs, results=row_results(row, needs, results, self.texts.files))
+            for row, needs in rows.items()
         )
 
 
@@ -154,6 +151,10 @@ def reproduce(
         HarnessError: A row failed (the others are done), or the folder has other runs or another process.
         StoppedError: The user or `hours` stopped it.
     """
+    if any(setting.partition("=")[0] == "seed" for setting in settings):
+        raise HarnessError("a seed in `settings`; expected seeds of their own: use `seeds`")
+    if "," in str(out):
+        raise HarnessError(f"{out}: a comma separates the models of a mixture; use an `out` without one")
     (folder := Path(out)).mkdir(parents=True, exist_ok=True)
     made = Table(
         name=table,

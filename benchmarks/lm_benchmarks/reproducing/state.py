@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -88,14 +89,25 @@ def trainings_of(states: Iterable[RowState]) -> tuple[TrainingState, ...]:
 
 
 def row_results(
-    job: RowJob, folder: Path, results: Iterable[Result], files: Mapping[str, str]
+    job: RowJob, trainings: Sequence[TrainingState], results: Iterable[Result], files: Mapping[str, str]
 ) -> tuple[Result, ...]:
-    """The last result of a row on each split of the dataset whose files these are."""
-    wanted = portable(job.specification(folder))
+    """The last result of a row on each split.
+
+    Args:
+        job: The row.
+        trainings: What it needs. Results of other runs have other curves; the folder of a run, whose name
+            stands in its results, may have been moved.
+        results: To choose from.
+        files: Of the dataset: the beginnings of the hashes, by split.
+    """
+    wanted, curves = portable(job.specification(Path())), [one.curve for one in trainings]
+    names = "|".join(re.escape(one.job.name) for one in trainings)
+    folders = re.compile(rf"[^:,]*/(?=(?:{names})(?:,|$))") if names else re.compile("(?!)")
     found = {
         split: one
         for one in results
-        if one.specification == wanted
+        if folders.sub("", one.specification) == wanted
+        and [each.curve for each in one.trained] == curves
         and one.signature["data"].rpartition("+")[2] == files.get(split := one.signature["split"])
     }
     return tuple(found[split] for split in SPLITS if split in found)

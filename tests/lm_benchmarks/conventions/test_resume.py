@@ -1,11 +1,14 @@
 """Windows are streamed, and a measurement that is killed resumes inside a convention."""
 
 import itertools
+import json
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from lm_benchmarks.conventions.convention import Cut, Window
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.opened import Opened
 from lm_benchmarks.measuring.remembering import Remembering, remembering
 from lm_benchmarks.measuring.windows import AT_ONCE, measure_windows
 
@@ -110,6 +114,52 @@ def test_windows_of_the_asked_length_are_measured_whatever_is_stored(dataset, fo
         assert found.result is not None
         assert found.result.signature["windows"] == str(window)
     assert len(path.read_text().splitlines()) == 3
+
+
+PROGRAM = """
+import sys
+for line in sys.stdin:
+    if line.strip():
+        print(*[-{log}] * len(line.split()), flush=True)
+"""
+
+
+def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path, monkeypatch):
+    """Nobody knows whether they still compute the same."""
+    model = Opened(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
+    assert model.is_identified
+    assert not replace(model, users="module:function").is_identified
+    assert not replace(model, is_program=True).is_identified
+    script, path = tmp_path / "model.py", tmp_path / "r.jsonl"
+    numbers: list[Any] = []
+    for log in (1, 2):
+        script.write_text(PROGRAM.format(log=log))
+        command = f"command:{sys.executable} {script}"
+        (found,) = lb.measure_conventions(command, dataset, conventions=["paper"], results=path)
+        numbers.append(found.number)
+    assert numbers[1] == pytest.approx(numbers[0] ** 2)
+
+
+def test_another_configuration_of_the_same_weights_is_another_model(dataset, folders, tmp_path):
+    folder = Path(shutil.copytree(folders["bos-added"], tmp_path / "model"))
+    first = open_model(f"transformers:{folder}", make_inputs(dataset, "test")).identity
+    assert open_model(f"transformers:{folder}", make_inputs(dataset, "test")).identity == first
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(
+        json.dumps({**config, "layer_norm_epsilon": 0.5, "rms_norm_eps": 0.5})
+    )
+    assert open_model(f"transformers:{folder}", make_inputs(dataset, "test")).identity != first
+
+
+def test_a_number_for_another_vocabulary_is_not_taken(tmp_path):
+    path, numbers = tmp_path / "r.jsonl", []
+    for name, train in (("one", "a b c"), ("two", "a b c d e f")):
+        (folder := tmp_path / name / "data").mkdir(parents=True)
+        for split, text in (("train", train), ("test", "a b a")):
+            (folder / f"wiki.{split}.tokens").write_text(f" {text} \n", encoding="utf-8")
+        (found,) = lb.measure_conventions("unigram", folder, conventions=["paper"], results=path)
+        numbers.append(found.number)
+    assert numbers[0] != numbers[1]
 
 
 def test_measurements_of_two_texts_keep_their_scores_apart(dataset, folders, tmp_path):

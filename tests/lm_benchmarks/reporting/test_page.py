@@ -15,7 +15,7 @@ from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
 from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
 from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.report import make_report
-from lm_benchmarks.reporting.tables import OFFICIAL, Published, tables_of
+from lm_benchmarks.reporting.tables import FILES, OFFICIAL, Published, tables_of
 
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
@@ -29,7 +29,7 @@ NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"do
 
 def result(model, nats, split="test", **changes):
     signature = Signature(
-        data="wikitext-2+1f",
+        data=f"wikitext-2+{FILES['wikitext-2'].get(split, '1f')}",
         split=split,
         convention="paper",
         text="tokens",

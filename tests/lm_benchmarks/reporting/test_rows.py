@@ -12,8 +12,8 @@ from lm_benchmarks.measuring.models import NAMES
 from lm_benchmarks.records.first_updates import FirstUpdates
 from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from lm_benchmarks.reporting.rows import ROWS, published_name
-from lm_benchmarks.reporting.rows_page import DATASETS, FILES, read_records, rows_csv, rows_page
-from lm_benchmarks.reporting.tables import OFFICIAL, tables_of
+from lm_benchmarks.reporting.rows_page import DATASETS, read_records, rows_csv, rows_page
+from lm_benchmarks.reporting.tables import FILES, OFFICIAL, tables_of
 
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
@@ -169,6 +169,40 @@ def test_other_files_and_other_conventions_are_no_rows():
         other = replace(one, signature=Signature(**{**one.signature, field: value}))
         assert cells(rows_page([other], []), "KN-5")[2] == "not yet"
     assert cells(rows_page([one], []), "KN-5")[2] == "– / 148.41"
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({"settings": ("hidden_size=20",)}, "not yet"),
+        ({"epochs": 0}, "not yet"),
+        ({"settings": ("epochs=4", "precision=bf16", "seed=3")}, "– / 148.41 (4 epochs)"),
+    ],
+)
+def test_a_run_with_other_settings_or_without_an_epoch_is_no_row(changed, shown):
+    one = measured("lstm/small", 5.0, trained=RESULT.trained)
+    trained = replace(one.trained[0], **{"settings": (), "epochs": 4, **changed})
+    assert cells(rows_page([replace(one, trained=(trained,))], []), "LSTM Zaremba medium")[1] == shown
+
+
+def with_data(one, data):
+    return replace(one, signature=Signature(**{**one.signature, "data": data}))
+
+
+def test_published_numbers_do_not_stand_beside_a_changed_test_file():
+    papers = [row for row in PUBLISHED if row.data == "ptb"]
+    (official,) = tables_of([measured("kn-5", 5.0)], papers)
+    (changed,) = tables_of([with_data(measured("kn-5", 5.0), "ptb+ab")], papers)
+    assert any(row.published for row in official.rows)
+    assert [row.published for row in changed.rows] == [{}]
+
+
+def test_two_versions_of_a_test_file_have_two_tables():
+    first, second = measured("kn-5", 5.0), replace(measured("unigram", 6.0), model="unigram")
+    assert len(tables_of([first, second, measured("kn-5", 5.0, split="valid")])) == 1
+    tables = tables_of([first, with_data(second, "ptb+ab")])
+    assert [[row.model for row in table.rows] for table in tables] == [["any"], ["unigram"]]
+    assert [table.data for table in tables] == [first.signature["data"], "ptb+ab"]
 
 
 def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():

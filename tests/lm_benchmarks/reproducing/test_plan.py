@@ -3,15 +3,18 @@
 from dataclasses import replace
 from pathlib import Path
 
+import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import SIZES
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.trained import Epoch
 from lm_benchmarks.reproducing.page import line
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
-from lm_benchmarks.reproducing.state import RowState, row_results
+from lm_benchmarks.reproducing.state import RowState, TrainingState, row_results
 
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
+from ps_models.training.config import TrainingConfig
 from tests.lm_benchmarks.records.test_result import RESULT
 
 
@@ -65,11 +68,46 @@ def test_a_row_that_cannot_be_run_is_named(names, said):
 def test_results_of_other_files_are_not_those_of_a_row():
     job = RowJob(row="", recipe="kn-5", seed=1)
     here, elsewhere = (
-        replace(RESULT, specification="kn-5", signature=Signature(**{**RESULT.signature, "data": data}))
+        replace(
+            RESULT,
+            specification="kn-5",
+            trained=(),
+            signature=Signature(**{**RESULT.signature, "data": data}),
+        )
         for data in ("ptb+1f", "ptb+2e")
     )
-    assert row_results(job, Path("runs"), [here, elsewhere], {"test": "1f"}) == (here,)
-    assert row_results(job, Path("runs"), [elsewhere], {"test": "1f"}) == ()
+    assert row_results(job, (), [here, elsewhere], {"test": "1f"}) == (here,)
+    assert row_results(job, (), [elsewhere], {"test": "1f"}) == ()
+
+
+def test_results_of_a_row_stay_its_results_when_the_folder_is_moved():
+    job = RowJob(row="", recipe="mix:rnn-lda/small,kn-5+cache", seed=1)
+    curve = (Epoch(epoch=1, updates=9, train_perplexity=8.0, valid_perplexity=9.0, seconds=0.5),)
+    config = TrainingConfig(epochs=1)
+    (training,) = (
+        TrainingState(job=one, config=config, curve=curve, done=True, tokens_per_second=None)
+        for one in job.trainings
+    )
+    one = replace(
+        RESULT,
+        specification="mix:../old place/rnn-lda-small-seed1,kn-5+cache",
+        trained=(replace(RESULT.trained[0], curve=curve),),
+    )
+    files = {"test": "1f"}
+    assert row_results(job, (training,), [one], files) == (one,)
+    longer = replace(training, curve=(*curve, replace(curve[0], epoch=2)))
+    assert row_results(job, (longer,), [one], files) == ()
+    other = replace(one, specification="mix:runs/rnn-lda-small-seed12,kn-5+cache")
+    assert row_results(job, (training,), [other], files) == ()
+
+
+@pytest.mark.parametrize(
+    ("out", "settings", "said"), [("runs", ("seed=5",), "use `seeds`"), ("a,b", (), "a comma separates")]
+)
+def test_what_would_end_wrong_is_refused_before_any_training(tmp_path, out, settings, said):
+    with pytest.raises(HarnessError, match=said):
+        lb.reproduce("ptb", tmp_path / "no data", tmp_path / out, settings=settings)
+    assert not (tmp_path / out).exists()
 
 
 def test_a_measurement_that_failed_is_no_row_that_waits():
