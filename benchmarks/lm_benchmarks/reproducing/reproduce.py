@@ -151,10 +151,7 @@ def reproduce(
         HarnessError: A row failed (the others are done), or the folder has other runs or another process.
         StoppedError: The user or `hours` stopped it.
     """
-    if any(setting.partition("=")[0] == "seed" for setting in settings):
-        raise HarnessError("a seed in `settings`; expected seeds of their own: use `seeds`")
-    if "," in str(out):
-        raise HarnessError(f"{out}: a comma separates the models of a mixture; use an `out` without one")
+    _expect_usable(out, settings)
     (folder := Path(out)).mkdir(parents=True, exist_ok=True)
     made = Table(
         name=table,
@@ -173,6 +170,14 @@ def reproduce(
     found = Reproduction(table=made, rows=made.states())
     _raise_unfinished(found, outcome)
     return found
+
+
+def _expect_usable(out: str | Path, settings: Sequence[str]) -> None:
+    """Refuse what would be ignored, or would fail only after a training."""
+    if any(setting.partition("=")[0] == "seed" for setting in settings):
+        raise HarnessError("a seed in `settings`; expected seeds of their own: use `seeds`")
+    if "," in str(out):
+        raise HarnessError(f"{out}: a comma separates the models of a mixture; use an `out` without one")
 
 
 def _texts(table: str, data: Path) -> Texts:
