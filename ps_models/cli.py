@@ -17,7 +17,7 @@ import click
 import ps_models as pm
 from ps_models.choices import CONTEXTS, EQUAL, PRECISIONS
 from ps_models.processor import use_processor
-from wikitext_builder.cli.options import add_cite_option
+from wikitext_builder.cli.options import SEED, RealRange, add_cite_option
 from wikitext_builder.cli.run import Program, run
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS
@@ -129,12 +129,15 @@ def check_device(*, device: str, as_json: bool) -> None:
 @click.option("--preset", help="Hyperparameters by name, see `ps-models list`; else the model's defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
 @click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
-@click.option("--save-minutes", default=5.0, help="Minutes between two checkpoints within an epoch.")
+@click.option(
+    "--save-minutes",
+    default=5.0,
+    type=RealRange(min=0),
+    help="Minutes between two checkpoints within an epoch.",
+)
 @click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates per line of the log.")
 @click.option("--max-updates", type=click.IntRange(min=1), help="Save and stop after this many updates.")
-@click.option(
-    "--max-minutes", type=click.FloatRange(min=0), help="Save and stop after this many minutes from now."
-)
+@click.option("--max-minutes", type=RealRange(min=0), help="Save and stop after this many minutes from now.")
 @click.option(
     "--cuda-graphs/--no-cuda-graphs",
     default=False,
@@ -223,12 +226,8 @@ def evaluate(
 @click.argument("model", type=EXISTING, metavar="CHECKPOINT")
 @click.option("--words", default=100, type=click.IntRange(min=0), help="How many words to draw.")
 @click.option("--prompt", default="", help="Tokens that come before, separated by spaces.")
-@click.option(
-    "--temperature", default=1.0, type=click.FloatRange(min=0), help="0: always the likeliest word."
-)
-@click.option(
-    "--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="The same seed gives the same words."
-)
+@click.option("--temperature", default=1.0, type=RealRange(min=0), help="0: always the likeliest word.")
+@click.option("--seed", default=1, type=SEED, help="The same seed gives the same words.")
 @click.option("--unknown/--no-unknown", default=True, help="Whether <unk> may be drawn.")
 @device_option
 def generate(**options: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,19 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 DUMP = click.Path(path_type=Path, exists=True, dir_okay=False)
+SEED = click.IntRange(0, 2**63 - 1)  # what numpy and torch both take
+
+
+class RealRange(click.FloatRange):
+    """Real numbers in a range: "nan" is a float, but in no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
+        """The number of a text."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
 
 store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
 language_option = click.option(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.cli.options import FOLDER, csv_option, json_option
+from wikitext_builder.cli.options import FOLDER, RealRange, csv_option, json_option
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import shown_progress
@@ -52,7 +52,7 @@ ANY = click.Path(path_type=Path, exists=True)
 )
 @click.option(
     "--share",
-    type=click.FloatRange(min=0, max=1, min_open=True),
+    type=RealRange(min=0, max=1, min_open=True),
     default=0.2,
     help="With --new-lines-only: a paragraph with this fraction of its n-grams in the other text is not new.",
 )

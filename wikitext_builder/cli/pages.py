@@ -15,6 +15,7 @@ import wikitext_builder as wb
 from wikitext_builder.cli.options import (
     DUMP,
     SECTIONS_HELP,
+    RealRange,
     SelectOption,
     json_option,
     language_option,
@@ -45,7 +46,7 @@ from wikitext_builder.wiki.languages import LANGUAGES
 @page_conditions
 @click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
 @click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
-@click.option("--maxlag", type=click.FloatRange(min=0), help="Wait while the wiki lags by more seconds.")
+@click.option("--maxlag", type=RealRange(min=0), help="Wait while the wiki lags by more seconds.")
 @click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
 @click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")

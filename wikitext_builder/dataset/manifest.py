@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
@@ -27,7 +28,8 @@ MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
 CARD: Final = "README.md"
 OVERLAP: Final = "overlap.json"  # what the dataset was compared with, the totals, and hashes of what follows
-FOLDERS: Final = ("articles", "parquet")
+# Patterns of the files that a manifest names.
+NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD)
 OVERLAP_BY_ARTICLE: Final = "overlap.csv"
 OVERLAP_HEADING: Final = b"\n## Overlap with other text\n"  # the last section of a card
 
@@ -118,8 +120,8 @@ def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, F
 
 
 def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
-    """The files of a dataset's folders that its manifest does not name, which a reader takes too."""
-    there = (path for folder in FOLDERS for path in (directory / folder).rglob("*") if path.is_file())
+    """The files of a dataset that its manifest does not name: readers take them too, and no hash is known."""
+    there = (path for pattern in NAMED for path in directory.glob(pattern) if path.is_file())
     return sorted({path.relative_to(directory).as_posix() for path in there} - manifest.files.keys())
 
 

@@ -99,7 +99,7 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
         return
     yield from _compared(compared_files(directory, manifest), "the manifest", BUILD_AGAIN)
     for name in unnamed_files(directory, manifest):
-        found = "the manifest does not name this file, but programs read all files there; remove it"
+        found = "the manifest does not name this file, but programs read it; remove it, or build again"
         yield Check(name=name, passed=False, found=found)
 
 

@@ -19,6 +19,7 @@ from lm_benchmarks.cli.options import (
     model_options,
     split_option,
 )
+from wikitext_builder.cli.options import RealRange
 from wikitext_builder.progress import shown_progress
 
 
@@ -34,7 +35,7 @@ from wikitext_builder.progress import shown_progress
     type=click.Choice(DATES),
     help="Which date of an article counts for the months.  [default: the first that is known for all]",
 )
-@click.option("--level", default=LEVEL, type=click.FloatRange(0.5, 0.9999), help="Of the intervals.")
+@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals.")
 @click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
 @click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
 @model_options

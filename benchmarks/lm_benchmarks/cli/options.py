@@ -11,10 +11,9 @@ import click
 
 from lm_benchmarks.choices import DTYPES, PATIENCE, SAMPLES
 from ps_models.errors import needed_packages
+from wikitext_builder.cli.options import SEED
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import Progress, shown_progress
-
-SEED: Final = click.IntRange(0, 2**63 - 1)  # what numpy and torch both take
 
 EXISTING: Final = click.Path(exists=True, path_type=Path)
 ANY_PATH: Final = click.Path(path_type=Path)

@@ -10,7 +10,8 @@ import click
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import SIZES
-from lm_benchmarks.cli.options import ANY_PATH, EXISTING, SEED, ModelCommand, json_option
+from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option
+from wikitext_builder.cli.options import SEED, RealRange
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Of trainings; repeatable.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all trainings; repeatable.")
 @click.option("--workers", default=1, type=click.IntRange(min=1), help="Trainings at the same time.")
-@click.option("--budget", "hours", default=math.inf, type=click.FloatRange(0), help="Stop after these hours.")
+@click.option("--budget", "hours", default=math.inf, type=RealRange(0), help="Stop after these hours.")
 @click.option("--dry-run", is_flag=True, help="Only measure speeds and print the plan.")
 @json_option
 @click.pass_context

@@ -11,9 +11,9 @@ import click
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
-from lm_benchmarks.cli.options import ANY_PATH, EXISTING, SEED, ModelCommand, json_option, split_option
+from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option, split_option
 from lm_benchmarks.metrics import METRICS
-from wikitext_builder.cli.options import csv_option
+from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.progress import shown_progress
 
@@ -24,7 +24,7 @@ from wikitext_builder.progress import shown_progress
 @click.argument("second")
 @split_option
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Which number.")
-@click.option("--level", default=LEVEL, type=click.FloatRange(0.5, 0.9999), help="Of the interval.")
+@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the interval.")
 @click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
 @click.option("--seed", default=1, type=SEED, help="Of the draws.")
 @click.option(

@@ -28,6 +28,7 @@ FILES: Final = {  # the official ones, as in signatures
     "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
     "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
 }
+TRAIN: Final = {"ptb": "fcea919f", "wikitext-2": "9e9fa1ad"}  # the official ones, as in records of trainings
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 WINDOWS: Final = {one.signature: one for one in REGISTRY.values() if one.signature not in MAIN}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}

@@ -27,6 +27,8 @@ def _interrupt_when_stdin_ends() -> None:
 def _main() -> None:
     program = sys.argv[1]
     main: Callable[[], None] = import_module(PROGRAMS[program]).main
+    # A shell's background command ignores Ctrl-C, and its children inherit that: they would never stop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_interrupt_when_stdin_ends, daemon=True).start()
     sys.argv = sys.argv[1:]  # records keep the command
     main()

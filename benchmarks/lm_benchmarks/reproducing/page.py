@@ -99,6 +99,8 @@ def _state(row: RowState, running: Sequence[str], failed: Mapping[str, str]) -> 
     for step in (*(one.job.name for one in row.trainings), row.job.measuring):
         if step in failed:
             return f"failed: {failed[step]}"
+    if row.broken:
+        return f"breaks: {', '.join(row.broken)}"
     if row.trained and row.trainings:
         return "trained, not measured"
     parts = [_training(one, runs=one.job.name in running) for one in row.trainings if not one.done]

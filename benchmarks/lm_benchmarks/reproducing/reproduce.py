@@ -13,7 +13,7 @@ from typing import IO, Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reporting.tables import FILES
+from lm_benchmarks.reporting.tables import FILES, TRAIN
 from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions
 from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
@@ -191,7 +191,9 @@ def _texts(table: str, data: Path) -> Texts:
 
 
 def _are_official(table: str, hashes: Mapping[str, str]) -> bool:
-    return all(hashes[split].startswith(start) for split, start in FILES[table].items())
+    return all(
+        hashes[split].startswith(start) for split, start in {"train": TRAIN[table], **FILES[table]}.items()
+    )
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:

@@ -65,8 +65,13 @@ class RowState:
 
     @property
     def done(self) -> bool:
-        """Returns True if all splits are measured."""
-        return {one.signature["split"] for one in self.results} >= set(MEASURED)
+        """Returns True if all splits are measured, and the model kept the laws: else it is measured again."""
+        return {one.signature["split"] for one in self.results} >= set(MEASURED) and not self.broken
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The laws that the model breaks."""
+        return tuple(dict.fromkeys(law for one in self.results for law in one.broken))
 
 
 def training_state(

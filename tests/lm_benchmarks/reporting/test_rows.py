@@ -13,7 +13,7 @@ from lm_benchmarks.records.first_updates import FirstUpdates
 from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from lm_benchmarks.reporting.rows import ROWS, published_name
 from lm_benchmarks.reporting.rows_page import DATASETS, read_records, rows_csv, rows_page
-from lm_benchmarks.reporting.tables import FILES, OFFICIAL, tables_of
+from lm_benchmarks.reporting.tables import FILES, OFFICIAL, TRAIN, tables_of
 
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
@@ -32,6 +32,8 @@ RECIPES = sorted(
         if recipe
     }
 )
+
+TRAINED = replace(RESULT.trained[0], train_sha256=TRAIN["ptb"])
 
 
 def measured(recipe, nats, split="test", **changes):
@@ -146,7 +148,7 @@ def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
 
 def test_how_long_a_small_size_was_trained_stands_beside_it():
     result = measured("lstm/small", 5.0)
-    (trained,) = RESULT.trained
+    trained = TRAINED
     for epochs, shown in ((1, "1 epoch"), (4, "4 epochs")):
         page = rows_page([replace(result, trained=(replace(trained, epochs=epochs),))], [])
         assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({shown})"
@@ -176,12 +178,13 @@ def test_other_files_and_other_conventions_are_no_rows():
     [
         ({"settings": ("hidden_size=20",)}, "not yet"),
         ({"epochs": 0}, "not yet"),
+        ({"train_sha256": "ab"}, "not yet"),
         ({"settings": ("epochs=4", "precision=bf16", "seed=3")}, "– / 148.41 (4 epochs)"),
     ],
 )
-def test_a_run_with_other_settings_or_without_an_epoch_is_no_row(changed, shown):
-    one = measured("lstm/small", 5.0, trained=RESULT.trained)
-    trained = replace(one.trained[0], **{"settings": (), "epochs": 4, **changed})
+def test_a_run_with_other_settings_or_text_or_without_an_epoch_is_no_row(changed, shown):
+    one = measured("lstm/small", 5.0)
+    trained = replace(TRAINED, **{"settings": (), "epochs": 4, **changed})
     assert cells(rows_page([replace(one, trained=(trained,))], []), "LSTM Zaremba medium")[1] == shown
 
 
@@ -228,10 +231,9 @@ def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
     ],
 )
 def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, epochs, counts):
-    (trained,) = RESULT.trained
-    curve = tuple(replace(trained.curve[0], epoch=number + 1) for number in range(epochs))
+    curve = tuple(replace(TRAINED.curve[0], epoch=number + 1) for number in range(epochs))
     training = {"seed": 1, "epochs": 3, "patience": 0}
-    trained = replace(trained, settings=settings, curve=curve, training=training, epochs=2)
+    trained = replace(TRAINED, settings=settings, curve=curve, training=training, epochs=2)
     found = measured("lstm/zoneout-medium", 4.0, trained=(trained,))
     assert cells(rows_page([found], []), "LSTM zoneout medium")[2] == (
         "– / 54.60 (2 epochs)" if counts else "not yet"

@@ -116,3 +116,16 @@ def test_a_measurement_that_failed_is_no_row_that_waits():
     row = RowState(job=job, trainings=(), results=())
     assert "waits" in line(row, "ptb", texts)
     assert "failed: it is full" in line(row, "ptb", texts, failed={job.measuring: "it is full"})
+
+
+def test_a_row_that_breaks_a_law_is_measured_again():
+    job = RowJob(row="", recipe="kn-5", seed=1)
+    texts = Texts(train=9, valid=9, vocabulary=9, official=False, hashes={})
+    one, other = (
+        replace(RESULT, signature=Signature(**{**RESULT.signature, "split": split}), checks={"future": ""})
+        for split in ("valid", "test")
+    )
+    assert RowState(job=job, trainings=(), results=(one, other)).done
+    row = RowState(job=job, trainings=(), results=(one, replace(other, checks={"future": "peeks"})))
+    assert not row.done
+    assert "breaks: future" in line(row, "ptb", texts)

@@ -1,7 +1,9 @@
 """The queue: order, failures, stops; the children are real commands."""
 
 import math
+import signal
 import threading
+import time
 
 import pytest
 from lm_benchmarks.reproducing.queue import Step, run_steps
@@ -45,3 +47,17 @@ def test_the_queue_runs_outside_the_main_thread_too(tmp_path):
     thread.start()
     thread.join()
     assert found[0].done == {"a"}
+
+
+def test_a_child_hears_that_it_is_to_stop_where_ctrl_c_is_ignored(tmp_path):
+    (tmp_path / "wiki.test.tokens").write_text(" a \n")
+    waits = ("lm-benchmarks", "run", "command:sleep 60", "--data", str(tmp_path / "wiki.test.tokens"))
+    began = time.monotonic()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as for what a script starts in the background
+    thread = threading.Thread(  # not the main one: there the queue handles signals, and children inherit that
+        target=lambda: run(tmp_path, [Step(name="waits", words=waits)], seconds=10)
+    )
+    thread.start()
+    thread.join()
+    signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 50, (tmp_path / "waits.log").read_text()

@@ -94,6 +94,14 @@ def test_a_changed_count_is_found(dataset: Path, split: str, count: str) -> None
     assert wrong(dataset) == [*([SOURCES] if count == "articles" else []), f"{split} counts"]
 
 
+def test_a_manifest_without_files_is_found(dataset: Path) -> None:
+    rewrite(dataset, lambda manifest: manifest.update(files={}))
+    read = [
+        name for name in files() if not name.endswith(".zip") and not name.startswith(("left", "rejected"))
+    ]
+    assert set(wrong(dataset)) >= set(read)
+
+
 @pytest.mark.parametrize(
     "name", ["parquet/tokens/train-extra.parquet", "articles/train-00001-of-00002.parquet"]
 )
