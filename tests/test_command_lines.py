@@ -106,3 +106,20 @@ def test_the_volume_holds_before_and_after_the_name_of_a_command(arguments: list
     CliRunner().invoke(wikitext_builder, [*arguments, "--store", "nowhere"])
     assert {logging.getLogger(name).level for name in PACKAGES} == {level}
     assert is_quiet() == (level == logging.ERROR)
+
+
+def real_options() -> Iterator[tuple[str, click.Parameter]]:
+    for name, program in PROGRAMS.items():
+        for command in program.commands.values():
+            for option in command.params:
+                if isinstance(option.type, click.FloatRange):
+                    yield f"{name} {command.name} {option.name}", option
+
+
+def test_what_is_not_a_number_is_in_no_range() -> None:
+    options = dict(real_options())
+    assert {"lm_benchmarks run patience", "ps_models train max_minutes"} <= options.keys()
+    for name, option in options.items():
+        with pytest.raises(click.BadParameter, match="not a number"):
+            option.type.convert("nan", option, None)
+        assert option.type.convert("0.75", option, None) == 0.75, name

@@ -132,7 +132,7 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
         ),
         (("evaluate", "{spn}", "{data}", "--cache", "5"), "evaluate without --cache"),
         (("evaluate", "{spn}", "{data}", "--samples", "5"), "evaluate without --samples"),
-        (("generate", "{plain}", "--temperature", "nan"), "and finite"),
+        (("generate", "{plain}", "--temperature", "inf"), "and finite"),
         (
             ("explain", "{plain}", "{data}", "--out", "{new}.html", "--start", "99999"),
             "expected a start below",

@@ -11,7 +11,7 @@ import click
 
 from lm_benchmarks.choices import DTYPES, PATIENCE, SAMPLES
 from ps_models.errors import needed_packages
-from wikitext_builder.cli.options import SEED
+from wikitext_builder.cli.options import SEED, RealRange
 from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import Progress, shown_progress
 
@@ -84,7 +84,12 @@ def model_options(command: Decorated) -> Decorated:
         ),
         click.option("--stride", type=click.IntRange(min=1), help="Models of pieces: scored per call."),
         click.option("--unknown-word", help="arpa, kenlm: how the file spells <unk>."),
-        click.option("--patience", default=PATIENCE, help="command, completions: seconds to wait."),
+        click.option(
+            "--patience",
+            default=PATIENCE,
+            type=RealRange(0, min_open=True),
+            help="command, completions: seconds to wait.",
+        ),
         click.option("--samples", default=SAMPLES, type=click.IntRange(min=1), help="mc: number of masks."),
     ]
     for option in reversed(options):
