@@ -42,6 +42,13 @@ def data(name: str) -> Path:
     return path
 
 
+@pytest.hookimpl(trylast=True)  # after the folders' own ones, which give some tests more time
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that may take longest come first: one of minutes, begun last, would keep one worker busy alone."""
+    limits = {item: item.get_closest_marker("timeout") for item in items}
+    items.sort(key=lambda item: -limit.args[0] if (limit := limits[item]) else 0)
+
+
 @pytest.fixture(autouse=True)
 def threads_stay() -> Iterator[None]:
     """If a test leaves torch more threads, all tests after it are slow: threads wait for busy cores."""
