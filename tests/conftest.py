@@ -44,7 +44,7 @@ def data(name: str) -> Path:
 
 @pytest.hookimpl(trylast=True)  # after the folders' own ones, which give some tests more time
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that may take longest come first: one of minutes, begun last, would keep one worker busy alone."""
+    """Those that may take longest come first: begun last, one of minutes would keep one worker busy."""
     limits = {item: item.get_closest_marker("timeout") for item in items}
     items.sort(key=lambda item: -limit.args[0] if (limit := limits[item]) else 0)
 
