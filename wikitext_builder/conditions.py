@@ -16,6 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from wikitext_builder.article import Page
 from wikitext_builder.dataset.attribution import article_url, read_attribution
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.macros.texts import with_first
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.store.lock import read_lock
@@ -227,7 +228,7 @@ def _titles(value: str, _language: Language) -> Named:
     titles, bad = read_titles(Path(value))
     if bad:
         raise BuilderError(bad[0].detail)
-    return Named.of(titles)
+    return Named.of(with_first(title, upper=True) for title in titles)
 
 
 def _lock(value: str, language: Language) -> Named:

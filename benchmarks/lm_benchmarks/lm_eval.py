@@ -81,11 +81,13 @@ def read_text(path: Path) -> str:
         HarnessError: The file cannot be read, or is blank.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise HarnessError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
     if not text.strip():
         raise HarnessError(f"{path}: is blank; expected a WikiText file")
+    if "\r" in text:  # read as one, the end of a line would be fewer bytes than in the file
+        raise HarnessError(f"{path}: has carriage returns; expected lines that end as in the official files")
     return text
 
 

@@ -24,7 +24,8 @@ def small_splits(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]
     given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
     for name in plan.recipe.splits:
         found, titles = splits[name].articles, given.get(name, 0)
-        wanted = titles or getattr(plan.recipe, f"{name}_articles") or 1
+        size: int | None = getattr(plan.recipe, f"{name}_articles")
+        wanted = titles or (1 if size is None else size)
         if found < wanted and titles:
             yield (
                 f"{name} has {found:,} articles, but {titles:,} titles were given: rejected.jsonl says why"

@@ -134,7 +134,7 @@ class Dataset:
         return read_lines(self.file(split, raw=raw))
 
     def articles(self, split: str, *, raw: bool = False) -> Iterator[DatasetArticle]:
-        """The articles of a split, in order; a file without articles is one, with an empty title.
+        """The articles of a split, in order; a text without articles is one, with an empty title.
 
         Raises:
             BuilderError: The file is missing or not of the format.
@@ -143,8 +143,8 @@ class Dataset:
         if _has_articles(path):
             for lines in read_articles(path):
                 yield DatasetArticle(lines[1].removeprefix("= ").removesuffix(" ="), lines)
-        else:
-            yield DatasetArticle("", tuple(read_lines(path)))
+        elif lines := tuple(read_lines(path)):
+            yield DatasetArticle("", lines)
 
     def plain_articles(self, split: str) -> Iterator[PlainArticle]:
         """The articles of a split as plain text with their pages' data, in order.

@@ -8,8 +8,12 @@ from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BLOCK, GONE, add_seams
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
-PROTOCOL = r"(?:(?:https?|ftps?|irc|git|svn|gopher|news|nntp|mailto|tel|sftp|ssh|geo|magnet|urn|xmpp):|//)"
-EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]*[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
+# Those of MediaWiki's $wgUrlProtocols; a link needs an address after one.
+PROTOCOL = (
+    r"(?:(?:https?|ftps?|ircs?|git|svn|gopher|mms|nntp|redis|sftp|ssh|telnet|worldwind)://|"
+    r"(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):|//)"
+)
+EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]+[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
 PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
 
 # Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page. From

@@ -20,7 +20,7 @@ from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.page import lay_out
 from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
-from wikitext_builder.extraction.tags import BLOCKS
+from wikitext_builder.extraction.tags import BLOCKS, HIDDEN
 from wikitext_builder.extraction.trim import CONTROLS, POINTS
 from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
@@ -52,7 +52,6 @@ sistersitebox; sortkey; templatequotecite; tmbox; thumb; thumbinner; toc; toccol
 REMOVED_IDS = frozenset(
     ["contentSub", "coordinates", "pcs-edit-section-title-description", "siteNotice", "siteSub", "toc"]
 )
-HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 REFERENCE = frozenset(["reference", "mw-ref"])
 FORMULAS = frozenset(
     ["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula", "texerror"]

@@ -11,7 +11,7 @@ from wikitext_builder.extraction.markers import BREAK, SEAM
 
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>]*)>")
 REMOVED = frozenset(["table", "style", "script"])
-HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 CLASS = re.compile(r"class\s*=\s*[\"']?", re.IGNORECASE)
 QUOTE_OR_END = re.compile(r"[\"']|\Z")
 # Boxes, marks for editors, pictures and hidden text.

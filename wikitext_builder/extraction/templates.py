@@ -81,9 +81,8 @@ class TemplateReader:
         return self.macro(name) is None and self.is_removed(name)
 
     def function(self, head: str) -> Macro | None:
-        """The parser function of this name; `formatnum` writes numbers as the language does."""
-        local = self.local.macros.get("Formatnum") if head == "formatnum" else None
-        return local or self.functions.get(head)
+        """The parser function of this name."""
+        return self.functions.get(head)
 
     def macro(self, name: str) -> Macro | None:
         """The macro of a template: the language's own, else a copied English one; None if removed there."""

@@ -239,7 +239,7 @@ def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
             try:
                 raw = _raw(decoder, line, how.column)
                 text = None if raw is None else msgspec.json.decode(raw, type=str)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 rejects.add(str(path), "not-json", f"line {number}: {error}")
                 continue
             if text is None:

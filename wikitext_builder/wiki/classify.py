@@ -23,6 +23,7 @@ TALK_MARKS = {
     ),
     "ru": re.compile(r"\{\{\s*статья[ _]проекта\b[^{}]*\|\s*уровень\s*=\s*(?:ИС|ХС)\s*[|}]", re.IGNORECASE),
 }
+LONGEST_SUMMARY = 1_000  # characters; MediaWiki keeps 500, but the pattern takes cubic time on longer ones
 COPIED = {  # summaries of edits as Wikipedia:Splitting and Wikipedia:Copying within Wikipedia ask for
     "en": re.compile(
         r"^(?!created page with)[^\n]*?"
@@ -122,7 +123,7 @@ class Classifier:
         ''
         """
         pattern = COPIED.get(self.language.code)
-        found = pattern.search(summary) if pattern else None
+        found = pattern.search(summary[:LONGEST_SUMMARY]) if pattern else None
         return found[0] if found else ""
 
 

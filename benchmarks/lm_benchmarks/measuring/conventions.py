@@ -148,7 +148,10 @@ def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str
         fields["windows"] = str(lengths.window)
         if lengths.stride is not None:
             fields["windows_every"] = str(lengths.stride)
-    path = convention_file(convention, inputs.dataset, protocol.split)
+    if opened.reader is None and opened.text_nats is None:  # a model of words
+        path = inputs.dataset.file(protocol.split)
+    else:
+        path = convention_file(convention, inputs.dataset, protocol.split)
     return {
         "data": f"{signature_value(inputs.dataset.name)}+{file_sha256(path)[:8]}",
         "split": protocol.split if inputs.dataset.layout != "file" else "file",

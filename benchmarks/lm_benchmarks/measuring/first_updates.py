@@ -20,11 +20,13 @@ from lm_benchmarks.measuring.run import versions, written_now
 from lm_benchmarks.records.first_updates import FirstUpdates, append_first_updates
 from lm_benchmarks.records.training_of import training_of
 from ps_models.configs import config_of, make_model
+from ps_models.data.dataset import read_stream
 from ps_models.devices import choose_device, device_name
 from ps_models.processor import fitted_threads
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import UPDATES as UPDATES_LOG
 from ps_models.training.loop import Pace, StoppedError
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.progress import Progress, no_progress
 
 
@@ -85,6 +87,7 @@ def _first_updates(
     checkpoint = read_checkpoint(folder / LAST, training=True)
     _expect_run(folder, checkpoint, (model, preset, updates))
     position = (checkpoint.training or {})["position"]
+    epoch = len(read_stream(load_dataset(data), "train", checkpoint.vocabulary))  # tokens
     lines = (folder / UPDATES_LOG).read_text(encoding="utf-8").splitlines()
     how = training_of(checkpoint, folder / LAST, None)
     made = make_model(checkpoint.model, config_of(checkpoint.model, checkpoint.config))
@@ -94,7 +97,7 @@ def _first_updates(
         trained=replace(how, command=f"{how.command} --max-updates {updates}"),
         parameters=sum(parameter.numel() for parameter in made.parameters()),
         losses=tuple(round(json.loads(line)["loss"], 6) for line in lines),
-        tokens=position["targets"],
+        tokens=len(position["losses"]) * epoch + position["targets"],
         seconds=position["seconds"],
         device=where,
         versions=versions(),

@@ -18,6 +18,7 @@ from lm_benchmarks.measuring.remembering import remembering
 from lm_benchmarks.measuring.run import Protocol, measure_opened
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result, append_result
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import Progress, no_progress
 
@@ -126,12 +127,20 @@ def measure(
         raise HarnessError("nothing to measure; expected one model and one split, or more")
     protocol: dict[str, Any] = {name: value for name, value in options.items() if name in PROTOCOL}
     opening: dict[str, Any] = {name: value for name, value in options.items() if name not in PROTOCOL}
-    inputs = make_inputs(data, chosen[0], **opening)
     repeated = shlex.join(map(portable, command))
     protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
-    found, failed = _measure_all(specifications, protocols, inputs, results, on_result, progress)
+    found, failed = list[Result](), list[tuple[str, ToolkitError]]()
+    for alike in _of_one_vocabulary(protocols, data):
+        inputs = make_inputs(data, alike[0].split, **opening)
+        measured, missed = _measure_all(specifications, alike, inputs, results, on_result, progress)
+        found, failed = found + measured, failed + missed
     _raise_failures(failed, found, len(specifications) * len(chosen))
     return found
+
+
+def _of_one_vocabulary(protocols: list[Protocol], data: str | Path) -> list[list[Protocol]]:
+    """All splits together, or each alone if there is no train file: then its own words are the vocabulary."""
+    return [protocols] if "train" in load_dataset(Path(data)).files else [[one] for one in protocols]
 
 
 def _measure_all(

@@ -40,6 +40,7 @@ from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import file_sha256
 
 
@@ -156,7 +157,7 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
         )
     recurrent = cast("Recurrent[Any]", inner.model)
     grid = GRID if inputs.window is None else cache_grid([inputs.window])
-    model = tuned_neural_cache(recurrent, _valid(inputs), grid=grid, device=inputs.device)
+    model = tuned_neural_cache(recurrent, _valid(inputs, inner.vocabulary), grid=grid, device=inputs.device)
     config = model.config
     facts = {
         **inner.facts,
@@ -246,7 +247,9 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
         raise HarnessError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
     users = ",".join(one.users for one in members if one.users)
     with users_code(users):
-        mixture = interpolate([one.model for one in members], _valid(inputs), device=inputs.device)
+        mixture = interpolate(
+            [one.model for one in members], _valid(inputs, members[0].vocabulary), device=inputs.device
+        )
     counts = [one.parameters for one in members]
     return Opened(
         name=" + ".join(one.name for one in members),
@@ -275,9 +278,9 @@ def _united(members: Sequence[Opened]) -> dict[str, str]:
     return {key: "_".join(dict.fromkeys(each)) for key, each in values.items()}
 
 
-def _valid(inputs: Inputs) -> list[Text]:
+def _valid(inputs: Inputs, vocabulary: Vocabulary) -> list[Text]:
     _expect_folder(inputs)
-    return list(read_texts(inputs.dataset, "valid", inputs.vocabulary))
+    return list(read_texts(inputs.dataset, "valid", vocabulary))
 
 
 def _expect_folder(inputs: Inputs) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result
+from lm_benchmarks.records.trained import decisive_settings
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
@@ -54,12 +55,14 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
 
 def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes = {(result.recipe, result.model) for result in runs}
-    return len(recipes) == 1 and "" not in {*recipes.pop()} and len({_seed(run) for run in runs}) == len(runs)
+    if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
+        return False
+    return len({tuple(decisive_settings(one.settings) for one in run.trained) for run in runs}) == 1
 
 
 def _seed(result: Result) -> int:
     seed = result.signature.get("seed", "")
-    return int(seed) if seed.isdecimal() else -1
+    return int(seed) if seed.isascii() and seed.isdecimal() and len(seed) < 20 else -1
 
 
 def _chosen(name: str) -> tuple[str, dict[str, str]]:
@@ -78,7 +81,9 @@ def names_of(result: Result) -> set[str]:
     if given:
         names |= _spellings(given)
         path = PurePath(given)
-        names.add((path.parent if path.suffix else path).name if ":" not in given else given)
+        names.add(
+            (path.parent if path.suffix == ".safetensors" else path).name if ":" not in given else given
+        )
     return {name.casefold() for name in names if name}
 
 

@@ -72,8 +72,13 @@ def recipe_of(model: str, preset: str | None) -> str:
 
 
 def decisive(settings: Iterable[str]) -> set[str]:
+    """The names of the settings that make a run another one than its preset."""
+    return {setting.partition("=")[0] for setting in decisive_settings(settings)}
+
+
+def decisive_settings(settings: Iterable[str]) -> frozenset[str]:
     """The settings that make a run another one than its preset; precision and seed may differ."""
-    return {setting.partition("=")[0] for setting in settings} - {"precision", "seed"}
+    return frozenset(one for one in settings if one.partition("=")[0] not in {"precision", "seed"})
 
 
 def read_curve(folder: Path) -> tuple[Epoch, ...]:

@@ -15,7 +15,7 @@ from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Trained, decisive
+from lm_benchmarks.records.trained import Trained, decisive, decisive_settings
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.rows import ROWS, PaperRow, trained_in
@@ -106,16 +106,23 @@ def _lines(data: str, row: PaperRow, measured: Mapping[Key, Runs]) -> Iterator[d
 
 
 def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
-    """The results that count, by dataset and recipe: on each split the last one of each seed."""
+    """The results that count, by dataset and recipe: on each split the last of each seed, of one budget."""
     last: dict[Key, dict[str, dict[str, Result]]] = {}
     for result in results:
         if data := _data(result):
             splits = last.setdefault((data, result.recipe), {})
             splits.setdefault(result.signature["split"], {})[_seed_of(result)] = result
-    return {
-        key: {split: [runs[seed] for seed in sorted(runs)] for split, runs in splits.items()}
-        for key, splits in last.items()
-    }
+    return {key: {split: _alike(runs) for split, runs in splits.items()} for key, splits in last.items()}
+
+
+def _alike(runs: Mapping[str, Result]) -> list[Result]:
+    """The runs of the longest budget, by seed: the mean is of seeds, not of budgets."""
+    longest = max(runs.values(), key=lambda run: [one.epochs for one in run.trained])
+    return [runs[seed] for seed in sorted(runs) if _budget(runs[seed]) == _budget(longest)]
+
+
+def _budget(run: Result) -> list[frozenset[str]]:
+    return [decisive_settings(one.settings) for one in run.trained]
 
 
 def _data(result: Result) -> str:

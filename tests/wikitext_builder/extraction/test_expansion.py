@@ -70,6 +70,20 @@ def test_names_of_months_are_known_in_english_only() -> None:
         german.expand("{{CURRENTMONTHNAME}}")
 
 
+def test_numbers_and_plurals_are_those_of_the_language() -> None:
+    assert Expander(TOKYO, {}, language="de").expand("{{formatnum:12345.6}} {{formatnum:1.234,5|R}}") == (
+        "12.345,6 1234.5"
+    )
+    russian = Expander(TOKYO, {}, language="ru")
+    assert russian.expand("5 {{plural:5|слон|слона|слонов}}, 21 {{plural:21|слон|слона|слонов}}") == (
+        "5 слонов, 21 слон"
+    )
+    for name in ("{{SITENAME}}", "{{TALKPAGENAME}}", "{{ns:14}}"):
+        with pytest.raises(RejectedError, match="function"):
+            russian.expand(name)
+    assert Expander(TOKYO, {}).expand("{{SITENAME}} {{ns:14}}") == "Wikipedia Category"
+
+
 @given(st.text("{}[]|=<>x \n!-/nowik", max_size=60))
 def test_nothing_is_lost_when_wikitext_is_read(text: str) -> None:
     def written(nodes: Nodes) -> str:

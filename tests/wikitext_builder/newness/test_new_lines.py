@@ -80,10 +80,30 @@ def test_only_new_paragraphs_stay(histories: tuple[Path, Path, set[str]], tmp_pa
     attribution = (tmp_path / "new" / "attribution.tsv").read_text(encoding="utf-8").splitlines()
     assert len(attribution) == 41
     assert "Copy of page 4" not in "".join(attribution)
-    checks = [check for check in wb.verify(tmp_path / "new") if "grammar" in check.name]
-    assert [check.passed for check in checks] == [True] * 3
+    checks = wb.verify(tmp_path / "new")
+    assert [check.passed for check in checks if "grammar" in check.name] == [True] * 3
+    assert [check for check in checks if check.name.startswith("overlap")] == []
     report = json.loads((tmp_path / "new" / "overlap.json").read_text(encoding="utf-8"))
     assert [one["split"] for one in report["splits"]] == ["train", "valid", "test"]
+
+
+def test_a_split_without_articles_takes_nobodys_attribution(
+    histories: tuple[Path, Path, set[str]], tmp_path: Path
+) -> None:
+    now, then, _ = histories
+    report = wb.build("demo", now, tmp_path / "set", workers=1, min_count=1, valid_articles=0)
+    assert report.warnings == ()
+    assert list(wb.load(tmp_path / "set").articles("valid")) == []
+    wb.new_lines(tmp_path / "set", tmp_path / "new", against=then)
+    titles = {
+        split: [one.title for one in wb.load(tmp_path / "new").articles(split, raw=True)]
+        for split in ("train", "test")
+    }
+    rows = (tmp_path / "new" / "attribution.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(rows) == sum(map(len, titles.values())) == 40
+    assert {tuple(row.split("\t")[:2]) for row in rows} == {
+        (split, title) for split, those in titles.items() for title in those
+    }
 
 
 @pytest.mark.parametrize("lost", ["an article", "a line"])

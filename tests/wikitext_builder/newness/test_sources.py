@@ -46,14 +46,15 @@ def test_plain_text(suffix: str, tmp_path: Path) -> None:
 def test_json_lines(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.jsonl{suffix}"
     rows = [json.dumps({"id": 1, "text": "one"}), "", '{"text": 5}', "{", '{"body": "x"}', '["text"]']
+    rows.append(f'{{"text": "x", "deep": {"[" * 100_000}{"]" * 100_000}}}')
     last = json.dumps({"text": "two\nthree", "meta": {"a": [None]}})
     path.write_bytes(PACKERS[suffix]("\n".join([*rows, last]).encode()))
     pieces, rejected = read(path)
     assert [(one.document, one.text) for one in pieces] == [
         (f"{path}: line 1", "one"),
-        (f"{path}: line 7", "two\nthree"),
+        (f"{path}: line 8", "two\nthree"),
     ]
-    assert [(one.reason, one.count) for one in rejected] == [("no-column", 1), ("not-json", 3)]
+    assert [(one.reason, one.count) for one in rejected] == [("no-column", 1), ("not-json", 4)]
     assert rejected[1].detail.startswith("line 3: ")
     assert [one.text for one in read(path, column="body")[0]] == ["x"]
 

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion.arguments import Arguments
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
 from wikitext_builder.extraction.macros.parser_functions import MODULES_WITHOUT_TEXT
 from wikitext_builder.extraction.macros.texts import (
     ERROR,
@@ -116,12 +119,27 @@ def time(a: Arguments) -> str:
 
 
 def plural(a: Arguments) -> str:
-    """The second argument for one, else the third, or the last one."""
-    return a.text(1 if is_one(a.first) or len(a) < 3 else 2)
+    """The form for a number; in English the second argument for one, else the third, or the last one."""
+    return local(a, "plural") or a.text(1 if is_one(a.first) or len(a) < 3 else 2)
+
+
+def format_number(a: Arguments) -> str:
+    """A number with separators, as the language writes it."""
+    return local(a, "formatnum") or formatted_number(a.first, a.text(1))
+
+
+def local(a: Arguments, name: str) -> str | None:
+    """What a function gives on the Wikipedia of the page, if it is not as in English."""
+    function = LOCAL.get(a.expander.language, NO_TEMPLATES).functions.get(name)
+    texts = [a.first, *(a.text(number) for number in range(1, len(a)))]
+    arguments = {str(number): text for number, text in enumerate(texts, 1)}
+    return function(Call(name=name, arguments=arguments, page=a.expander.page)) if function else None
 
 
 def namespace_name(a: Arguments) -> str:
-    """The name of a namespace by its number or name."""
+    """The name of a namespace by its number or name; those of other languages are not known."""
+    if a.expander.language in LOCAL and a.first not in {"", "0"}:
+        raise RejectedError("function", f"ns:{a.first} in {a.expander.language}")
     if a.first.isdecimal() and len(a.first) < 5 and int(a.first) in NAMESPACES:
         return NAMESPACES[int(a.first)]
     wanted = a.first.replace("_", " ").lower()
@@ -184,7 +202,7 @@ FUNCTIONS: dict[str, Function] = {
     "uc": lambda a: a.first.upper(),
     "lcfirst": lambda a: with_first(a.first, upper=False),
     "ucfirst": lambda a: with_first(a.first, upper=True),
-    "formatnum": lambda a: formatted_number(a.first, a.text(1)),
+    "formatnum": format_number,
     "plural": plural,
     "padleft": lambda a: padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0") + a.first,
     "padright": lambda a: a.first + padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0"),

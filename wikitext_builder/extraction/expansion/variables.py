@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.texts import encoded
 from wikitext_builder.extraction.macros.times import formatted_time, revision_time
 
@@ -22,6 +24,13 @@ def _always(value: str) -> Variable:
     return lambda _expander: value
 
 
+def _english(expander: Expander, value: str) -> str:
+    """A name of the English Wikipedia; those of the others are not known."""
+    if expander.language in LOCAL:
+        raise RejectedError("function", f"the name of {value} in {expander.language}")
+    return value
+
+
 def _time(pattern: str) -> Variable:
     return lambda e: formatted_time(pattern, revision_time(e.page.timestamp), e.language)
 
@@ -36,13 +45,13 @@ _TIMES = {"YEAR": "Y", "MONTH": "m", "MONTH1": "n", "MONTH2": "m", "MONTHNAME": 
 VARIABLES: dict[str, Variable] = {
     **dict.fromkeys(_NAMES, _title),
     **{f"{name}E": lambda e: encoded(e.page.title, "WIKI") for name in _NAMES},
-    "TALKPAGENAME": lambda e: f"Talk:{e.page.title}",
-    "TALKSPACE": _always("Talk"),
+    "TALKPAGENAME": lambda e: f"{_english(e, 'Talk')}:{e.page.title}",
+    "TALKSPACE": lambda e: _english(e, "Talk"),
     **dict.fromkeys(("NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"), _always("")),
     "NAMESPACENUMBER": _always("0"),
     "PAGEID": lambda e: str(e.page.page_id),
     "REVISIONID": lambda e: str(e.page.revision_id),
-    "SITENAME": _always("Wikipedia"),
+    "SITENAME": lambda e: _english(e, "Wikipedia"),
     "SERVER": lambda e: f"//{e.language}.wikipedia.org",
     "SERVERNAME": lambda e: f"{e.language}.wikipedia.org",
     "SCRIPTPATH": _always("/w"),

@@ -58,4 +58,5 @@ COPIED_FUNCTIONS: dict[str, Macro] = {
     "#invoke": module,
     "#time": time_in_numbers,
     "currentmonthname": unknown,
+    "sitename": unknown,
 }

@@ -15,9 +15,11 @@ from wikitext_builder.extraction.macros.texts import (
     formatted_number,
     is_one,
     padded,
+    title_parts,
     with_first,
 )
 from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
+from wikitext_builder.extraction.preprocessor import opaque_text
 
 MODULES_WITHOUT_TEXT = re.compile(
     "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"
@@ -58,15 +60,16 @@ def switch(call: Call) -> str:
     """The value of the first case that equals the first argument, else the default."""
     subject, cases = call.get("1"), list(call.arguments.values())[1:]
     default = ""
-    found = False
+    found = default_follows = False
     for position, case in enumerate(cases):
         name, equals, value = case.partition("=")
         if equals and (found or equal(name, subject)):
             return value.strip()
-        if equals and name.strip() == "#default":
-            default = value.strip()
+        if equals and (default_follows or name.strip() == "#default"):
+            default, default_follows = value.strip(), False
         elif not equals:
             found = found or equal(case, subject)
+            default_follows = default_follows or case.strip() == "#default"
             default = case.strip() if position == len(cases) - 1 else default
     return default
 
@@ -79,7 +82,10 @@ def value_of_expression(call: Call) -> str:
 
 def tag(call: Call) -> str:
     """An extension tag: references and the like give nothing, the others their content."""
-    return call.get("2") if call.get("1").lower() in {"nowiki", "poem", "pre"} else ""
+    name, content = call.get("1").lower(), call.get("2")
+    if name in {"math", "chem", "ce"}:
+        return opaque_text(name, content)
+    return content if name in {"nowiki", "poem", "pre"} else ""
 
 
 def plural(call: Call) -> str:
@@ -132,7 +138,8 @@ _NOTHING = text("")
 
 PARSER_FUNCTIONS: dict[str, Macro] = {
     "#invoke": invoke,
-    **dict.fromkeys(("#section", "#lst", "#lsth", "#property", "#statements"), unknown),
+    **dict.fromkeys(listed("#section; #lst; #lsth; #property; #statements; #language; int; ns"), unknown),
+    **dict.fromkeys(listed("pagesincategory; pagesincat; numberofarticles; numberofusers"), unknown),
     "#if": if_,
     "#ifeq": if_equal,
     "#iferror": if_error,
@@ -162,6 +169,8 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
     "rootpagename": page_name,
     "namespace": _NOTHING,
     "sitename": text("Wikipedia"),
+    "#titleparts": lambda call: title_parts(call.get("1"), call.get("2"), call.get("3")),
+    "revisionyear": _now("Y"),
     "currentyear": _now("Y"),
     "currentmonth": _now("m"),
     "currentmonthname": _now("F"),
@@ -172,9 +181,8 @@ PARSER_FUNCTIONS: dict[str, Macro] = {
             """
 defaultsort; defaultsortkey; defaultcategorysort; displaytitle;
 #coordinates; #related; fullurl; localurl; canonicalurl; filepath; #babel;
-noexternallanglinks; #seo; #titleparts; #language; int; ns; pagesincategory; pagesincat;
-numberofarticles; numberofusers; #widget; #vardefine; #assessment; #target; #ev; #categorytree;
-#mapframe; #parserfunction; revisionyear
+noexternallanglinks; #seo; #widget; #vardefine; #assessment; #target; #ev; #categorytree;
+#mapframe; #parserfunction
 """
         ),
         _NOTHING,

@@ -20,6 +20,7 @@ from wikitext_builder.extraction.macros.local.table import (
     grouped,
     languages,
     named,
+    numbers,
     of_languages,
     paragraph,
     quoted,
@@ -157,4 +158,4 @@ Metadaten; FLdez; FormatZahlMetadaten; EWZ; EWD; EWR; EWT; Bevölkerungsstand; E
 Arbeitslosenquoten; BFS-Zahlen; Population; Wirtschaftsdaten
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=numbers(group=".", point=","))

@@ -20,6 +20,7 @@ from wikitext_builder.extraction.macros.local.table import (
     languages,
     located,
     named,
+    numbers,
     of_languages,
     paragraph,
     quantity,
@@ -102,4 +103,6 @@ Mejorar redacción; Problemas artículo
 """
 )
 DATA = data("Población; Dato; Datos")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(
+    macros=MACROS, removed=REMOVED, data=DATA, functions=numbers(group=" ", point=",", least=5)
+)

@@ -26,6 +26,7 @@ from wikitext_builder.extraction.macros.local.table import (
     grouped,
     languages,
     named,
+    numbers,
     of_languages,
     paragraph,
     plural,
@@ -233,5 +234,8 @@ Es; It; Fr; La; Nl; Pl; Ru; Ja; Zh
 )
 DATA = data("Population; Dernière population; Données; Superficie; Wikidata")
 TEMPLATES = LocalTemplates(
-    macros=MACROS, removed=REMOVED, data=DATA, functions=plural(lambda number: int(number > 1))
+    macros=MACROS,
+    removed=REMOVED,
+    data=DATA,
+    functions={**numbers(group=" ", point=","), **plural(lambda number: int(number > 1))},
 )

@@ -19,6 +19,7 @@ from wikitext_builder.extraction.macros.local.table import (
     languages,
     located,
     named,
+    numbers,
     of_languages,
     paragraph,
     quantity,
@@ -178,4 +179,6 @@ EndMultiCol; Div col; Div col end; Treccani
 """
 )
 DATA = data("Popolazione; Dato; Dati")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(
+    macros=MACROS, removed=REMOVED, data=DATA, functions=numbers(group=" ", point=",", least=5)
+)

@@ -23,6 +23,7 @@ from wikitext_builder.extraction.macros.local.table import (
     languages,
     located,
     named,
+    numbers,
     of_languages,
     paragraph,
     plural,
@@ -164,4 +165,9 @@ Flagicon; Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優
 """
 )
 DATA = data("自治体面積; 自治体人口; Population; 推計人口")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=plural(lambda _number: 0))
+TEMPLATES = LocalTemplates(
+    macros=MACROS,
+    removed=REMOVED,
+    data=DATA,
+    functions={**numbers(group=",", point="."), **plural(lambda _number: 0)},
+)

@@ -18,6 +18,7 @@ from wikitext_builder.extraction.macros.local.table import (
     dated,
     languages,
     named,
+    numbers,
     of_languages,
     paragraph,
     quantity,
@@ -85,4 +86,4 @@ Klimaat*; *-VLAG; Bronnen*
 """
 )
 DATA = data("Statistiek; Inwoners; Gemeentegegevens; Oppervlakte")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=numbers(group=".", point=","))

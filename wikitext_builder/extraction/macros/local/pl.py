@@ -22,6 +22,7 @@ from wikitext_builder.extraction.macros.local.table import (
     languages,
     located,
     named,
+    numbers,
     of_languages,
     paragraph,
     plural,
@@ -89,5 +90,8 @@ Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; *infobox
 )
 DATA = data("Ludność; Liczba ludności; Dane")
 TEMPLATES = LocalTemplates(
-    macros=MACROS, removed=REMOVED, data=DATA, functions=plural(partial(slavic_form, only_one=True))
+    macros=MACROS,
+    removed=REMOVED,
+    data=DATA,
+    functions={**numbers(group=" ", point=",", least=5), **plural(partial(slavic_form, only_one=True))},
 )

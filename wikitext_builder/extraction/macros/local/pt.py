@@ -20,6 +20,7 @@ from wikitext_builder.extraction.macros.local.table import (
     flagged,
     languages,
     named,
+    numbers,
     of_languages,
     paragraph,
     quantity,
@@ -88,4 +89,9 @@ Quando; Onde; Qual; Por quem; Esclarecer; Ver fontes; Formatar*; Revisão*; Parc
 Tradução*; Panorama*; Gráfico*
 """
 )
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=data("População; Dados"))
+TEMPLATES = LocalTemplates(
+    macros=MACROS,
+    removed=REMOVED,
+    data=data("População; Dados"),
+    functions=numbers(group=" ", point=",", least=5),
+)

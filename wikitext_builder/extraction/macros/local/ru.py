@@ -21,6 +21,7 @@ from wikitext_builder.extraction.macros.local.table import (
     languages,
     located,
     named,
+    numbers,
     of_languages,
     paragraph,
     plural,
@@ -116,5 +117,8 @@ Wikiquote; ЭСБЕ; БСЭ*; ВТ-*; Хорошая статья; Избран�
 )
 DATA = data("Население; Площадь; Численность")
 TEMPLATES = LocalTemplates(
-    macros=MACROS, removed=REMOVED, data=DATA, functions=plural(partial(slavic_form, only_one=False))
+    macros=MACROS,
+    removed=REMOVED,
+    data=DATA,
+    functions={**numbers(group=" ", point=",", least=5), **plural(partial(slavic_form, only_one=False))},
 )

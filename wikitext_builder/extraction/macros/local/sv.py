@@ -20,6 +20,7 @@ from wikitext_builder.extraction.macros.local.table import (
     dated,
     flagged,
     languages,
+    numbers,
     of_languages,
     paragraph,
     quantity,
@@ -67,4 +68,4 @@ Bildgalleri; Citatruta; Tidsaxel; KML; Clear; * ikon
 """
 )
 DATA = data("Stat; Folkmängd; Befolkning; Wikidata")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA)
+TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=numbers(group=" ", point=","))

@@ -197,6 +197,26 @@ def located(north: str, south: str, east: str, west: str, *, form: str = "{angle
     return macro
 
 
+def numbers(*, group: str, point: str, least: int = 4) -> dict[str, Macro]:
+    """The parser function `formatnum` of a language: a number as it is written there, or back (`R`).
+
+    >>> macro = numbers(group=".", point=",")["formatnum"]
+    >>> calls = [{"1": "12345.6"}, {"1": "12.345,6", "2": "R"}, {"1": "12345", "2": "NOSEP"}]
+    >>> [macro(Call(name="formatnum", arguments=one, page=None)) for one in calls]
+    ['12.345,6', '12345.6', '12345']
+    """
+    separators = dict.fromkeys(map(ord, " \u00a0\u202f" if group == " " else group))
+    back = {**separators, ord(point): ".", ord("−"): "-"}
+
+    def macro(call: Call) -> str | None:
+        value, flag = call.get("1"), call.get("2")
+        if flag == "R":
+            return value.translate(back)
+        return value if flag == "NOSEP" else grouped(value, group=group, point=point, least=least)
+
+    return {"formatnum": macro}
+
+
 def plural(form: Callable[[int], int]) -> dict[str, Macro]:
     """The parser function `plural` of a language, by the rule that gives the form of a number.
 

@@ -19,6 +19,7 @@ from wikitext_builder.extraction.macros.local.table import (
     languages,
     located,
     named,
+    numbers,
     of_languages,
     paragraph,
     plural,
@@ -108,4 +109,9 @@ Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Flagicon; Multiple image; �
 """
 )
 DATA = data("人口数据; 人口數據; 歷年人口")
-TEMPLATES = LocalTemplates(macros=MACROS, removed=REMOVED, data=DATA, functions=plural(lambda _number: 0))
+TEMPLATES = LocalTemplates(
+    macros=MACROS,
+    removed=REMOVED,
+    data=DATA,
+    functions={**numbers(group=",", point="."), **plural(lambda _number: 0)},
+)
