@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
+import lm_benchmarks as lb
 import pytest
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
@@ -153,6 +155,32 @@ def test_a_cache_of_a_given_window_is_not_the_model_whose_window_is_tuned(data, 
     assert given.recipe != tuned.recipe
 
 
+def test_where_train_is_missing_a_checkpoint_is_tuned_on_its_own_words(data, variational, tmp_path):
+    (cut := tmp_path / "cut").mkdir()
+    for split in ("valid", "test"):
+        shutil.copy(data / f"wiki.{split}.tokens", cut)
+    models = (f"cache:{variational}", f"mix:{variational},{variational}")
+    options = ("--no-check", "--no-groups", "--window", 20, "--json")
+    whole, without = (run("run", *models, "--data", folder, *options).splitlines() for folder in (data, cut))
+    for one, other in zip(map(json.loads, whole), map(json.loads, without), strict=True):
+        assert one["nats"] == pytest.approx(other["nats"])
+
+
+def test_where_train_is_missing_each_split_has_its_own_words(data, tmp_path):
+    grams = tmp_path / "words.arpa"
+    words = sorted(
+        {word for split in ("valid", "test") for word in (data / f"wiki.{split}.tokens").read_text().split()}
+    )
+    grams.write_text(arpa(words))
+    (cut := tmp_path / "cut").mkdir()
+    for split in ("valid", "test"):
+        shutil.copy(data / f"wiki.{split}.tokens", cut)
+    options = ("run", f"arpa:{grams}", "--data", cut, "--no-check", "--no-groups", "--json", "--split")
+    alone = [json.loads(run(*options, split)) for split in ("valid", "test")]
+    both = map(json.loads, run(*options, "valid", "--split", "test").splitlines())
+    assert [one["nats"] for one in both] == [one["nats"] for one in alone]
+
+
 @pytest.mark.parametrize(
     ("kind", "model", "message"),
     [("mc", "checkpoint", "keeps its dropout's masks"), ("cache", "unfit", "expected a recurrent model")],
@@ -175,6 +203,12 @@ def test_first_updates_are_kept_as_a_record(data, tmp_path):
     assert found.trained.command.endswith("--out RUN --max-updates 3")
     assert found.tokens == 3 * found.trained.training["batch_size"] * found.trained.training["stride"]
     assert found.seconds > 0
+    longer = lb.first_updates(
+        "lstm", data, settings=settings_of("lstm", "epochs=9"), updates=60, device="cpu"
+    )
+    train = len((data / "wiki.train.tokens").read_text().replace("\n", " <eos> ").split())
+    assert train < longer.tokens <= 60 * found.tokens // 3
+    assert longer.tokens % train % (found.tokens // 3) == 0  # whole epochs, then whole updates
     kept = ("--updates", 3, "--device", "cpu", "--out", tmp_path / "kept", *settings)
     run("first-updates", "lstm", "--data", data, *kept)
     run("first-updates", "lstm", "--data", data, *kept, "--results", path)  # the run is there already

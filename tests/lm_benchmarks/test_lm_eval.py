@@ -69,6 +69,9 @@ def test_pages_begin_at_whatever_looks_like_a_title(tmp_path):
     path.write_text(" \n \n")
     with pytest.raises(HarnessError, match="is blank"):
         list(read_pages(path))
+    path.write_bytes(b" \n = A = \r\n x\n")
+    with pytest.raises(HarnessError, match="carriage returns"):
+        list(read_pages(path))
 
 
 SCRIPT = """

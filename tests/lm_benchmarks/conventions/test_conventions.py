@@ -189,6 +189,13 @@ def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_p
         (folder / f"wiki.{split}.raw").write_bytes(content)
     found = lb.measure_conventions("unigram", folder)
     assert [one.convention.name for one in found if one.number is not None] == ["paper", "lm-eval"]
+    (folder / "wiki.test.raw").write_bytes((data / "wiki.test.tokens").read_bytes() + b" \n")
+    for _ in range(2):  # the second time it is known, though the raw file is another one
+        lb.measure_conventions("unigram", folder, conventions=["lm-eval"], results=tmp_path / "r.jsonl")
+    assert len(lb.read_results(tmp_path / "r.jsonl")) == 1
+    (folder / "wiki.test.raw").unlink()
+    (without,) = lb.measure_conventions("unigram", folder, conventions=["lm-eval"])
+    assert without.number == found[1].number
     (why,) = {one.why.replace(one.convention.name, "…") for one in found if one.why}
     assert "unigram predicts words" in why
     assert "needs a model `transformers:…`" in why

@@ -57,6 +57,11 @@ def test_a_name_finds_its_result(name, place):
     assert found(name) is RESULTS[place]
 
 
+def test_a_folder_with_a_dot_in_its_name_is_a_name():
+    one = measured("lstm tiny", "lstm+34", "runs/lstm-0.1")
+    assert find_runs([*RESULTS, one], "lstm-0.1", "test", FILE) == [one]
+
+
 def test_the_last_result_of_a_model_counts():
     again = replace(RESULTS[0], seconds=9.0)
     assert find_runs([*RESULTS, again], "kn-5", "test", FILE) == [again]
@@ -106,8 +111,9 @@ def test_fields_of_the_signature_choose_among_results_of_one_model():
         find_runs(several, "kn-5[context=none]", "test", FILE)
 
 
-def run(seed, identity, recipe="lstm/gal-medium", model="lstm gal-medium"):
-    one = replace(measured(model, identity), recipe=recipe)
+def run(seed, identity, recipe="lstm/gal-medium", model="lstm gal-medium", settings=()):
+    trained = (replace(RESULT.trained[0], settings=(*settings, f"seed={seed}")),)
+    one = replace(measured(model, identity), recipe=recipe, trained=trained)
     return replace(one, signature=Signature(**one.signature, seed=seed))
 
 
@@ -119,7 +125,14 @@ def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
 
 
 @pytest.mark.parametrize(
-    "other", [run("1", "lstm+bb"), run("2", "lstm+bb", recipe="lstm/medium"), run("2", "lstm+bb", recipe="")]
+    "other",
+    [
+        run("1", "lstm+bb"),
+        run("2", "lstm+bb", recipe="lstm/medium"),
+        run("2", "lstm+bb", recipe=""),
+        run("2", "lstm+bb", settings=("output_dropout=0.9",)),
+        run("9" * 5_000, "lstm+bb", settings=("epochs=1",)),
+    ],
 )
 def test_models_that_differ_in_more_than_their_seed_are_several(other):
     with pytest.raises(HarnessError, match="fits several models"):

@@ -139,6 +139,16 @@ def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
     )
 
 
+def test_runs_of_other_budgets_are_no_seeds_of_a_recipe():
+    def run(nats, seed, epochs):
+        trained = replace(TRAINED, settings=(f"epochs={epochs}",), epochs=epochs)
+        one = measured("lstm/small", nats, trained=(trained,))
+        return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
+
+    page = rows_page([run(5.0, "1", 4), run(5.2, "3", 4), run(6.0, "7", 1)], [])
+    assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.1):.2f} (4 epochs, 2 seeds")
+
+
 def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
     recipe = "lstm/medium-tied-wikitext-2"
     assert cells(rows_page([measured(recipe, 4.2)], []), "LSTM zoneout medium")[3] == "not yet"
