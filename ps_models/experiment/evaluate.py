@@ -94,6 +94,8 @@ def evaluate(
 def _adapted(trained: TrainedModel, cache: NeuralCacheConfig | None, samples: int) -> LanguageModel[Any]:
     """The model, inside a neural cache or Monte Carlo dropout if one of them is wanted."""
     model, name = trained.model, trained.checkpoint.model
+    if samples < 0:
+        raise ModelError(f"`samples={samples}`: expected 0 or more")
     if cache is not None and samples:
         raise ModelError("`cache` and `samples`: take one of the two")
     if cache is not None:

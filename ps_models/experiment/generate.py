@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import torch
 
+from ps_models.errors import ModelError
 from ps_models.evaluation.generate import draw_words
 from ps_models.experiment.load import Source, opened
 from ps_models.language_model import Generative
@@ -40,6 +41,8 @@ def generate(
     Raises:
         ModelError: The checkpoint is missing or damaged, or the temperature is not a number from 0 on.
     """
+    if words < 0:
+        raise ModelError(f"`words={words}`: expected 0 or more")
     trained = opened(model, device)
     return draw_words(
         cast("Generative[Any]", trained.model),

@@ -132,8 +132,10 @@ def explain(
     trained = opened(model, device)
     dataset = open_data(data, trained.checkpoint)
     stream = read_stream(dataset, split, trained.vocabulary)
+    if words is not None and words < 1:
+        raise ModelError(f"`words={words}`: expected 1 or more")
     is_sentence = words is None and out is not None and Path(out).suffix.lower() in PICTURES
-    length = None if is_sentence else words or WORDS
+    length = None if is_sentence else WORDS if words is None else words
     if start == BEST:
         gained = gains(trained.model, stream, device=trained.device, progress=progress)
         start = best_start(stream, gained, trained.vocabulary, length)

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Count, Rate, Size
+from ps_models.hyperparameters import Count, Finite, Rate, Size
 from ps_models.layers.products import wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ class CharCNNConfig(LSTMConfig):
     widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
     features: tuple[int, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
     highways: Count = 2
-    gate_bias: float = -2.0  # of t before training, section 3: at first most of y is carried through
+    gate_bias: Finite = -2.0  # of t before training, section 3: at first most of y is carried through
     word_length: Size = 63  # bytes that are read of each word; 65 with its marks, as in the paper's code
     softmax_bias: bool = True
     locked: bool = False  # Zaremba's dropout …
@@ -112,6 +112,10 @@ class CharCNN(nn.Module):
         if config.tied:
             raise ValueError(
                 "tied=True: there is no embedding of words that the softmax could use; use tied=no"
+            )
+        if min(*config.widths, *config.features) < 1:
+            raise ValueError(
+                f"widths={config.widths}, features={config.features}: expected 1 or more of each"
             )
         if len(config.widths) != len(config.features):
             raise ValueError(

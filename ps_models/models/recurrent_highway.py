@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Config, Finite, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.highway import highway_steps
@@ -43,7 +43,7 @@ class RecurrentHighwayConfig(Config):
     input_dropout: Rate = 0.75  # of the embedding's output
     recurrent_dropout: Rate = 0.25  # of the state before R, at each depth
     output_dropout: Rate = 0.75
-    transform_bias: float = -2.0  # b_t before training: at first most of the state is carried through
+    transform_bias: Finite = -2.0  # b_t before training: at first most of the state is carried through
     init: Amount = 0.04  # all other weights are uniform in [-init, init]
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 

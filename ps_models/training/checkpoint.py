@@ -211,6 +211,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
     try:
         vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
         config, facts = _from_json(header["config"]), _from_json(header["facts"])
+        _check_facts(facts)
         if config["vocab_size"] != len(vocabulary):
             raise _damaged(path, f"{len(vocabulary)} words, but its model has {config['vocab_size']}")
         return Checkpoint(
@@ -257,6 +258,19 @@ def _from_json(text: str) -> dict[str, Any]:
     value = _mapping(json.loads(text))
     json.dumps(value, ensure_ascii=False).encode()  # JSON can spell half a character, which is an error here
     return value
+
+
+def _check_facts(facts: Mapping[str, Any]) -> None:
+    """Check what records take from a checkpoint's facts: a stranger may have written them."""
+    training = facts.get("training")
+    numbers = {name: facts[name] for name in ("epoch", "update") if name in facts}
+    if isinstance(training, dict):
+        numbers |= {name: training[name] for name in ("epochs", "patience", "seed") if name in training}
+    for name, value in numbers.items():
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+            raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
+    if not isinstance(facts.get("preset"), str | None):
+        raise ValueError(f"preset is {facts['preset']!r:.40}, expected a name")  # noqa: TRY004 - of a file
 
 
 def _mapping(value: object) -> dict[str, Any]:

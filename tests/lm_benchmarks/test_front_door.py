@@ -1,6 +1,7 @@
 """`import lm_benchmarks as lb`: quick, and every name is there; without torch, a clear error."""
 
 import inspect
+import math
 import os
 import resource
 import subprocess
@@ -156,3 +157,13 @@ def test_the_commands_are_calls_of_the_library(data, tmp_path):
     assert lb.rows(ROOT / "benchmarks" / "results", tmp_path / "rows.md").stat().st_size > 10_000
     with pytest.raises(lb.HarnessError, match="nothing to measure"):
         lb.measure([], data)
+
+
+def test_what_would_fail_later_is_refused_at_once(data):
+    for wrong in ({"batch": 0}, {"chunk": 0}, {"samples": 0}, {"patience": math.nan}, {"context": "none"}):
+        with pytest.raises(lb.HarnessError, match="expected"):
+            lb.measure("unigram", data, convention="lm-eval", **wrong)
+    with pytest.raises(lb.HarnessError, match="laws need a text"):
+        lb.check("unigram", data, tokens=0)
+    with pytest.raises(lb.HarnessError, match=r"null byte; expected a program"):
+        lb.measure("command:a\0b", data)

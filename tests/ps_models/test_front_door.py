@@ -1,6 +1,7 @@
 """`import ps_models as pm`: quick, without torch, and every name is there and says what it is."""
 
 import inspect
+import math
 import subprocess
 import sys
 
@@ -126,6 +127,21 @@ def test_settings_are_values_or_texts(run, tmp_path):
     ):
         with pytest.raises(pm.ModelError, match=message):
             pm.train("lstm", dataset, tmp_path / "new", settings=settings, device="cpu")
+
+
+def test_what_would_be_read_as_something_else_is_refused(run):
+    dataset, trained = run
+    for wrong in (
+        lambda: pm.explain(trained.folder, dataset, words=0),
+        lambda: pm.explain(trained.folder, dataset, words=-5),
+        lambda: pm.generate(trained.folder, words=-3),
+        lambda: pm.evaluate(trained.folder, dataset, samples=-1),
+    ):
+        with pytest.raises(pm.ModelError, match=r"`(words|samples)=-?\d`: expected"):
+            wrong()
+    for model, setting in (("char-cnn", {"widths": (0,)}), ("rhn", {"transform_bias": math.inf})):
+        with pytest.raises(pm.ModelError, match=f"{next(iter(setting))}=.*: expected"):
+            pm.train(model, dataset, trained.folder / "new", settings=setting, device="cpu")
 
 
 def test_a_text_scores_as_the_file_of_it(run, tmp_path):

@@ -100,8 +100,9 @@ class _Process:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own command
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
             )
-        except OSError as error:
-            raise HarnessError(f"command {self._name!r}: {error.strerror}; expected a program") from error
+        except (OSError, ValueError) as error:  # ValueError: a null byte in a word
+            why = error.strerror if isinstance(error, OSError) else error
+            raise HarnessError(f"command {self._name!r}: {why}; expected a program") from error
         weakref.finalize(self, _end, self._process)
 
     def send(self, line: str) -> None:

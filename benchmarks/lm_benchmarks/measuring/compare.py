@@ -141,6 +141,19 @@ def compare_results(first: Result, second: Result, **options: Any) -> ModelDiffe
     return compare_runs([first], [second], **options)
 
 
+def expect_draws(level: float, resamples: int, seed: int) -> None:
+    """Check how an interval is to be drawn.
+
+    Raises:
+        HarnessError: It cannot be drawn so.
+    """
+    if not 0 < level < 1 or resamples < 1 or seed < 0:
+        raise HarnessError(
+            f"level {level}, {resamples} resamples, seed {seed}; expected a level between 0 and 1, 1"
+            " resample or more, and a seed of 0 or more"
+        )
+
+
 def compare_runs(
     first: Sequence[Result],
     second: Sequence[Result],
@@ -165,6 +178,7 @@ def compare_runs(
     Raises:
         HarnessError: They measure different things, or the counts that the metric needs are missing.
     """
+    expect_draws(level, resamples, seed)
     for run in (*first[1:], *second):
         _check_alike(first[0], run, allow)
     counted = _metric(metric)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from lm_benchmarks.choices import LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import FEWEST, bootstrap, interval_of
+from lm_benchmarks.measuring.compare import FEWEST, bootstrap, expect_draws, interval_of
 from lm_benchmarks.measuring.matching import Matching, Measured, match
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.months import Month, by_month, largest_step, months_of
@@ -109,6 +109,7 @@ def contamination(
     Raises:
         HarnessError: The model cannot be measured or differs between the datasets, or too few articles pair.
     """
+    expect_draws(level, resamples, seed)
     sides = [load_dataset(Path(one)) for one in (before, after)]
     dated, months_of_sides = months_of(sides, split, by)
 

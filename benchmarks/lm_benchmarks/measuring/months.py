@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -16,6 +17,8 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.store.lock import read_lock
 
 Month = tuple[str, int, float]  # such as 2024-05, the number of articles, their bits per byte
+
+MONTH = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
 
 
 def months_of(sides: Sequence[Dataset], split: str, by: str = "") -> tuple[str, list[list[str]]]:
@@ -32,10 +35,23 @@ def months_of(sides: Sequence[Dataset], split: str, by: str = "") -> tuple[str, 
     if by and by not in DATES:
         raise HarnessError(f"`by={by}`: expected {', '.join(DATES)}")
     found = [_dates(side, split) for side in sides]
-    chosen = by or next((name for name in DATES if all(one[name] for rows in found for one in rows)), "")
-    if by and not any(one[by] for rows in found for one in rows):
+    for side, rows in zip(sides, found, strict=True):
+        if (count := sum(1 for _ in side.articles(split))) != len(rows):
+            raise HarnessError(
+                f"{side.path}: {ATTRIBUTION} has {len(rows)} articles of {split}, and the dataset {count};"
+                " see `wikitext-builder verify`"
+            )
+    chosen = by or next(
+        (name for name in DATES if all(_month(one[name]) for rows in found for one in rows)), ""
+    )
+    if by and not any(_month(one[by]) for rows in found for one in rows):
         raise HarnessError(f"`by={by}`: no article has this date; {LOCK} and {ATTRIBUTION} have the dates")
-    return chosen, [[one.get(chosen, "")[:7] for one in rows] for rows in found]
+    return chosen, [[_month(one.get(chosen, "")) for one in rows] for rows in found]
+
+
+def _month(date: str) -> str:
+    """The month of a date, such as 2016-04; empty if it is not known."""
+    return date[:7] if MONTH.match(date) else ""
 
 
 def _dates(dataset: Dataset, split: str) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import PATIENCE, SAMPLES
 from lm_benchmarks.conventions.convention import Reader
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.trained import Trained
 from ps_models.evaluation.signature import signature_value
 from ps_models.language_model import LanguageModel
@@ -37,6 +38,13 @@ class Inputs:
     unknown_word: str | None = None  # how a file of n-grams spells <unk>
     patience: float = PATIENCE  # seconds to wait for an answer of a program
     samples: int = SAMPLES  # masks of Monte Carlo dropout
+
+    def __post_init__(self) -> None:
+        if not self.patience > 0 or self.samples < 1 or self.seed < 0:
+            raise HarnessError(
+                f"patience {self.patience}, {self.samples} samples, seed {self.seed}; expected more than 0,"
+                " 1 or more, 0 or more"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,7 @@ from lm_benchmarks.measuring.windows import convention_file, measure_windows
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.lines import finite
 from lm_benchmarks.records.result import Result, TokenGroup, Tried
+from ps_models.choices import CONTEXTS
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -68,6 +69,14 @@ class Protocol:
     groups: bool = True  # sums by frequency, place and so on
     specification: str = ""  # what the user called the model
     command: str = ""  # measures it again
+
+    def __post_init__(self) -> None:
+        if self.chunk < 1 or self.batch < 1:
+            raise HarnessError(f"chunk {self.chunk}, batch {self.batch}; expected 1 or more of each")
+        if self.context not in CONTEXTS:
+            raise HarnessError(f"context {self.context!r}; expected {' or '.join(CONTEXTS)}")
+        if self.context != CONTEXTS[0] and self.convention != PAPER:
+            raise HarnessError(f"context {self.context!r} with {self.convention}: only {PAPER} has a choice")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,12 @@ import re
 
 
 def portable(argument: str) -> str:
-    """An argument of a command without the folders of this machine.
+    """An argument of a command without the folders of this machine, and without names and passwords in addresses.
 
     >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
     ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
+    >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
+    ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
     """
-    return re.sub(r"(?<![^:,=\s])/(?:[^/,:\s]+/)+(?=[^/,:\s])", "", argument)
+    argument = re.sub(r"(?<=://)[^/@\s]*@", "", argument)
+    return re.sub(r"(?<![^:,=\s'\"])/(?:[^/,:\s]+/)+(?=[^/,:\s])", "", argument)

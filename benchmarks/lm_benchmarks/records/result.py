@@ -139,6 +139,10 @@ def from_json(line: str) -> Result:
     unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
     if missing := [name for name in (*MUST_AGREE, "model") if name not in result.signature]:
         raise ValueError(f"a signature without {', '.join(missing)}")
+    if any(
+        count < 0 for group in result.groups for count in (group.tokens, *(part[0] for part in group.parts))
+    ):
+        raise ValueError("a group has counts below zero")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
     return result

@@ -119,6 +119,9 @@ def trained_of_json(value: object) -> Trained:
         sessions=lambda items: _texts(items, "sessions"),
         curve=lambda items: tuple(plain_record(item, Epoch) for item in typed(items, list, "curve")),
     )
+    for name in ("epochs", "patience", "seed"):
+        if name in found.training:
+            typed(found.training[name], int, name)
     return found
 
 

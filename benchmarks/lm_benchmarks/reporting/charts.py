@@ -18,6 +18,7 @@ LEFT, RIGHT, BOTTOM = 66, 12, 46  # around the plot, in units of the drawing
 LEGEND: Final = 18  # height of a line of the legend
 PALE: Final = 0.35  # opacity of a bar that says little
 LONGEST_NAME: Final = 48  # characters in a legend
+HIGHEST: Final = 1e300  # a value beyond has no place: its axis would reach to infinity
 MARGIN: Final = 0.04  # of an axis, before the first value and after the last
 DASHES: Final = ("", "8 4", "2 3")  # of curves, if there are more than colours
 TICKS: Final = 6  # about, per linear axis
@@ -239,7 +240,7 @@ def _dashes(count: int) -> list[str]:
 
 
 def _can_show(value: float, *, log: bool) -> bool:
-    return math.isfinite(value) and (value > 0 or not log)
+    return abs(value) < HIGHEST and (value > 0 or not log)
 
 
 def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = False) -> Axis:

@@ -1,6 +1,7 @@
 """contamination: a model that has read half of the past is found; one that has read none of it is not."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -126,6 +127,9 @@ def test_models_that_differ_and_too_few_articles_are_refused(
         written(few, split, [one.lines for one in dataset.articles(split)][:4])
     with pytest.raises(HarnessError, match="4 pairs"):
         lb.contamination("kn-5", before=few, after=few)
+    for wrong in ({"level": -0.5}, {"level": math.nan}, {"resamples": 0}, {"seed": -1}):
+        with pytest.raises(HarnessError, match="expected a level between 0 and 1"):
+            lb.contamination("kn-5", before=few, after=few, **wrong)
 
 
 def article(
@@ -235,7 +239,14 @@ def test_months_are_those_of_creation_if_they_are_known(tmp_path: Path) -> None:
         months_of(sides[1:], "test", "created")
     with pytest.raises(HarnessError, match="expected created, promoted, revision"):
         months_of(sides, "test", "read")
-    (tmp_path / "after" / "attribution.tsv").unlink()
+    path = tmp_path / "after" / "attribution.tsv"
+    rows = path.read_text(encoding="utf-8")
+    path.write_text(rows.replace("2016-04", "unknown"), encoding="utf-8")
+    assert months_of(sides[1:], "test") == ("", [[""] * 6])
+    path.write_text("".join(rows.splitlines(keepends=True)[:-1]), encoding="utf-8")
+    with pytest.raises(HarnessError, match="has 5 articles of test, and the dataset 6"):
+        months_of(sides, "test")
+    path.unlink()
     assert months_of(sides, "test") == ("", [[""] * 6] * 2)
 
 

@@ -125,6 +125,10 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
         ({"config": {}}, "vocab_size"),
         ({"config": []}, "found a list, expected names with values"),
         ({"facts": [1]}, "found a list, expected names with values"),
+        ({"facts": {"epoch": "x"}}, "epoch is 'x', expected a number"),
+        ({"facts": {"update": 10**400}}, "update is 1000"),
+        ({"facts": {"preset": 7}}, "preset is 7, expected a name"),
+        ({"facts": {"training": {"epochs": [], "seed": 1}}}, r"epochs is \[\], expected a number"),
         ({"training": [1]}, "found a list, expected names with values"),
     ],
 )
