@@ -6,7 +6,7 @@ import re
 
 
 def portable(argument: str) -> str:
-    """An argument of a command without the folders of this machine, and without names and passwords in addresses.
+    """An argument of a command without the folders of this machine, and without passwords in addresses.
 
     >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
     ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
