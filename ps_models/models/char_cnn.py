@@ -113,7 +113,7 @@ class CharCNN(nn.Module):
             raise ValueError(
                 "tied=True: there is no embedding of words that the softmax could use; use tied=no"
             )
-        if min(*config.widths, *config.features) < 1:
+        if min((*config.widths, *config.features), default=0) < 1:
             raise ValueError(
                 f"widths={config.widths}, features={config.features}: expected 1 or more of each"
             )
