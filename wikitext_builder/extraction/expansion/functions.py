@@ -120,12 +120,14 @@ def time(a: Arguments) -> str:
 
 def plural(a: Arguments) -> str:
     """The form for a number; in English the second argument for one, else the third, or the last one."""
-    return local(a, "plural") or a.text(1 if is_one(a.first) or len(a) < 3 else 2)
+    form = local(a, "plural")
+    return a.text(1 if is_one(a.first) or len(a) < 3 else 2) if form is None else form
 
 
 def format_number(a: Arguments) -> str:
     """A number with separators, as the language writes it."""
-    return local(a, "formatnum") or formatted_number(a.first, a.text(1))
+    shown = local(a, "formatnum")
+    return formatted_number(a.first, a.text(1)) if shown is None else shown
 
 
 def local(a: Arguments, name: str) -> str | None:
