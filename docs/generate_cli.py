@@ -40,7 +40,7 @@ your shell reads at its start. The line is similar for `ps-models` and `lm-bench
 | 0 | the command did what it was asked to do |
 | 1 | an error; one paragraph on stderr says what to do |
 | 2 | the command line has a mistake |
-| 130 | stopped by Ctrl-C |
+| 130 | stopped by Ctrl-C (a training saves first, and ends with 1) |
 | 141 | the reader of the output stopped reading, as in `\| head` |
 """
 

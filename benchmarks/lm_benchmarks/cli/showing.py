@@ -91,7 +91,7 @@ def report(**options: Any) -> None:
 @click.argument("folder", type=EXISTING)
 @click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown; or its numbers, .csv.")
 def rows(**options: Any) -> None:
-    """Write the table of all rows (published, small size, full size) from the records in FOLDER.
+    """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
 
     It reads the results of `run` in ptb.jsonl and wikitext-2.jsonl, and those of `first-updates` in
     first-updates.jsonl.

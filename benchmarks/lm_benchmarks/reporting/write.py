@@ -67,7 +67,7 @@ def report(
 
 
 def rows(folder: str | Path, out: str | Path) -> Path:
-    """Write the table of all rows: published, small size, full size.
+    """Write the table of all rows: published, small size, full size, our training, first updates.
 
     Args:
         folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`, `first-updates.jsonl` of

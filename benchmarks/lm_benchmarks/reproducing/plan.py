@@ -84,15 +84,19 @@ def plan(
     Args:
         table: The dataset whose numbers are published: `ptb` or `wikitext-2`.
         size: A name in SIZES.
-        names: Only these rows, by name or by recipe; all if empty.
+        names: Only these rows, by name or by recipe; if empty, those published there or nowhere, and
+            models that only count.
         seeds: Of the trainings; what is not trained has one job.
 
     Raises:
         HarnessError: There is no such row, or it cannot be run at this size.
     """
     published = {row.model for row in PUBLISHED if row.data == table}
-    rows = [row for row in ROWS if row.name in published or row.recipe(table, "small")]
-    chosen = _chosen(rows, table, size, names) if names else rows
+    elsewhere = {row.model for row in PUBLISHED} - published
+    chosen = [row for row in ROWS if row.name not in elsewhere or row.one_size]
+    if names:
+        every = [row for row in ROWS if row in chosen or row.recipe(table, "small")]
+        chosen = _chosen(every, table, size, names)
     jobs = [
         RowJob(row=row.name, recipe=recipe, seed=seed)
         for row in chosen

@@ -129,3 +129,17 @@ def test_a_row_that_breaks_a_law_is_measured_again():
     row = RowState(job=job, trainings=(), results=(one, replace(other, checks={"future": "peeks"})))
     assert not row.done
     assert "breaks: future" in line(row, "ptb", texts)
+
+
+def test_a_table_has_no_rows_that_are_published_on_another_dataset_only():
+    rows = [job.row for job in plan("wikitext-2", "own")]
+    assert rows[:5] == [
+        "KN-5",
+        "KN-5 + cache",
+        "LSTM Gal medium",
+        "LSTM zoneout medium",
+        "Pointer Sentinel-LSTM medium",
+    ]
+    assert "CharCNN" not in rows
+    assert [job.recipe for job in plan("wikitext-2", "small", names=("CharCNN",))] == ["char-cnn/small"]
+    assert "CharCNN" in [job.row for job in plan("ptb", "own")]
