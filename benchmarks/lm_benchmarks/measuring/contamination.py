@@ -112,7 +112,6 @@ def contamination(
     expect_draws(level, resamples, seed)
     sides = [load_dataset(Path(one)) for one in (before, after)]
     dated, months_of_sides = months_of(sides, split, by)
-
     shared = sides, split, months_of_sides, progress, {**options, "seed": seed}
     old, new = _measured(model, *shared)
     matching = _matching(old, new)
