@@ -27,7 +27,6 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{
 # private use.
 UNPRINTABLE = regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--{FORMULA}]+")
 ALPHANUMERIC = re.compile(r"[^\W_]")
-SPACES = re.compile(r"\s+")
 # Left over from links and templates: `[[`, also with the beginning of a link, `{{`, and what closes them.
 BRACKETS = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\{\{+|[\[{]|\]+|\}+")
 OPENS = {"]": "[", "}": "{"}

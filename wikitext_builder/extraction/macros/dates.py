@@ -283,7 +283,7 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
     **dict.fromkeys(listed("As of; Asof; AsOf; As Of"), as_of),
     "Updated": around("(as of ", ")"),
-    **dict.fromkeys(listed("Circa; Ca.; Ca; Approx; C.; C"), circa),
+    **dict.fromkeys(listed("Circa; Ca.; Ca; C.; C"), circa),
     "Approx": around("approximately ", ""),
     **dict.fromkeys(listed("Floruit; Fl.; Fl; Flourished"), floruit),
     **dict.fromkeys(listed("Reign; R.; Reigned; Ruled"), reigned),
@@ -312,7 +312,6 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "NFL Year": first,
     "Avyear": first,
     "Fy": first,
-    "Wsy": first,
     "Cfby": first,
     **dict.fromkeys(listed("Cfb link; Nfy; Baseball Year; Wsy; Mlsy; Afly; Uslpdly"), first),
     "Years or months ago": time_ago,
@@ -324,5 +323,4 @@ Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
     "Née": lambda call: f"née {call.get('1')}".strip(),
     "Nee": lambda call: f"née {call.get('1')}".strip(),
     "Scy": first,
-    "Mlsy": first,
 }

@@ -223,7 +223,6 @@ LANGUAGE_MACROS: dict[str, Macro] = {
     "Langr": lang,
     "Lang-grc-gre": lambda call: named_language("Greek", call.get("1"), call),
     "Lang-rus": lambda call: _russian(call),
-    "Lang-mn": lang_code_template,
     **dict.fromkeys(listed("Transl; Transliteration; Tlit; Xlit; Translit"), transliteration),
     **dict.fromkeys(listed("Nihongo; Nihongo core"), nihongo),
     "Nihongo2": first,

@@ -113,14 +113,9 @@ def percentage(call: Call) -> str | None:
     return shown.replace("-", "−") + (call.get("%") or "%")
 
 
-def money(symbol: str, *, after: str = "") -> Macro:
+def money(symbol: str) -> Macro:
     """`US$1,500`: the symbol and the amount."""
-
-    def macro(call: Call) -> str:
-        amount = grouped(call.get("1"))
-        return f"{symbol}{amount}{after if amount else ''}"
-
-    return macro
+    return lambda call: f"{symbol}{grouped(call.get('1'))}"
 
 
 def rounded(call: Call) -> str | None:

@@ -19,7 +19,6 @@ from wikitext_builder.extraction.macros.local.table import (
     data,
     grouped,
     languages,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -29,16 +28,7 @@ from wikitext_builder.extraction.macros.local.table import (
 )
 from wikitext_builder.extraction.markers import GONE
 
-NAMES = {code: name.lower() for code, name in language_names("de").items()} | named(
-    """
-ar=arabisch; bg=bulgarisch; ca=katalanisch; cs=tschechisch; da=dänisch; de=deutsch; el=griechisch;
-en=englisch; es=spanisch; fa=persisch; fi=finnisch; fr=französisch; ga=irisch; grc=altgriechisch;
-he=hebräisch; hr=kroatisch; hu=ungarisch; it=italienisch; ja=japanisch; ko=koreanisch;
-la=lateinisch; nl=niederländisch; no=norwegisch; pl=polnisch; pt=portugiesisch; ro=rumänisch;
-ru=russisch; sa=sanskrit; sk=slowakisch; sr=serbisch; sv=schwedisch; tr=türkisch; uk=ukrainisch;
-zh=chinesisch
-"""
-)
+NAMES = {code: name.lower() for code, name in language_names("de").items()} | {"la": "lateinisch"}
 
 
 def height(call: Call) -> str | None:

@@ -19,7 +19,6 @@ from wikitext_builder.extraction.macros.local.table import (
     flagged,
     languages,
     located,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -30,15 +29,7 @@ from wikitext_builder.extraction.macros.local.table import (
     transcription,
 )
 
-NAMES = language_names("es") | named(
-    """
-ar=árabe; bg=búlgaro; ca=catalán; cs=checo; da=danés; de=alemán; el=griego; en=inglés; es=español;
-eu=euskera; fa=persa; fi=finés; fr=francés; ga=irlandés; gl=gallego; grc=griego antiguo;
-he=hebreo; hu=húngaro; it=italiano; ja=japonés; ko=coreano; la=latín; nah=náhuatl; nl=neerlandés;
-no=noruego; pl=polaco; pt=portugués; qu=quechua; ro=rumano; ru=ruso; sa=sánscrito; sr=serbio;
-sv=sueco; tr=turco; uk=ucraniano; zh=chino
-"""
-)
+NAMES = language_names("es") | {"nah": "náhuatl"}
 MONTHS = listed(
     "enero; febrero; marzo; abril; mayo; junio; julio; agosto; septiembre; octubre; noviembre; diciembre"
 )

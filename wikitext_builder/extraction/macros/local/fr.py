@@ -25,7 +25,6 @@ from wikitext_builder.extraction.macros.local.table import (
     flagged,
     grouped,
     languages,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -37,15 +36,7 @@ from wikitext_builder.extraction.macros.local.table import (
 )
 from wikitext_builder.extraction.markers import GONE
 
-NAMES = language_names("fr") | named(
-    """
-ar=arabe; bg=bulgare; br=breton; ca=catalan; cs=tchèque; da=danois; de=allemand; el=grec;
-en=anglais; es=espagnol; eu=basque; fa=persan; fi=finnois; fr=français; ga=irlandais;
-grc=grec ancien; he=hébreu; hu=hongrois; it=italien; ja=japonais; ko=coréen; la=latin;
-nl=néerlandais; no=norvégien; oc=occitan; pl=polonais; pt=portugais; ro=roumain; ru=russe;
-sa=sanskrit; sr=serbe; sv=suédois; tr=turc; uk=ukrainien; vi=vietnamien; zh=chinois
-"""
-)
+NAMES = language_names("fr")
 MONTHS = listed(
     "janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre"
 )

@@ -18,7 +18,6 @@ from wikitext_builder.extraction.macros.local.table import (
     flagged,
     languages,
     located,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -29,15 +28,7 @@ from wikitext_builder.extraction.macros.local.table import (
 )
 from wikitext_builder.extraction.markers import GONE
 
-NAMES = language_names("it") | named(
-    """
-ar=arabo; bg=bulgaro; ca=catalano; cs=ceco; da=danese; de=tedesco; el=greco; en=inglese;
-es=spagnolo; fa=persiano; fi=finlandese; fr=francese; grc=greco antico; he=ebraico; hr=croato;
-hu=ungherese; it=italiano; ja=giapponese; ko=coreano; la=latino; nl=olandese; no=norvegese;
-pl=polacco; pt=portoghese; ro=rumeno; ru=russo; sa=sanscrito; sl=sloveno; sr=serbo; sv=svedese;
-tr=turco; uk=ucraino; zh=cinese
-"""
-)
+NAMES = language_names("it")
 MONTHS = listed(
     "gennaio; febbraio; marzo; aprile; maggio; giugno; luglio; agosto; settembre; ottobre; novembre; dicembre"
 )

@@ -34,15 +34,7 @@ from wikitext_builder.extraction.macros.local.table import (
 )
 from wikitext_builder.extraction.markers import GONE
 
-NAMES = language_names("ja") | named(
-    """
-ar=アラビア語; cs=チェコ語; da=デンマーク語; de=ドイツ語; el=ギリシア語; en=英語; es=スペイン語;
-fa=ペルシア語; fi=フィンランド語; fr=フランス語; grc=古代ギリシア語; he=ヘブライ語;
-hu=ハンガリー語; it=イタリア語; ja=日本語; ko=朝鮮語; la=ラテン語; nl=オランダ語; no=ノルウェー語;
-pl=ポーランド語; pt=ポルトガル語; ro=ルーマニア語; ru=ロシア語; sa=サンスクリット; sr=セルビア語;
-sv=スウェーデン語; tr=トルコ語; uk=ウクライナ語; vi=ベトナム語; zh=中国語
-"""
-)
+NAMES = language_names("ja") | named("el=ギリシア語; grc=古代ギリシア語; ko=朝鮮語; sa=サンスクリット")
 SHORT = named(
     """
 ar=阿; de=独; el=希; en=英; es=西; fr=仏; he=希伯来; it=伊; ko=朝; la=羅; nl=蘭; pl=波; pt=葡;

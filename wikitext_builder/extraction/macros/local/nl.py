@@ -17,7 +17,6 @@ from wikitext_builder.extraction.macros.local.table import (
     data,
     dated,
     languages,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -28,15 +27,7 @@ from wikitext_builder.extraction.macros.local.table import (
     transcription,
 )
 
-NAMES = language_names("nl") | named(
-    """
-ar=Arabisch; cs=Tsjechisch; da=Deens; de=Duits; el=Grieks; en=Engels; es=Spaans; fa=Perzisch;
-fi=Fins; fr=Frans; fy=Fries; grc=Oudgrieks; he=Hebreeuws; hu=Hongaars; id=Indonesisch;
-it=Italiaans; ja=Japans; ko=Koreaans; la=Latijn; li=Limburgs; nds=Nedersaksisch; no=Noors;
-pl=Pools; pt=Portugees; ro=Roemeens; ru=Russisch; sa=Sanskriet; sr=Servisch; sv=Zweeds; tr=Turks;
-uk=Oekraïens; zh=Chinees
-"""
-)
+NAMES = language_names("nl")
 MONTHS = listed(
     "januari; februari; maart; april; mei; juni; juli; augustus; september; oktober; november; december"
 )

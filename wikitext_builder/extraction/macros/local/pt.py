@@ -19,7 +19,6 @@ from wikitext_builder.extraction.macros.local.table import (
     dated,
     flagged,
     languages,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -29,15 +28,7 @@ from wikitext_builder.extraction.macros.local.table import (
     sound,
 )
 
-NAMES = language_names("pt") | named(
-    """
-ar=árabe; bg=búlgaro; ca=catalão; cs=tcheco; da=dinamarquês; de=alemão; el=grego; en=inglês;
-es=espanhol; fa=persa; fi=finlandês; fr=francês; gl=galego; grc=grego clássico; he=hebraico;
-hu=húngaro; it=italiano; ja=japonês; ko=coreano; la=latim; nl=neerlandês; no=norueguês;
-pl=polonês; pt=português; ro=romeno; ru=russo; sa=sânscrito; sr=sérvio; sv=sueco; tr=turco;
-uk=ucraniano; zh=chinês
-"""
-)
+NAMES = language_names("pt") | {"grc": "grego clássico", "nl": "neerlandês"}
 MONTHS = listed(
     "janeiro; fevereiro; março; abril; maio; junho; julho; agosto; setembro; outubro; novembro; dezembro"
 )

@@ -18,7 +18,6 @@ from wikitext_builder.extraction.macros.local.table import (
     flagged,
     languages,
     located,
-    named,
     numbers,
     of_languages,
     paragraph,
@@ -29,14 +28,7 @@ from wikitext_builder.extraction.macros.local.table import (
     sound,
 )
 
-NAMES = language_names("zh") | named(
-    """
-ar=阿拉伯语; cs=捷克语; da=丹麦语; de=德语; el=希腊语; en=英语; es=西班牙语; fa=波斯语; fi=芬兰语;
-fr=法语; grc=古希腊语; he=希伯来语; hu=匈牙利语; it=意大利语; ja=日语; ko=朝鲜语; la=拉丁语;
-mn=蒙古语; nl=荷兰语; no=挪威语; pl=波兰语; pt=葡萄牙语; ro=罗马尼亚语; ru=俄语; sa=梵语;
-sr=塞尔维亚语; sv=瑞典语; th=泰语; tr=土耳其语; uk=乌克兰语; vi=越南语; zh=汉语
-"""
-)
+NAMES = language_names("zh") | {"ko": "朝鲜语", "zh": "汉语"}
 OTHERS = (
     "en",
     "ja",
