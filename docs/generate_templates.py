@@ -32,7 +32,7 @@ from wikitext_builder.fidelity.plain_words import words
 
 HEAD = """# Templates without text
 
-Extraction knows {macros:,} templates of the English Wikipedia and {local:,} of eleven others by their names. It
+Extraction knows {macros:,} templates of the English Wikipedia and {local:,} of eleven others by name. It
 removes {names:,} more on purpose, with families of such names (boxes, navigation, citations). The calls below
 stand in running text of {articles:,} pages ({words:,} words) and give no text: it depends on tables
 that change (prices, populations), on another page, or on a module that has no macro. Each such call is in
