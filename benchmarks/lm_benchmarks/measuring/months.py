@@ -35,12 +35,6 @@ def months_of(sides: Sequence[Dataset], split: str, by: str = "") -> tuple[str, 
     if by and by not in DATES:
         raise HarnessError(f"`by={by}`: expected {', '.join(DATES)}")
     found = [_dates(side, split) for side in sides]
-    for side, rows in zip(sides, found, strict=True):
-        if (count := sum(1 for _ in side.articles(split))) != len(rows):
-            raise HarnessError(
-                f"{side.path}: {ATTRIBUTION} has {len(rows)} articles of {split}, and the dataset {count};"
-                " see `wikitext-builder verify`"
-            )
     chosen = by or next(
         (name for name in DATES if all(_month(one[name]) for rows in found for one in rows)), ""
     )
@@ -68,6 +62,11 @@ def _dates(dataset: Dataset, split: str) -> list[dict[str, str]]:
             known = locked.get(one.revision_id)
             dates = (known.created, known.promoted) if known else ("", "")
             rows.append(dict(zip(DATES, (*dates, one.timestamp), strict=True)))
+    if (count := sum(1 for _ in dataset.articles(split))) != len(rows):
+        raise HarnessError(
+            f"{dataset.path}: {ATTRIBUTION} has {len(rows)} articles of {split}, and the dataset {count};"
+            " see `wikitext-builder verify`"
+        )
     return rows
 
 

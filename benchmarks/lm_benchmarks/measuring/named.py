@@ -11,7 +11,6 @@ from typing import Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.records.trained import decisive_settings
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
@@ -57,7 +56,7 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes = {(result.recipe, result.model) for result in runs}
     if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
         return False
-    return len({tuple(decisive_settings(one.settings) for one in run.trained) for run in runs}) == 1
+    return len({run.decisive_settings for run in runs}) == 1
 
 
 def _seed(result: Result) -> int:

@@ -20,7 +20,7 @@ from lm_benchmarks.records.lines import (
     strings,
     typed,
 )
-from lm_benchmarks.records.trained import Trained, trained_of_json
+from lm_benchmarks.records.trained import Trained, decisive_settings, trained_of_json
 from ps_models.evaluation.signature import Signature
 
 FORMAT: Final = 1
@@ -106,6 +106,11 @@ class Result:
     def as_presets(self) -> bool:
         """Returns True if each checkpoint in it was trained as its preset says, or if nothing was trained."""
         return all(one.as_preset for one in self.trained)
+
+    @property
+    def decisive_settings(self) -> tuple[frozenset[str], ...]:
+        """The settings that make each checkpoint in it another one than its preset."""
+        return tuple(decisive_settings(one.settings) for one in self.trained)
 
     @property
     def broken(self) -> tuple[str, ...]:

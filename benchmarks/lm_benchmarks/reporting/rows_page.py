@@ -15,7 +15,7 @@ from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Trained, decisive, decisive_settings
+from lm_benchmarks.records.trained import Trained, decisive
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.rows import ROWS, PaperRow, trained_in
@@ -118,11 +118,7 @@ def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
 def _alike(runs: Mapping[str, Result]) -> list[Result]:
     """The runs of the longest budget, by seed: the mean is of seeds, not of budgets."""
     longest = max(runs.values(), key=lambda run: [one.epochs for one in run.trained])
-    return [runs[seed] for seed in sorted(runs) if _budget(runs[seed]) == _budget(longest)]
-
-
-def _budget(run: Result) -> list[frozenset[str]]:
-    return [decisive_settings(one.settings) for one in run.trained]
+    return [runs[seed] for seed in sorted(runs) if runs[seed].decisive_settings == longest.decisive_settings]
 
 
 def _data(result: Result) -> str:

@@ -158,9 +158,8 @@ def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
 
 def test_how_long_a_small_size_was_trained_stands_beside_it():
     result = measured("lstm/small", 5.0)
-    trained = TRAINED
     for epochs, shown in ((1, "1 epoch"), (4, "4 epochs")):
-        page = rows_page([replace(result, trained=(replace(trained, epochs=epochs),))], [])
+        page = rows_page([replace(result, trained=(replace(TRAINED, epochs=epochs),))], [])
         assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({shown})"
 
 

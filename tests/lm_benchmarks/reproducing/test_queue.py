@@ -57,7 +57,9 @@ def test_a_child_hears_that_it_is_to_stop_where_ctrl_c_is_ignored(tmp_path):
     thread = threading.Thread(  # not the main one: there the queue handles signals, and children inherit that
         target=lambda: run(tmp_path, [Step(name="waits", words=waits)], seconds=10)
     )
-    thread.start()
-    thread.join()
-    signal.signal(signal.SIGINT, before)
+    try:
+        thread.start()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 50, (tmp_path / "waits.log").read_text()
