@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import BLOCK, GONE, add_seams
+from wikitext_builder.extraction.markers import BLOCK, GONE, MARGIN, add_seams
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 # Those of MediaWiki's $wgUrlProtocols; a link needs an address after one.
@@ -73,8 +73,8 @@ class LinkReader:
         ('the city', 'Mercury', 'Category:Cities')
         >>> read(["File:a.jpg", "thumb", "A caption"]) == BLOCK, read(["File:a.jpg", "9px"]) == GONE
         (True, True)
-        >>> read(["de:Tokio"])
-        ''
+        >>> read(["de:Tokio"]) == MARGIN
+        True
         """
         if len(parts) == 1 and "|" in parts[0]:  # the bar comes from {{!}}
             parts = parts[0].split("|")
@@ -86,7 +86,7 @@ class LinkReader:
             if prefix in self.files:
                 return BLOCK if _is_set_apart(parts[1:]) else GONE
             if prefix in self.categories or prefix in INTERLANGUAGE:
-                return ""
+                return MARGIN
         if len(parts) == 1:
             return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])

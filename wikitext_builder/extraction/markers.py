@@ -10,6 +10,7 @@ UNKNOWN_START, UNKNOWN_END = "\x03", "\x04"  # around the number of an unknown t
 BREAK = "\x05"  # a line break that does not end the block, such as <br>
 BLOCK = "\x07"  # a picture or a box was removed here: it closes the paragraph wherever it stands
 BOX = "\x08"  # a template was removed here: it closes the paragraph if nothing else stands in its line
+MARGIN = "\x0e"  # a link that shows in the margin of the page, such as a category; only links.py gives it
 SEAM = "\x06"  # separates apostrophes where a tag, a link or a template was between them
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
 FORMULA_MARK = re.compile(f"{FORMULA}(?:[\U0010ff00-\U0010fffd]*\U0010ffff)?")  # with its LaTeX, if known

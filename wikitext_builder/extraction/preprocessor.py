@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.markers import BLOCK, BREAK, FORMULA, SEAM, formula
+from wikitext_builder.extraction.markers import BLOCK, BREAK, FORMULA, MARGIN, SEAM, formula
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
@@ -26,6 +26,7 @@ TOKEN = re.compile(
     re.IGNORECASE,
 )
 DISPLAYED = re.compile(r"\bdisplay\s*=\s*[\"']?block", re.IGNORECASE)  # of a formula: a paragraph of its own
+BLANK = " \t\n"
 STARTS_LINE = ("{|", "*", "#", ":", ";")
 LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "})
 
@@ -253,6 +254,9 @@ class _Resolver:
             self.stack[-1].depth = depth
         if self.silent:
             return
+        if result == MARGIN:
+            _strip_end(self.top)
+            return
         if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
             result = "\n" + result  # as in MediaWiki, so that a list or a table begins its line
         self.top.append(_Resolved(result))
@@ -274,6 +278,23 @@ def _at_line_start(pieces: list[str]) -> bool:
         if piece:
             return piece.endswith("\n")
     return True
+
+
+def _strip_end(pieces: list[str]) -> None:
+    """Remove the blank space before a link in the margin, as MediaWiki does, so that its line is none.
+
+    A heading still ends its line: MediaWiki has read it before.
+    """
+    removed = ""
+    while pieces and not pieces[-1][-1:].strip(BLANK):
+        piece = pieces.pop()
+        kept = piece.rstrip(BLANK)
+        removed += piece[len(kept) :]
+        if kept:
+            pieces.append(type(piece)(kept))
+            break
+    if "\n" in removed and pieces and pieces[-1].endswith("="):
+        pieces.append("\n")
 
 
 def _text_of_link(label: str) -> str:

@@ -46,6 +46,16 @@ def block(*names: str) -> Macro:
     return lambda call: f"\n\n{call.get(*names)}\n\n"
 
 
+def quote(call: Call) -> str | None:
+    """A quotation in a block. Its first line is a paragraph, and with an author its last one, as in MediaWiki.
+
+    The author is not shown, as in the official files.
+    """
+    signed = any(map(call.get, ("sign", "cite", "author", "by", "2", "source", "ts", "3")))
+    end = "<div></div>" if signed else ""
+    return f"<blockquote>{call.get('text', 'quote', '1', 'Text')}{end}\n</blockquote>"
+
+
 def poem(call: Call) -> str | None:
     """A quotation in verses, each on a line of its own."""
     return f"\n\n<poem>{call.get('1', 'text', 'quote')}</poem>\n\n"
@@ -206,12 +216,18 @@ Citation needed-span; Cn-span; Fact-span; Clarify-span
     **dict.fromkeys(
         listed(
             """
-Quote; Blockquote; Quotation; Cquote; Bquote; Cquotetxt; Centered pull quote; Pull quote;
-Bq; Block quote; Quote block; Quotebox2; Long quote;
-Longquote; Quote frame; Quoted; Imagequote; Quotation2; Quotes; QuoteBlock
+Quotation; Cquote; Bquote; Cquotetxt; Centered pull quote; Pull quote; Quotebox2; Quote frame;
+Imagequote; Quotation2
 """
         ),
         _QUOTE,
+    ),
+    # Redirects to Quote.
+    **dict.fromkeys(
+        listed(
+            "Quote; Blockquote; Bq; Block quote; Quote block; Long quote; Longquote; Quoted; Quotes; QuoteBlock"
+        ),
+        quote,
     ),
     **dict.fromkeys(listed("Poemquote; Poem quote; Verse; Poem"), poem),
     **dict.fromkeys(["Verse translation", "Verse transl"], verse),
