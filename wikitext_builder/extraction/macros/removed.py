@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 
 from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.names import LONGEST_KEY
 
-LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
 # Families of templates, by the beginning or the end of their names.
 FAMILIES = re.compile(
     r"(?:"

@@ -47,7 +47,7 @@ def block(*names: str) -> Macro:
 
 
 def quote(call: Call) -> str | None:
-    """A quotation in a block. Its first line is a paragraph, and with an author its last one, as in MediaWiki.
+    """A quotation in a block. As in MediaWiki, its first line is a paragraph, and with an author its last one.
 
     The author is not shown, as in the official files.
     """
@@ -183,7 +183,7 @@ Color; Colour; Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lan
         listed(
             """
 Chessprobgloss; Chessgloss; Cuegloss; Wikt; Gli; Section; Glossary link internal; Glossary link;
-Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Slink; Keylink; Commons
+Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Keylink; Commons
 link; Lpsref; Cue sports gloss; Chess glossary; Music term; Resize; Line-height
 """
         ),
@@ -211,7 +211,7 @@ Citation needed-span; Cn-span; Fact-span; Clarify-span
     "Visible anchor": argument("text", "1"),
     "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
     "Section link": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
-    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tooltip; Tip; Popup"), hover),
+    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tip; Popup"), hover),
     "Tooltip": first,
     **dict.fromkeys(
         listed(
@@ -225,7 +225,9 @@ Imagequote; Quotation2
     # Redirects to Quote.
     **dict.fromkeys(
         listed(
-            "Quote; Blockquote; Bq; Block quote; Quote block; Long quote; Longquote; Quoted; Quotes; QuoteBlock"
+            """
+Quote; Blockquote; Bq; Block quote; Quote block; Long quote; Longquote; Quoted; Quotes; QuoteBlock
+"""
         ),
         quote,
     ),

@@ -129,17 +129,16 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Infobox*; Navigationsleiste*; Navi*; Normdaten*; Commons*; Commonscat*; Wikisource*; Wiktionary*;
-Wikiquote*; Wikivoyage*; Wikinews*; Wikibooks*; Schwesterprojekte*; Literatur; Internetquelle; Webarchiv;
-Cite*; Webarchiv*; Exzellent; Lesenswert; Informativ; Hauptartikel; Siehe auch; Begriffsklärungshinweis;
-Begriffsklärung*; Dieser Artikel*; Weiterleitungshinweis; Belege*; Lückenhaft; Überarbeiten; Neutralität;
-Veraltet; Quelle; Taxobox*; Personendaten; FN; FNBox; FNZ; Refn; Sfn; Einzelnachweis*; Positionskarte*;
-Bilderwunsch; Bild*; Panorama; Mehrere Bilder; Wikimedia*; IMDb*; DNB-Portal; PND; LCCN; VIAF; GBV;
-Zeitleiste*; Folgenleiste*; EinwohnerRef; EWZ-Ref*; Gesprochene Version; Artikel*; Sortkey; SortKey;
-SortKeyName; Rechtshinweis; Gesundheitshinweis; Staatslegende; Klimatabelle; Wahldiagramm; Stub;
-Hinweisbaustein; Nur Liste; Redundanz*; Nachsichtung; Absatz; Galerie; Imagemap*; Stammbaum*; Dienstgrad;
-Zitatbox; Wikidata-Registrierung; Medaillen*; Charttabelle*; Charts; Musikcharts*; NaviBlock; Ortsteil*;
-Diskografie*; Tracklist*; Vorlage*; Sportler*
+Infobox*; Navi*; Normdaten*; Commons*; Wikisource*; Wiktionary*; Wikiquote*; Wikivoyage*; Wikinews*;
+Wikibooks*; Schwesterprojekte*; Literatur; Internetquelle; Cite*; Webarchiv*; Exzellent; Lesenswert;
+Informativ; Hauptartikel; Siehe auch; Begriffsklärung*; Dieser Artikel*; Weiterleitungshinweis; Belege*;
+Lückenhaft; Überarbeiten; Neutralität; Veraltet; Quelle; Taxobox*; Personendaten; FN; FNBox; FNZ; Refn;
+Sfn; Einzelnachweis*; Positionskarte*; Bild*; Panorama; Mehrere Bilder; Wikimedia*; IMDb*; DNB-Portal;
+PND; LCCN; VIAF; GBV; Zeitleiste*; Folgenleiste*; EinwohnerRef; EWZ-Ref*; Gesprochene Version; Artikel*;
+Sortkey; SortKey; SortKeyName; Rechtshinweis; Gesundheitshinweis; Staatslegende; Klimatabelle;
+Wahldiagramm; Stub; Hinweisbaustein; Nur Liste; Redundanz*; Nachsichtung; Absatz; Galerie; Imagemap*;
+Stammbaum*; Dienstgrad; Zitatbox; Wikidata-Registrierung; Medaillen*; Charttabelle*; Charts;
+Musikcharts*; Ortsteil*; Diskografie*; Tracklist*; Vorlage*; Sportler*
 """
 )
 DATA = data(

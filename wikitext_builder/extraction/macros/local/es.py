@@ -81,16 +81,15 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Ficha de*; Ficha*; AP; VT; Artículo principal; Véase también; VT2; Otros usos*; Redirige aquí;
-Distinguir; Desambiguación; Cita requerida; Cita web; Cita libro; Cita publicación; Cita noticia;
-Cita*ensayo; Obra citada; Enlace roto; Referencias; Listaref; Refn; Harvnp; Harvsp; Sfn;
-Control de autoridades; Portal; Commons*; Commonscat; Wikiquote; Wikcionario; Wikisource; Wikinoticias;
-Wikiviajes; Proyectos hermanos; Artículo bueno; Artículo destacado; Esbozo*; Miniesbozo*; Bandera;
-Geodatos*; Referencias adicionales; Traducido*; Traducido ref; Sucesión*; Cronología*;
-Mapa de localización*; Imagen múltiple; Galería; ORDENAR*; Orden; En; De; Fr; It; Pt; Ru; Ja; Clade*;
-Imagen en marco; Título en cursiva; Ppt; No neutralidad; Fusionar*; Wikificar*; Aclarar; Quién; Cuándo;
-Dónde; Cuál; Según quién; Demostrar; Discutido; Pendiente; Desactualizado; Barras; Gráfico*; Actualizar;
-Mejorar redacción; Problemas artículo
+Ficha*; AP; VT; Artículo principal; Véase también; VT2; Otros usos*; Redirige aquí; Distinguir;
+Desambiguación; Cita requerida; Cita web; Cita libro; Cita publicación; Cita noticia; Cita*ensayo; Obra
+citada; Enlace roto; Referencias; Listaref; Refn; Harvnp; Harvsp; Sfn; Control de autoridades; Portal;
+Commons*; Wikiquote; Wikcionario; Wikisource; Wikinoticias; Wikiviajes; Proyectos hermanos; Artículo
+bueno; Artículo destacado; Esbozo*; Miniesbozo*; Bandera; Geodatos*; Referencias adicionales; Traducido*;
+Sucesión*; Cronología*; Mapa de localización*; Imagen múltiple; Galería; ORDENAR*; Orden; En; De; Fr; It;
+Pt; Ru; Ja; Clade*; Imagen en marco; Título en cursiva; Ppt; No neutralidad; Fusionar*; Wikificar*;
+Aclarar; Quién; Cuándo; Dónde; Cuál; Según quién; Demostrar; Discutido; Pendiente; Desactualizado;
+Barras; Gráfico*; Actualizar; Mejorar redacción; Problemas artículo
 """
 )
 DATA = data("Población; Dato; Datos")

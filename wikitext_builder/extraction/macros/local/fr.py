@@ -211,16 +211,15 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Infobox*; Article détaillé; Articles détaillés; Article principal; Voir homonyme*; Voir aussi; Ébauche*;
-Portail*; Palette*; Sfn; Sfn0; Note; Références; Réf; Référence insuffisante; Références*; Réf?*;
-Ouvrage; Lien web; Article; Article encyclopédique; Chapitre; Lien brisé; Autres projets; Commons*;
-Wikisource*; Wiktionnaire*; Liens; Bases; Bon article; Article de qualité; Homonymie*; À sourcer;
-Sources*; Section vide*; Clr; Taxobox*; Légende*; Image*; Géolocalisation*; Confusion;
-Titre mis en forme; Titre en italique; Patronyme; Paronyme*; Traduction/Référence; Catégorie*;
-Admissibilité*; Loupe; Détails; Autre*; Article connexe; Voir*; Section*; Début de colonnes;
-Fin de colonnes; Notes; Plume; Harvsp; Date de sortie; Pas clair; Quoi; Qui; Quand; Où; Lesquels;
-Pourquoi; Comment; Référence; Référence à*; Non neutralité; Arbre*; Cadre*; Multimédia; Écouter; En; De;
-Es; It; Fr; La; Nl; Pl; Ru; Ja; Zh
+Infobox*; Article détaillé; Articles détaillés; Article principal; Ébauche*; Portail*; Palette*; Sfn;
+Sfn0; Note; Réf; Référence insuffisante; Références*; Réf?*; Ouvrage; Lien web; Article; Article
+encyclopédique; Chapitre; Lien brisé; Commons*; Wikisource*; Wiktionnaire*; Liens; Bases; Bon article;
+Article de qualité; Homonymie*; À sourcer; Sources*; Clr; Taxobox*; Légende*; Image*; Géolocalisation*;
+Confusion; Titre mis en forme; Titre en italique; Patronyme; Paronyme*; Traduction/Référence; Catégorie*;
+Admissibilité*; Loupe; Détails; Autre*; Article connexe; Voir*; Section*; Début de colonnes; Fin de
+colonnes; Notes; Plume; Harvsp; Date de sortie; Pas clair; Quoi; Qui; Quand; Où; Lesquels; Pourquoi;
+Comment; Référence; Référence à*; Non neutralité; Arbre*; Cadre*; Multimédia; Écouter; En; De; Es; It;
+Fr; La; Nl; Pl; Ru; Ja; Zh
 """
 )
 DATA = data("Population; Dernière population; Données; Superficie; Wikidata")

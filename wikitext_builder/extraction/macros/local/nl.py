@@ -69,11 +69,11 @@ REMOVED = removed(
     """
 Infobox*; Zie hoofdartikel; Zie ook*; Zie dp; Zijbalk*; Doorverwijspagina; Dp; Dpintro; Redirect;
 Appendix; References; Referenties; Refs; Bron?; Feit; Wie?; Wanneer?; Waar?; Citeer*; Navigatie*;
-Navbox*; Beginnetje*; Commons*; Commonscat; Wikiquote; WikiWoordenboek; Wikisource; Zusterproject*;
-Etalage; Bronvermelding*; Bibliografische informatie; Authority control; Coor*; Coördinaten; Taxobox*;
-Tabel*; Portaal*; Sfn; Refn; Noot; Voetnoot*; Meebezig; Wiu*; POV; Neutraliteit; Twijfel*; Actueel;
-Opmaak*; Vlag; Vlagland; Pn; Afbeelding*; Meerdere afbeeldingen; Clearright; Zetelverdeling*; Weergave*;
-Klimaat*; *-VLAG; Bronnen*
+Navbox*; Beginnetje*; Commons*; Wikiquote; WikiWoordenboek; Wikisource; Zusterproject*; Etalage;
+Bronvermelding*; Bibliografische informatie; Authority control; Coor*; Coördinaten; Taxobox*; Tabel*;
+Portaal*; Sfn; Refn; Noot; Voetnoot*; Meebezig; Wiu*; POV; Neutraliteit; Twijfel*; Actueel; Opmaak*;
+Vlag; Vlagland; Pn; Afbeelding*; Meerdere afbeeldingen; Clearright; Zetelverdeling*; Weergave*; Klimaat*;
+*-VLAG; Bronnen*
 """
 )
 DATA = data("Statistiek; Inwoners; Gemeentegegevens; Oppervlakte")

@@ -81,11 +81,11 @@ MACROS: dict[str, Macro] = {
 REMOVED = removed(
     """
 Infobox*; Osobny artykuł; Zobacz też*; Inne znaczenia; Disambig*; Ujednoznacznienie*; Odn; Odn2; R; U;
-Uwaga; Uwagi; Przypisy*; Przypis; Bibliografia*; Cytuj; Cytuj*; Kto; Kiedy; Gdzie;
-Kontrola autorytatywna; Siostrzane projekty*; Commons*; Commonscat; Wikicytaty*; Wikisłownik*;
-Wikiźródła*; Wikinews*; Portal; Dobry artykuł; Medal; Artykuł na medal; Dopracować*; Źródła*; Stub*;
-Zalążek*; Nawigacja*; Flaga; Mapa lokalizacyjna*; Spis treści; Refn; Refs; Grafika rozwinięta;
-Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*; *infobox
+Uwaga; Uwagi; Przypisy*; Przypis; Bibliografia*; Cytuj*; Kto; Kiedy; Gdzie; Kontrola autorytatywna;
+Siostrzane projekty*; Commons*; Wikicytaty*; Wikisłownik*; Wikiźródła*; Wikinews*; Portal; Dobry artykuł;
+Medal; Artykuł na medal; Dopracować*; Źródła*; Stub*; Zalążek*; Nawigacja*; Flaga; Mapa lokalizacyjna*;
+Spis treści; Refn; Refs; Grafika rozwinięta; Wiele grafik; Galeria; Odmiana*; Herb*; Sortuj*; SORTUJ*;
+*infobox
 """
 )
 DATA = data("Ludność; Liczba ludności; Dane")

@@ -70,14 +70,13 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Info/*; Info*; Artigo principal; Ver também; Vejatambém; Ver desambiguação; Desambiguação; Redirect*;
-Mais notas; Citar*; Cite*; Referências; Refbegin; Refend; Harvnb; Harvy; Sfn; Refn; Notas; Nota;
-Carece de fontes; Sem-fontes*; Sem fontes; Controle de autoridade; Portal*; Portal3; Esboço*; Esboço-*;
-Commons*; Wikiquote; Wikcionário; Wikisource; Correlatos; Artigo bom; Artigo de qualidade;
-Artigo destacado; Bom interwiki; Título em itálico; Título-em itálico; DEFAULTSORT*; Caixa de sucessão*;
-Navbox*; Link; Ligação inativa; Imagem múltipla; Mapa de localização*; En; De; Fr; Es; It; Ru; Ja; Quem;
-Quando; Onde; Qual; Por quem; Esclarecer; Ver fontes; Formatar*; Revisão*; Parcial; Contextualizar;
-Tradução*; Panorama*; Gráfico*
+Info*; Artigo principal; Ver também; Vejatambém; Ver desambiguação; Desambiguação; Redirect*; Mais notas;
+Citar*; Cite*; Referências; Refbegin; Refend; Harvnb; Harvy; Sfn; Refn; Notas; Nota; Carece de fontes;
+Sem-fontes*; Sem fontes; Controle de autoridade; Portal*; Esboço*; Commons*; Wikiquote; Wikcionário;
+Wikisource; Correlatos; Artigo bom; Artigo de qualidade; Artigo destacado; Bom interwiki; Título em
+itálico; Título-em itálico; DEFAULTSORT*; Caixa de sucessão*; Navbox*; Link; Ligação inativa; Imagem
+múltipla; Mapa de localização*; En; De; Fr; Es; It; Ru; Ja; Quem; Quando; Onde; Qual; Por quem;
+Esclarecer; Ver fontes; Formatar*; Revisão*; Parcial; Contextualizar; Tradução*; Panorama*; Gráfico*
 """
 )
 TEMPLATES = LocalTemplates(

@@ -58,13 +58,13 @@ MACROS: dict[str, Macro] = {
 REMOVED = removed(
     """
 Infobox*; Geobox*; Taxobox*; *fakta*; Faktamall*; *box; Huvudartikel; Se även; Olika betydelser;
-Förväxlas; Förgrening*; Gren; Omdirigering*; Källa behövs; Källhänvisning*; Källor; Referenser; Bokref;
-Webbref; Tidningsref; Tidskriftsref; Rapportref; Avhandlingsref; Cite*; Sfn; Ref*; Not; Noter; Fotnot*;
-Note label; Flaggbild; Flaggikon; Commons*; Commonscat*; Wikiquote*; Wiktionary*; Wikisource*;
-Systerprojekt*; Auktoritetsdata; STANDARDSORTERING*; Utmärkt; Bra; Bra artikel; Rekommenderad; Läsvärd;
-*portalen; Portal*; Navbox*; Navigation*; Stub; *stub; Stub *; Vem; När; Var; Vad; Vilken; Tveksam*;
-Ifrågasatt*; Städa*; Uppdatera*; Klimattabell; Befolkningsutveckling; Kartposition*; Multipelbild;
-Bildgalleri; Citatruta; Tidsaxel; KML; Clear; * ikon
+Förväxlas; Förgrening*; Gren; Omdirigering*; Källa behövs; Källhänvisning*; Källor; Bokref; Webbref;
+Tidningsref; Tidskriftsref; Rapportref; Avhandlingsref; Cite*; Sfn; Ref*; Not; Noter; Fotnot*; Note
+label; Flaggbild; Flaggikon; Commons*; Wikiquote*; Wiktionary*; Wikisource*; Systerprojekt*;
+Auktoritetsdata; STANDARDSORTERING*; Utmärkt; Bra; Bra artikel; Rekommenderad; Läsvärd; *portalen;
+Portal*; Navbox*; Navigation*; Stub; *stub; Stub *; Vem; När; Var; Vad; Vilken; Tveksam*; Ifrågasatt*;
+Städa*; Uppdatera*; Klimattabell; Befolkningsutveckling; Kartposition*; Multipelbild; Bildgalleri;
+Citatruta; Tidsaxel; KML; Clear; * ikon
 """
 )
 DATA = data("Stat; Folkmängd; Befolkning; Wikidata")
