@@ -47,7 +47,7 @@ def block(*names: str) -> Macro:
 
 
 def quote(call: Call) -> str | None:
-    """A quotation in a block. As in MediaWiki, its first line is a paragraph, and with an author its last one.
+    """A quotation in a block. Its first line is a paragraph, and its last one if an author follows.
 
     The author is not shown, as in the official files.
     """

@@ -145,13 +145,15 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-Infobox*; 基礎情報*; 要*; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ; Reflist; Refnest; Refn; R; Sfn; Efn; Harv*;
-Main; See; See also; Otheruses*; Redirect*; 混同; 関連項目*; Cite*; Citation; ウィキプロジェクト*; ポータル*; Portal*;
-Commons*; Wiktionary*; Wikisource*; Wikinews*; 良質な記事; 秀逸な記事; Normdaten; Authority control; DEFAULTSORT*;
-デフォルトソート*; スタブ; Stub*; 誰; いつ; どこ; 誰2; Anchors; Anchor; 生物分類表; 節スタブ; 特筆性; 暴力的; ウィキ座標2段度分秒; Flagicon;
-Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点; 百科事典的でない; Seealso; 衆議院*; 参議院*;
-日本の都道府県内自治体位置図; Vertical images list; 最新の出来事*; 別人; 世界の市; Aimai; 地域区分表*; ウィキポータルリンク; *の放送; Law; After
-float; 特殊文字; 更新; Pathnav*; 体育館; 試聴; Flexbox*; 人口統計; Demography; Communefra
+Infobox*; 基礎情報*; 要*; 出典の明記*; 独自研究*; 参照方法*; 複数の問題*; 脚注ヘルプ; Reflist; Refnest;
+Refn; R; Sfn; Efn; Harv*; Main; See; See also; Otheruses*; Redirect*; 混同; 関連項目*; Cite*; Citation;
+ウィキプロジェクト*; ポータル*; Portal*; Commons*; Wiktionary*; Wikisource*; Wikinews*; 良質な記事;
+秀逸な記事; Normdaten; Authority control; DEFAULTSORT*; デフォルトソート*; スタブ; Stub*; 誰; いつ; どこ;
+誰2; Anchors; Anchor; 生物分類表; 節スタブ; 特筆性; 暴力的; ウィキ座標2段度分秒; Flagicon;
+Multiple image; Sister; 政党*; 大統領; サッカー選手; 俳優; 画像*; 告知; 出典皆無; 正確性; 観点;
+百科事典的でない; Seealso; 衆議院*; 参議院*; 日本の都道府県内自治体位置図; Vertical images list;
+最新の出来事*; 別人; 世界の市; Aimai; 地域区分表*; ウィキポータルリンク; *の放送; Law; After float;
+特殊文字; 更新; Pathnav*; 体育館; 試聴; Flexbox*; 人口統計; Demography; Communefra
 """
 )
 DATA = data("自治体面積; 自治体人口; Population; 推計人口")

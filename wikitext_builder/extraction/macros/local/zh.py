@@ -92,11 +92,11 @@ MACROS: dict[str, Macro] = {
 }
 REMOVED = removed(
     """
-NoteTA*; Infobox*; 信息框*; Main; 主条目; 主條目; See also; 參見; 参见; Otheruses*; Redirect*; 消歧义*; Disambig*;
-Distinguish*; Reflist; Refn; R; Sfn; Efn; NoteFoot; NoteTag; Cite*; Citation; Fact2; Dead link; Authority
-control; 规范控制; Portal*; Commons*; Wikisource*; Wiktionary*; Good article; Featured article; 特色条目; 优良条目;
-Stub*; 小作品*; *小作品; Who; When; Where; Which; Clarify; 來源; Unreferenced*; Refimprove; Navbox*; Flagicon;
-Multiple image; 繁简转换*; DEFAULTSORT*; 地名*; TA
+NoteTA*; Infobox*; 信息框*; Main; 主条目; 主條目; See also; 參見; 参见; Otheruses*; Redirect*; 消歧义*;
+Disambig*; Distinguish*; Reflist; Refn; R; Sfn; Efn; NoteFoot; NoteTag; Cite*; Citation; Fact2;
+Dead link; Authority control; 规范控制; Portal*; Commons*; Wikisource*; Wiktionary*; Good article;
+Featured article; 特色条目; 优良条目; Stub*; 小作品*; *小作品; Who; When; Where; Which; Clarify; 來源;
+Unreferenced*; Refimprove; Navbox*; Flagicon; Multiple image; 繁简转换*; DEFAULTSORT*; 地名*; TA
 """
 )
 DATA = data("人口数据; 人口數據; 歷年人口")
