@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-HEADING = re.compile(r"(?P<marks>=(?: =)*|=+) (?P<text>.*\S) (?P=marks)")
+HEADING = re.compile(r"(?P<marks>=(?: =){0,5}|={1,6}) (?P<text>.*\S) (?P=marks)")  # bounded: linear time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,7 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     checkpoint = read_checkpoint(checkpoint_file(Path(path)))
     config = config_of(checkpoint.model, checkpoint.config)
     _check_counts(config, checkpoint.weights)
+    _check_numbers(checkpoint.weights)
     with torch.device("meta"), _Undrawn():  # takes no memory: a stranger's configuration can ask for any size
         check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
     use_products("fp32")  # of what computes without a precision of its own
@@ -101,6 +102,13 @@ def _check_counts(config: object, weights: Mapping[str, Tensor]) -> None:
                 f"the checkpoint's configuration has {name}={count:,}, but the file has only {len(weights)}"
                 " tensors of weights; use the version and the model that wrote it"
             )
+
+
+def _check_numbers(weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are no numbers: each result of them would be one."""
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
+            raise ModelError(f"the checkpoint's {name} has infinite numbers or NaN; expected finite weights")
 
 
 def opened(source: Source, device: str) -> TrainedModel:

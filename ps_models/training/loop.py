@@ -126,6 +126,8 @@ def run_training(
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
             remove_unfinished(out)
+            if resume is None:  # of a run whose last checkpoint was removed
+                (out / BEST).unlink(missing_ok=True)
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
         ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds
@@ -306,7 +308,7 @@ class _Session:
         del stage, total
         tokens = sum(len(text.tokens) for text in self.data.valid)
         self.progress("valid", done, tokens, note)
-        if self._must_stop() and self.run.world.size == 1:
+        if self.asked_to_stop() and self.run.world.size == 1:  # the end of `pace` waits for its result
             self._stop()
 
     def _save(self, name: str) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from ps_models.errors import ModelError
+
 if TYPE_CHECKING:
     from ps_models.training.config import TrainingConfig
 
@@ -49,6 +51,7 @@ def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
     return any(parameter.is_cuda for parameter in parameters)
 
 
+SCALARS = ("step", "eta", "mu")  # of an optimizer's state; its other tensors have the shape of the weight
 NEVER = 1e12  # no run has as many steps
 OPTIMIZERS: dict[str, Callable[[list[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
     "sgd": _sgd,
@@ -84,12 +87,27 @@ def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Ite
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
-    """Load a saved state, also from another device: options that depend on the device stay as they are."""
-    own = ("capturable", "foreach", "fused")
+    """Load a saved state, also from another device.
+
+    Of the options only the learning rate and the start of averaging are taken: all others follow from the
+    settings of the run, which are checked.
+
+    Raises:
+        ModelError: The state is not of these parameters: a fused step would read beyond its end.
+    """
     groups = [
-        {**group, **{name: now[name] for name in own if name in now}}
+        {**now, "params": group["params"], **{name: group[name] for name in ("lr", "t0") if name in now}}
         for group, now in zip(saved["param_groups"], optimizer.param_groups, strict=True)
     ]
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    for number, state in saved["state"].items():
+        shape = weights[number].shape if number < len(weights) else None
+        for name, found in state.items():
+            if found.shape != (() if name in SCALARS else shape):
+                raise ModelError(
+                    f"the checkpoint's {name} of weight {number} has the shape {tuple(found.shape)}, expected"
+                    f" {shape and tuple(shape)}; train again with another `out`"
+                )
     optimizer.load_state_dict({**saved, "param_groups": groups})
 
 

@@ -272,7 +272,9 @@ def _count(
         types["train"] += total.types
         frequent |= total.frequent
         progress("count", done, len(tasks) + partitions)
-    return Vocabulary.of_counts(frequent, min_count=plan.recipe.min_count), types
+    # Without train every word of the set is in the vocabulary.
+    least = plan.recipe.min_count if "train" in plan.recipe.splits else 1
+    return Vocabulary.of_counts(frequent, min_count=least), types
 
 
 def _write(

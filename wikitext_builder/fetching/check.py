@@ -12,6 +12,7 @@ from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import Found, FoundPage, FoundRevision
+from wikitext_builder.wiki.titles import title_fault
 
 MAX_WIKITEXT_BYTES = 4 << 20  # MediaWiki's own limit is 2 MiB; a longer text is not an article
 
@@ -65,6 +66,8 @@ def resolve(found: Found, title: str) -> FoundPage:
 def _check_kind(page: FoundPage, language: Language) -> None:
     if page.invalid:
         raise RejectedError("invalid-title", page.invalid)
+    if fault := title_fault(page.title):  # no lock file could name it
+        raise RejectedError("invalid-title", f"{page.title!r}: {fault}")
     if page.namespace != 0:
         raise RejectedError(
             "other-namespace", f"{page.title!r} is in namespace {page.namespace}, so it is not an article"

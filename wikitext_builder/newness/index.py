@@ -205,7 +205,8 @@ def chunks_of(pieces: Iterable[Piece], size: int = CHUNK) -> Iterator[Chunk]:
         if piece.document != documents[-1]:
             parts.append(BOUNDARY)
             documents.append(piece.document)
-        for start in range(0, len(piece.text), size):
+            length += 1  # so that documents without text fill a chunk too
+        for start in range(0, max(1, len(piece.text)), size):
             parts.append(piece.text[start : start + size].replace(BOUNDARY, " "))
             length += len(parts[-1])
             if length >= size:

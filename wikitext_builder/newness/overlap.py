@@ -129,7 +129,7 @@ class Comparison:
         if self.lengths[0] < 1 or workers < 1:
             raise BuilderError(f"`words`: {self.lengths}, `workers`: {workers}; expected 1 or more")
         all_splits = ("test",) if self.dataset.layout == FILE else tuple(self.dataset.files)
-        self.splits = tuple(options.get("splits") or all_splits)
+        self.splits = tuple(dict.fromkeys(options.get("splits") or all_splits))
         files = files_of([against] if isinstance(against, str | Path) else against)
         locks = [path for path in files if is_lock(path)]
         self.against = tuple(map(str, files))

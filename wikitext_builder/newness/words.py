@@ -19,6 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
+
 Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
@@ -45,7 +47,9 @@ def words_of(text: str) -> list[str]:
 
 def _normalised(text: str) -> str:
     text = text.lower()
-    return text if text.isascii() else unicodedata.normalize("NFKC", text).lower()
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", MANY_MARKS.sub(sort_marks, text)).lower()
 
 
 def word_hashes(text: str) -> Hashes:

@@ -182,7 +182,7 @@ def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",
     """
     any_of = "|".join(_name_pattern(name) for name in names) or r"(?!)"
     namespace = "|".join(re.escape(name) for name in namespaces)
-    return re.compile(rf"\{{\{{[\s_]*(?:(?i:{namespace})[\s_]*:[\s_]*)?(?:{any_of})[\s_]*(?:\||\}}\}})")
+    return re.compile(rf"\{{\{{[\s_]*+(?:(?i:{namespace})[\s_]*+:[\s_]*+)?(?:{any_of})[\s_]*+(?:\||\}}\}})")
 
 
 def _name_pattern(name: str) -> str:

@@ -40,8 +40,11 @@ def parse_date(text: str | None) -> str:
     """
     if text is None:
         return ""
+    is_day = DATE.fullmatch(text) is not None
+    if not is_day and "T" not in text and " " not in text:  # 20160831 would be the first second of its day
+        raise BuilderError(f"{text!r} is not a date; write 2016-08-31 or 2016-08-31T12:00:00Z")
     try:
-        if DATE.fullmatch(text):
+        if is_day:
             moment = datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
         else:
             moment = datetime.fromisoformat(text)

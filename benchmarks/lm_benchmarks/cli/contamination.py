@@ -67,7 +67,7 @@ def _show(found: lb.Contamination) -> None:
         low, high = one.interval
         click.echo(
             f"  {one.metric:14} before {one.before:.4f}, after {one.after:.4f}: {one.difference:+.4f}"
-            f"{without} ({found.level:.0%} interval {low:+.4f} to {high:+.4f})"
+            f"{without} ({100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f})"
         )
     if found.step:
         what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"

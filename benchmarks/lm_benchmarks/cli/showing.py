@@ -65,7 +65,7 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
         return
     low, high = found.interval
     click.echo(
-        f"{found.level:.0%} interval {low:+.4f} to {high:+.4f}; {found.second_model} is lower in"
+        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {found.second_model} is lower in"
         f" {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
     )
 

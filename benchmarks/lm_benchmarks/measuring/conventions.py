@@ -113,7 +113,12 @@ def _measured(
 ) -> ByConvention:
     """The result that is stored already, or a new one, which is then stored."""
     expected = _expected(opened, inputs, protocol).items()
-    known = [result for result in stored if expected <= dict(result.signature).items()]
+    known = [
+        result
+        for result in stored
+        if expected <= dict(result.signature).items()
+        and result.signature.get("windows_every") == dict(expected).get("windows_every")
+    ]
     if known and opened.is_identified:
         result = known[-1]
     else:

@@ -73,7 +73,8 @@ def two_errors(first: Parts, second: Parts) -> float | None:
     error of a ratio of sums follows (Cochran 1977, section 6.4). Words of one part may depend on each other.
 
     Returns:
-        None if parts are unknown or of other tokens, or if fewer than LEAST_PARTS of them have tokens.
+        None if parts are unknown or of other tokens, if fewer than LEAST_PARTS of them have tokens, or if it
+            is not finite.
 
     >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
     0.447
@@ -84,8 +85,10 @@ def two_errors(first: Parts, second: Parts) -> float | None:
     changes = [a - b for (_, a), (_, b) in zip(first, second, strict=True)]
     total, used = sum(counts), sum(map(bool, counts))
     mean = sum(changes) / total
-    squares = sum((change - mean * count) ** 2 for change, count in zip(changes, counts, strict=True))
-    return 2 * math.sqrt(squares * used / (used - 1)) / total
+    differences = [change - mean * count for change, count in zip(changes, counts, strict=True)]
+    squares = sum(difference * difference for difference in differences)
+    found = 2 * math.sqrt(squares * used / (used - 1)) / total
+    return found if math.isfinite(found) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

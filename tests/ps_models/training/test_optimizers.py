@@ -10,6 +10,7 @@ from ps_models.training.config import TrainingConfig
 from ps_models.training.optimizers import (
     OPTIMIZERS,
     averaged_weights,
+    load_optimizer,
     make_optimizer,
     scaled_learning_rate,
     set_learning_rate,
@@ -141,3 +142,26 @@ def test_a_scaled_learning_rate_holds_for_one_step(name):
     before = weight.item()
     optimizer.step()
     assert before - weight.item() == 8.0
+
+
+@pytest.mark.parametrize(("name", "shape"), [("exp_avg", (1,)), ("exp_avg", ()), ("step", (2, 2))])
+def test_a_state_of_other_shapes_is_refused(name, shape):
+    """A fused step on a CPU would read and write beyond its end."""
+    model, config = nn.Linear(2, 2), TrainingConfig(optimizer="adamw")
+    optimizer = make_optimizer(model, config)
+    model(torch.ones(2)).sum().backward()
+    optimizer.step()
+    saved = optimizer.state_dict()
+    saved["state"][0][name] = torch.zeros(shape)
+    with pytest.raises(ModelError, match=rf"the checkpoint's {name} of weight 0 has the shape"):
+        load_optimizer(make_optimizer(model, config), saved)
+
+
+def test_options_are_those_of_the_settings_whatever_a_checkpoint_says():
+    model, config = nn.Linear(2, 1), TrainingConfig(optimizer="adamw", weight_decay=0.5)
+    saved = make_optimizer(model, config).state_dict()
+    saved["param_groups"][0] |= {"weight_decay": 7.0, "maximize": True, "lr": 0.25}
+    optimizer = make_optimizer(model, config)
+    load_optimizer(optimizer, saved)
+    (group,) = optimizer.param_groups
+    assert (group["weight_decay"], group["maximize"], group["lr"]) == (0.5, False, 0.25)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -440,3 +441,40 @@ def test_a_caller_who_trains_between_words_has_gradients(tiny_dataset, tmp_path)
         next(iter(trained.model.parameters())).fill_(torch.nan)
     with pytest.raises(ModelError, match="probabilities are not numbers"):
         list(pm.generate(trained, words=1))
+
+
+def test_a_run_that_may_take_less_time_than_a_validation_comes_to_its_end(tiny_dataset, tmp_path):
+    settings = (*SETTINGS, "epochs=1", "stride=50", "bptt=1")
+    for _ in range(100):
+        with suppress(StoppedError):
+            pm.train(
+                *("lstm", tiny_dataset, tmp_path / "out"),
+                settings=settings,
+                device="cpu",
+                pace=Pace(max_seconds=0),
+            )
+            break
+    else:
+        pytest.fail("never ends")
+    assert pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu").trained_before
+
+
+def test_weights_that_are_no_numbers_are_not_loaded(tiny_dataset, tmp_path):
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    best = read_checkpoint(tmp_path / "out" / BEST)
+    name, weight = next(iter(best.weights.items()))
+    save_checkpoint(
+        tmp_path / "out" / BEST,
+        replace(best, weights={**best.weights, name: torch.full_like(weight, torch.nan)}),
+    )
+    with pytest.raises(ModelError, match="has infinite numbers or NaN; expected finite weights"):
+        pm.evaluate(tmp_path / "out", tiny_dataset, split="test", device="cpu")
+
+
+def test_a_run_that_begins_again_has_no_best_checkpoint_of_an_older_one(tiny_dataset, tmp_path):
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    (tmp_path / "out" / LAST).unlink()
+    with pytest.raises(StoppedError):
+        pm.train("rnn", tiny_dataset, tmp_path / "out", device="cpu", pace=Pace(max_updates=1))
+    with pytest.raises(ModelError):
+        pm.load(tmp_path / "out", device="cpu")

@@ -35,6 +35,11 @@ def test_one_call_builds_what_the_stages_build(store: Path, tmp_path: Path) -> N
     assert wb.build("demo", store, tmp_path / "a").already_built
 
 
+def test_a_set_without_train_has_every_word_whatever_the_least_count(store: Path, tmp_path: Path) -> None:
+    wb.build("live", store, tmp_path / "a", min_count=3)
+    assert "<unk>" not in (tmp_path / "a" / "wiki.test.tokens").read_text("utf-8")
+
+
 def test_arguments_change_fields_of_the_recipe(store: Path, tmp_path: Path) -> None:
     recipe = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2)
     report = wb.build(recipe, store, tmp_path / "a", valid_articles=1, min_count=2, seed="x")
