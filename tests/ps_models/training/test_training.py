@@ -463,10 +463,8 @@ def test_weights_that_are_no_numbers_are_not_loaded(tiny_dataset, tmp_path):
     pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     best = read_checkpoint(tmp_path / "out" / BEST)
     name, weight = next(iter(best.weights.items()))
-    save_checkpoint(
-        tmp_path / "out" / BEST,
-        replace(best, weights={**best.weights, name: torch.full_like(weight, torch.nan)}),
-    )
+    weights = {**best.weights, name: torch.full_like(weight, torch.nan)}
+    save_checkpoint(tmp_path / "out" / BEST, replace(best, weights=weights))
     with pytest.raises(ModelError, match="has infinite numbers or NaN; expected finite weights"):
         pm.evaluate(tmp_path / "out", tiny_dataset, split="test", device="cpu")
 
@@ -476,5 +474,4 @@ def test_a_run_that_begins_again_has_no_best_checkpoint_of_an_older_one(tiny_dat
     (tmp_path / "out" / LAST).unlink()
     with pytest.raises(StoppedError):
         pm.train("rnn", tiny_dataset, tmp_path / "out", device="cpu", pace=Pace(max_updates=1))
-    with pytest.raises(ModelError):
-        pm.load(tmp_path / "out", device="cpu")
+    assert pm.load(tmp_path / "out", device="cpu").checkpoint.model == "rnn"

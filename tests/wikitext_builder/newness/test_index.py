@@ -26,6 +26,11 @@ def searched(articles: Articles, pieces: list[Piece], lengths: tuple[int, ...], 
     return index
 
 
+def test_documents_without_text_fill_a_chunk_too() -> None:
+    chunks = list(chunks_of((Piece(document=str(number), text="") for number in range(100)), 10))
+    assert max(len(chunk.documents) for chunk in chunks) <= 12
+
+
 def texts(letters: str, most: int) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(letters), max_size=most).map(" ".join)
 
