@@ -47,11 +47,12 @@ def score_texts(
     Raises:
         ModelError: `context` is not one of CONTEXTS.
     """
-    scores, done = [], 0
+    scores, total_score, done = [], Score(), 0
     for text, nats in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
         scores.append(Score(float(nats.sum()), len(nats), text.bytes))
+        total_score += scores[-1]
         done += len(nats)
-        progress("evaluate", done, total, f"perplexity {sum(scores, Score()).perplexity:.2f}")
+        progress("evaluate", done, total, f"perplexity {total_score.perplexity:.2f}")
     return scores
 
 

@@ -8,11 +8,11 @@ docs/notes/experiments.md for how often that is wrong.
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Unpack
 
 from wikitext_builder.article import heading_level
@@ -79,15 +79,13 @@ def new_lines(
     comparison = Comparison(dataset, against, progress, **options)
     if comparison.dataset.layout != WIKITEXT:
         raise BuilderError(f"{dataset}: has no articles; expected a folder with wiki.test.tokens or the like")
-    work = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # A name of its own: two of these may run at once, and `.NAME.partial` is the unfinished work of a build.
+    with TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.parent) as folder:
+        work = Path(folder) / "dataset"
+        work.mkdir()
         found = _write(comparison, work, share)
         work.rename(out)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
     return found
 
 

@@ -105,7 +105,10 @@ def is_dataset(path: Path) -> bool:
 
 def is_lock(path: Path) -> bool:
     """True if a file begins as a lock file does."""
-    return path.is_file() and _head(path).startswith(f"# {LOCK_FORMAT}".encode())
+    try:
+        return path.is_file() and _head(path).startswith(f"# {LOCK_FORMAT}".encode())
+    except OSError:  # `pieces_of` rejects it with its reason
+        return False
 
 
 def pieces_of(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:

@@ -13,6 +13,8 @@ from wikitext_builder.store.database import Database, Row, sha1_of, sound
 from wikitext_builder.store.packed import Packed
 from wikitext_builder.store.schema import as_builder_error
 
+LATEST = "~"  # after every timestamp
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
@@ -191,7 +193,7 @@ class Store(Database):
             "  GROUP BY title)"
             " ORDER BY page_id"
         )
-        return self._revisions(query, language, as_of or "9")
+        return self._revisions(query, language, as_of or LATEST)
 
     def all_revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
         """Return every revision, or every one up to a date, in the order of page and revision ids."""
@@ -199,12 +201,12 @@ class Store(Database):
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
             " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
         )
-        return self._revisions(query, language, as_of or "9")
+        return self._revisions(query, language, as_of or LATEST)
 
     def revision_count(self, language: str, *, as_of: str | None = None) -> int:
         """Return how many revisions there are, or how many up to a date."""
         query = "SELECT count(*) FROM revisions WHERE language = ? AND timestamp <= ?"
-        return int(self.read(query, (language, as_of or "9"))[0][0])
+        return int(self.read(query, (language, as_of or LATEST))[0][0])
 
     def _revisions(self, query: str, *values: object) -> Packed[Revision]:
         """The revisions of a query for a language, packed as they come, with the dates that are known."""

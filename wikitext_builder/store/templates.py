@@ -10,7 +10,7 @@ from pathlib import Path
 from wikitext_builder.article import Page
 from wikitext_builder.store.database import Row, sha1_of, sound
 from wikitext_builder.store.schema import as_builder_error
-from wikitext_builder.store.store import Store
+from wikitext_builder.store.store import LATEST, Store
 from wikitext_builder.wiki.dates import parse_date
 
 CACHE_CHARACTERS = 2**24  # of templates that are kept in memory
@@ -27,7 +27,7 @@ class StoredTemplates:
 
     def __init__(self, store: Store, language: str = "en", *, as_of: str = "") -> None:
         self._store = store
-        self._where = (language, as_of or "9")
+        self._where = (language, as_of or LATEST)
         self._there = store.has_table("templates")
         self._cache: dict[str, str | None] = {}
         self._room = CACHE_CHARACTERS

@@ -244,7 +244,9 @@ def mean_number(runs: Sequence[Result], metric: Metric) -> float:
 
 def _rounding(first: Result, second: Result) -> float:
     """What the arithmetic alone can change a number by, as a fraction of it."""
-    precisions = {result.signature.get("precision", "fp32") for result in (first, second)}
+    both = (first.signature, second.signature)
+    exact = all(signature.get("dtype", "float32") in ("float32", "float64") for signature in both)
+    precisions = {signature.get("precision", "fp32") if exact else "bf16" for signature in both}
     return max(ROUNDING.get(precision, 0.0) for precision in precisions)
 
 

@@ -117,8 +117,13 @@ def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
 
 def _alike(runs: Mapping[str, Result]) -> list[Result]:
     """The runs of the longest budget, by seed: the mean is of seeds, not of budgets."""
-    longest = max(runs.values(), key=lambda run: [one.epochs for one in run.trained])
+    longest = max(runs.values(), key=_budget)
     return [runs[seed] for seed in sorted(runs) if runs[seed].decisive_settings == longest.decisive_settings]
+
+
+def _budget(run: Result) -> list[tuple[int, int]]:
+    """Of each checkpoint in it, the epochs that were allowed, and those up to the best one."""
+    return [(int(one.training.get("epochs", 0)), one.epochs) for one in run.trained]
 
 
 def _data(result: Result) -> str:

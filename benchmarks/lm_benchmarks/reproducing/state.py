@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from lm_benchmarks.choices import PAPER
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
@@ -19,6 +20,7 @@ from ps_models.training.schedules import finished
 from wikitext_builder.dataset.split import SPLITS
 
 MEASURED: Final = ("valid", "test")
+COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as rows are
 VALIDATION: Final = 0.4  # of the time of training on a token, estimated: a forward pass without gradients
 
 
@@ -102,7 +104,7 @@ def row_results(
         job: The row.
         trainings: What it needs. Results of other runs have other curves; the folder of a run, whose name
             stands in its results, may have been moved.
-        results: To choose from.
+        results: To choose from, if they are counted as rows are.
         files: Of the dataset: the beginnings of the hashes, by split.
     """
     wanted, curves = portable(job.specification(Path())), [one.curve for one in trainings]
@@ -111,7 +113,8 @@ def row_results(
     found = {
         split: one
         for one in results
-        if folders.sub("", one.specification) == wanted
+        if COUNTED.items() <= dict(one.signature).items()
+        and folders.sub("", one.specification) == wanted
         and [each.curve for each in one.trained] == curves
         and one.signature["data"].rpartition("+")[2] == files.get(split := one.signature["split"])
     }

@@ -97,6 +97,8 @@ def test_a_model_and_itself_do_not_differ():
         ({"precision": "fp32"}, 1e-5),
         ({"precision": "tf32"}, 1e-4),
         ({"precision": "bf16"}, 1e-3),
+        ({"precision": "fp32", "dtype": "bfloat16"}, 1e-3),
+        ({"precision": "fp32", "dtype": "float32"}, 1e-5),
     ],
 )
 def test_rounding_is_not_clear(arithmetic, rounding):

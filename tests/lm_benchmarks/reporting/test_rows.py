@@ -149,6 +149,17 @@ def test_runs_of_other_budgets_are_no_seeds_of_a_recipe():
     assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.1):.2f} (4 epochs, 2 seeds")
 
 
+def test_the_longest_budget_is_what_was_allowed_not_where_the_best_checkpoint_is():
+    def run(nats, seed, budget, best):
+        settings, training = (f"epochs={budget}",), {**TRAINED.training, "epochs": budget}
+        trained = replace(TRAINED, settings=settings, training=training, epochs=best)
+        one = measured("lstm/small", nats, trained=(trained,))
+        return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
+
+    page = rows_page([run(6.0, "1", 20, 20), run(5.0, "2", 40, 15)], [])
+    assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.0):.2f} (15 epochs")
+
+
 def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
     recipe = "lstm/medium-tied-wikitext-2"
     assert cells(rows_page([measured(recipe, 4.2)], []), "LSTM zoneout medium")[3] == "not yet"

@@ -75,6 +75,13 @@ def test_a_folder_is_of_one_table_one_dataset_and_one_set_of_settings(data, tmp_
         expect_conditions(tmp_path, first, keep=False)
 
 
+@pytest.mark.parametrize(("context", "done"), [("article", False), ("carried", True)])
+def test_a_result_that_is_counted_in_another_way_is_no_row(data, tmp_path, context, done):
+    lb.measure("kn-5", data, splits=["valid", "test"], context=context, results=tmp_path / "ptb.jsonl")
+    found = lb.reproduce("ptb", data, tmp_path, rows=["KN-5"], dry_run=True)
+    assert [row.done for row in found.rows] == [done]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_killed_at_random_it_ends_with_the_records_of_a_quiet_run(data, tmp_path):

@@ -141,6 +141,10 @@ def test_revisions_after_the_date_do_not_count(
         wb.new_lines(tmp_path / "set", tmp_path / "none", against=now)
     assert not (tmp_path / "none").exists()
     assert not list(tmp_path.glob(".*partial"))
+    unfinished = tmp_path / ".again.partial" / "shards"  # of a build that was killed
+    unfinished.mkdir(parents=True)
+    wb.new_lines(tmp_path / "set", tmp_path / "again", against=now, as_of="2019-12-31")
+    assert unfinished.exists()
 
 
 def test_bad_arguments(histories: tuple[Path, Path, set[str]], tmp_path: Path) -> None:
