@@ -103,7 +103,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> N
     for number, state in saved["state"].items():
         shape = weights[number].shape if number < len(weights) else None
         for name, found in state.items():
-            if found.shape != (() if name in SCALARS else shape):
+            if torch.is_tensor(found) and found.shape != (() if name in SCALARS else shape):
                 raise ModelError(
                     f"the checkpoint's {name} of weight {number} has the shape {tuple(found.shape)}, expected"
                     f" {shape and tuple(shape)}; train again with another `out`"

@@ -125,6 +125,4 @@ def encoded(text: str, mode: str = "QUERY") -> str:
 def with_first(text: str, *, upper: bool) -> str:
     """A text with its first letter in upper or lower case."""
     first = text[:1].upper() if upper else text[:1].lower()
-    return (
-        first + text[1:] if len(first) == 1 else text
-    )  # MediaWiki leaves `ß`, whose upper case is two letters
+    return first + text[1:] if len(first) == 1 else text  # MediaWiki leaves `ß`: no `SS`
