@@ -31,6 +31,9 @@ COMPARE_ONLY: Final = {
 }
 """Fields that must agree for a difference; a table can show both, and says which vocabulary is open."""
 
+EXACT: Final = ("float32", "float64")
+"""Types of weights that add no rounding of their own."""
+
 SIZES: Final = {
     "own": "the published size, by our own training if there is one",
     "full": "the published size, trained as published",

@@ -84,12 +84,12 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     checkpoint = read_checkpoint(checkpoint_file(Path(path)))
     config = config_of(checkpoint.model, checkpoint.config)
     _check_counts(config, checkpoint.weights)
-    _check_numbers(checkpoint.weights)
     with torch.device("meta"), _Undrawn():  # takes no memory: a stranger's configuration can ask for any size
         check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
     use_products("fp32")  # of what computes without a precision of its own
     model = make_model(checkpoint.model, config)
     load_weights(model, checkpoint.weights)
+    _check_numbers(model.state_dict())
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
     return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
 

@@ -100,15 +100,26 @@ def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> N
         for group, now in zip(saved["param_groups"], optimizer.param_groups, strict=True)
     ]
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    for number, state in saved["state"].items():
-        shape = weights[number].shape if number < len(weights) else None
-        for name, found in state.items():
-            if torch.is_tensor(found) and found.shape != (() if name in SCALARS else shape):
-                raise ModelError(
-                    f"the checkpoint's {name} of weight {number} has the shape {tuple(found.shape)}, expected"
-                    f" {shape and tuple(shape)}; train again with another `out`"
-                )
-    optimizer.load_state_dict({**saved, "param_groups": groups})
+    shapes = dict(enumerate(weight.shape for weight in weights))
+    states = {
+        number: {name: _dense(found, name, number, shapes.get(number)) for name, found in state.items()}
+        for number, state in saved["state"].items()
+    }
+    optimizer.load_state_dict({**saved, "state": states, "param_groups": groups})
+
+
+def _dense(found: Any, name: str, number: int, shape: torch.Size | None) -> Any:  # noqa: ANN401 - also a number
+    """A value of a weight's state; a tensor has the weight's shape, and memory for each of its numbers."""
+    if not torch.is_tensor(found):
+        return found
+    wanted = () if name in SCALARS else shape
+    if found.layout != torch.strided or found.shape != wanted:
+        raise ModelError(
+            f"the checkpoint's {name} of weight {number} has the shape {tuple(found.shape)} ({found.layout}),"
+            f" expected {None if wanted is None else tuple(wanted)} ({torch.strided}); train again with"
+            " another `out`"
+        )
+    return found.contiguous()  # of a number that is repeated there may be only one
 
 
 def start_averaging(

@@ -267,13 +267,13 @@ def _count(
     ]
     words = {name: set[str]().union(*(one.types[name] for one in counts)) for name in ("valid", "test")}
     types = {"train": 0} | {name: len(one) for name, one in words.items()}
-    frequent = {} if "train" in plan.recipe.splits else dict.fromkeys(words["valid"] | words["test"], 1)
+    frequent, least = dict[str, int](), plan.recipe.min_count
+    if "train" not in plan.recipe.splits:  # every word of the set is in the vocabulary
+        frequent, least = dict.fromkeys(words["valid"] | words["test"], 1), 1
     for done, total in enumerate(runner.map(add_up, additions), start=len(tasks) + 1):
         types["train"] += total.types
         frequent |= total.frequent
         progress("count", done, len(tasks) + partitions)
-    # Without train every word of the set is in the vocabulary.
-    least = plan.recipe.min_count if "train" in plan.recipe.splits else 1
     return Vocabulary.of_counts(frequent, min_count=least), types
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK
+from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.opened import Opened
@@ -125,7 +125,7 @@ def check_model(
 
 def tolerance_of(opened: Opened, precision: str) -> float:
     """Nats that scores of a model may differ by: more if its own numbers are not in float32."""
-    exact = opened.facts.get("dtype", "float32") in ("float32", "float64")
+    exact = opened.facts.get("dtype", "float32") in EXACT
     return TOLERANCES[precision] if exact else max(TOLERANCES.values())
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, RESAMPLES
+from lm_benchmarks.choices import COMPARE_ONLY, EXACT, LEVEL, MUST_AGREE, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.named import find_runs
 from lm_benchmarks.metrics import METRICS, Metric, Sums
@@ -245,7 +245,7 @@ def mean_number(runs: Sequence[Result], metric: Metric) -> float:
 def _rounding(first: Result, second: Result) -> float:
     """What the arithmetic alone can change a number by, as a fraction of it."""
     both = (first.signature, second.signature)
-    exact = all(signature.get("dtype", "float32") in ("float32", "float64") for signature in both)
+    exact = all(signature.get("dtype", "float32") in EXACT for signature in both)
     precisions = {signature.get("precision", "fp32") if exact else "bf16" for signature in both}
     return max(ROUNDING.get(precision, 0.0) for precision in precisions)
 

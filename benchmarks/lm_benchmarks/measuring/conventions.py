@@ -112,12 +112,12 @@ def _measured(
     progress: Progress,
 ) -> ByConvention:
     """The result that is stored already, or a new one, which is then stored."""
-    expected = _expected(opened, inputs, protocol).items()
+    expected = _expected(opened, inputs, protocol)
     known = [
         result
         for result in stored
-        if expected <= dict(result.signature).items()
-        and result.signature.get("windows_every") == dict(expected).get("windows_every")
+        if expected.items() <= dict(result.signature).items()
+        and result.signature.get("windows_every") == expected.get("windows_every")
     ]
     if known and opened.is_identified:
         result = known[-1]

@@ -157,6 +157,22 @@ def test_a_state_of_other_shapes_is_refused(name, shape):
         load_optimizer(make_optimizer(model, config), saved)
 
 
+def test_a_repeated_number_in_a_state_has_memory_of_its_own():
+    """It has the right shape, and a fused step would read beyond its one number."""
+    model, config = nn.Linear(64, 64), TrainingConfig(optimizer="adamw")
+    optimizer = make_optimizer(model, config)
+    model(torch.ones(64)).sum().backward()
+    optimizer.step()
+    saved = optimizer.state_dict()
+    saved["state"][0]["exp_avg"] = torch.zeros(1).expand(64, 64)
+    load_optimizer(optimizer, saved)
+    assert optimizer.state[model.weight]["exp_avg"].is_contiguous()
+    assert optimizer.state[model.weight]["exp_avg"].untyped_storage().nbytes() == 4 * 64 * 64
+    saved["state"][0]["exp_avg"] = torch.zeros(64, 64).to_sparse()
+    with pytest.raises(ModelError, match="exp_avg of weight 0"):
+        load_optimizer(optimizer, saved)
+
+
 def test_options_are_those_of_the_settings_whatever_a_checkpoint_says():
     model, config = nn.Linear(2, 1), TrainingConfig(optimizer="adamw", weight_decay=0.5)
     saved = make_optimizer(model, config).state_dict()

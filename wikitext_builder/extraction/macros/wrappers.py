@@ -36,14 +36,12 @@ def second_or_first(call: Call) -> str | None:
     return call.get("2", "1")
 
 
-def hover(call: Call) -> str | None:
-    """The visible text, not the tooltip; `{{tooltip}}` and `{{H:title}}` differ in order."""
-    return call.get("1") if call.name == "Tooltip" else call.get("2")
-
-
 def block(*names: str) -> Macro:
     """A quotation in a block of its own. The official files have no lines with its author and source."""
     return lambda call: f"\n\n{call.get(*names)}\n\n"
+
+
+QUOTED = ("text", "quote", "1", "Text")  # the names that the text of a quotation can have
 
 
 def quote(call: Call) -> str | None:
@@ -53,7 +51,7 @@ def quote(call: Call) -> str | None:
     """
     signed = any(map(call.get, ("sign", "cite", "author", "by", "2", "source", "ts", "3")))
     end = "<div></div>" if signed else ""
-    return f"<blockquote>{call.get('text', 'quote', '1', 'Text')}{end}\n</blockquote>"
+    return f"<blockquote>{call.get(*QUOTED)}{end}\n</blockquote>"
 
 
 def poem(call: Call) -> str | None:
@@ -137,7 +135,7 @@ def harvard(call: Call) -> str | None:
     return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
 
 
-_QUOTE = block("text", "quote", "1", "Text")
+_QUOTE = block(*QUOTED)
 
 WRAPPERS: dict[str, Macro] = {
     **dict.fromkeys(
@@ -211,7 +209,7 @@ Citation needed-span; Cn-span; Fact-span; Clarify-span
     "Visible anchor": argument("text", "1"),
     "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
     "Section link": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
-    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tip; Popup"), hover),
+    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tip; Popup"), second),
     "Tooltip": first,
     **dict.fromkeys(
         listed(
