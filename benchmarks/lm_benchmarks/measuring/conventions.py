@@ -14,7 +14,7 @@ import torch
 from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
 from lm_benchmarks.conventions.registry import REGISTRY
-from lm_benchmarks.errors import HarnessError, UnreachableError
+from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.opened import Inputs, Opened
 from lm_benchmarks.measuring.remembering import remembering
@@ -89,42 +89,41 @@ def measure_conventions(
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
     found = []
-    with remembering(opened, path, precision, text=split) as reading:
+    with remembering(opened, inputs.dataset, path, precision, text=split) as reading:
         for name in names:
             protocol = replace(common, convention=name)
+            result = _stored(reading, inputs, protocol, stored)
             try:
-                found.append(_measured(reading, inputs, protocol, stored, path, progress))
-            except UnreachableError:
+                new = result or measure_opened(reading, inputs, protocol, progress=progress)
+            except (StorageError, UnreachableError):
                 raise  # the scores so far stay on disk
             except HarnessError as error:
                 found.append(ByConvention(convention=REGISTRY[name], why=str(error)))
+                continue
+            if path is not None and result is None:
+                append_result(path, new)
+            found.append(_by_convention(new, inputs, protocol))
     if all(one.number is None for one in found):
         raise HarnessError(f"{model}: no convention fits. {found[0].why}")
     return found
 
 
-def _measured(
-    opened: Opened,
-    inputs: Inputs,
-    protocol: Protocol,
-    stored: Sequence[Result],
-    path: Path | None,
-    progress: Progress,
-) -> ByConvention:
-    """The result that is stored already, or a new one, which is then stored."""
+def _stored(opened: Opened, inputs: Inputs, protocol: Protocol, stored: Sequence[Result]) -> Result | None:
+    """The last stored result that is the one to be measured; None: it must be measured."""
+    if not opened.is_identified:
+        return None
     expected = _expected(opened, inputs, protocol)
     known = [
         result
         for result in stored
         if expected.items() <= dict(result.signature).items()
         and result.signature.get("windows_every") == expected.get("windows_every")
+        and (not opened.server or result.specification == protocol.specification)
     ]
-    if known and opened.is_identified:
-        result = known[-1]
-    else:
-        result = measure_opened(opened, inputs, protocol, progress=progress)
-        if path is not None:
-            append_result(path, result)
+    return known[-1] if known else None
+
+
+def _by_convention(result: Result, inputs: Inputs, protocol: Protocol) -> ByConvention:
     convention = REGISTRY[protocol.convention]
     metric = METRIC.get(protocol.convention)
     total = result.total
@@ -153,7 +152,7 @@ def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str
         fields["windows"] = str(lengths.window)
         if lengths.stride is not None:
             fields["windows_every"] = str(lengths.stride)
-    if opened.reader is None and opened.text_nats is None:  # a model of words
+    if opened.reader is None:  # a model of words
         path = inputs.dataset.file(protocol.split)
     else:
         path = convention_file(convention, inputs.dataset, protocol.split)

@@ -166,9 +166,8 @@ def _measure_all(
             named = replace(protocol, specification=portable(specification))
             kept = path if named.convention != PAPER else None
             try:
-                with remembering(
-                    opened, kept, named.precision, text=f"{named.split} {named.convention}"
-                ) as reading:
+                text = f"{named.split} {named.convention}"
+                with remembering(opened, inputs.dataset, kept, named.precision, text=text) as reading:
                     result = measure_opened(reading, inputs, named, progress=progress)
                     if path is not None:
                         append_result(path, result)

@@ -350,7 +350,7 @@ def _gguf(path: str, inputs: Inputs) -> Opened:
 def _completions(url: str, inputs: Inputs) -> Opened:
     options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "patience")}
     model = Endpoint(url, inputs.tokenizer, inputs.vocabulary, served=inputs.served_model, **options)
-    return of_piece_model(model.served, model, inputs.vocabulary)
+    return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)
 
 
 ABOUT: Final = {  # baseline: its name in tables, and what it is

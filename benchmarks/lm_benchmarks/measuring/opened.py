@@ -60,12 +60,12 @@ class Opened:
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
     pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
     text_facts: Callable[[Tensor], Mapping[str, object]] | None = None  # more facts, of the tokens of a text
-    text_nats: Callable[[str], tuple[float, int]] | None = None  # for models that read plain text
     reader: Reader | None = None  # for models of pieces: reads the windows of any convention
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     users: str = ""  # `module:function`, if the code is the user's
     is_program: bool = False  # or it is a program of the user's
+    server: str = ""  # or its address: its weights are not seen, and another server can use the same name
     reread: int = 0  # tokens before a call that the model may read again to score it, at most
 
     @property
@@ -89,7 +89,6 @@ def of_piece_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Open
         facts={"window": model.window, "stride": model.stride, **model.implementation},
         pieces=model.piece_count,
         text_facts=model.facts,
-        text_nats=model.text_nats,
         reader=model,
         reread=model.window,
     )

@@ -5,23 +5,23 @@ Scores are in a database beside the results until these are complete, or in memo
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import sqlite3
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import torch
 
-from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.errors import StorageError
 from lm_benchmarks.measuring.opened import Opened
+from wikitext_builder.dataset.load import Dataset
 
 BUSY: Final = 60.0  # seconds to wait while another process writes
 
@@ -37,7 +37,7 @@ class Remembering:
             path: Where scores are kept; None: in memory.
 
         Raises:
-            HarnessError: The file cannot be written, or is not such a memory.
+            StorageError: The file cannot be written, or is not such a memory.
         """
         self.reader = reader
         self.longest = reader.longest
@@ -80,34 +80,54 @@ class Remembering:
         try:
             yield
         except sqlite3.Error as error:
-            raise HarnessError(
+            raise StorageError(
                 f"{self._path}: {error}; expected scores of an interrupted measurement. Remove the file"
             ) from error
 
 
 @contextmanager
-def remembering(opened: Opened, results: Path | None, precision: str, *, text: str) -> Iterator[Opened]:
+def remembering(
+    opened: Opened, dataset: Dataset, results: Path | None, precision: str, *, text: str
+) -> Iterator[Opened]:
     """A model whose scores of windows are kept until the block ends; after an error they stay on disk.
 
     Args:
         opened: The model. One that does not read windows is yielded as it is.
+        dataset: What is measured.
         results: The file of results; scores are beside it. None: they are in memory.
         precision: Of the arithmetic.
-        text: What is measured. Measurements of other texts have a file of their own: each removes its own.
+        text: What of the dataset. Measurements of other texts have a file of their own: each removes its own.
     """
     if opened.reader is None:
         yield opened
         return
     path = None
     if results is not None and opened.is_identified:
-        decides = repr((opened.identity, sorted(opened.facts.items()), precision, torch.__version__, text))
-        digest = hashlib.sha256(f"{decides} {version('wikitext-builder')}".encode()).hexdigest()[:16]
+        what = (str(dataset.path.resolve()), text)
+        model = (opened.identity, opened.server, sorted(opened.facts.items()), precision)
+        decides = repr((what, model, torch.__version__, version("wikitext-builder")))
+        digest = hashlib.sha256(decides.encode()).hexdigest()[:16]
         path = results.with_name(f"{results.name}.{digest}.windows")
-    with closing(Remembering(opened.reader, path)) as reader:
-        pages = opened.text_nats and partial(page_nats, reader, int(str(opened.facts["window"])))
-        yield replace(opened, reader=reader, text_nats=pages)
-    if path is not None:
-        path.unlink(missing_ok=True)
+    with _kept(path), closing(Remembering(opened.reader, path)) as reader:
+        yield replace(opened, reader=reader)
+
+
+@contextmanager
+def _kept(path: Path | None) -> Iterator[None]:
+    """A file that is removed when the block ends without an error, by the last process that uses it."""
+    if path is None:
+        yield
+        return
+    try:
+        held = path.open("ab")
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}; expected a file to keep scores in") from error
+    with held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        yield
+        with suppress(BlockingIOError):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
 
 
 def _key(window: Window) -> bytes:

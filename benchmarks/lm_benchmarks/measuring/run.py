@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
@@ -113,7 +114,7 @@ def measure_opened(
     way = _words
     if protocol.convention not in (PAPER, LM_EVAL):
         way = _windows
-    elif protocol.convention == LM_EVAL and opened.text_nats is not None:
+    elif protocol.convention == LM_EVAL and opened.reader is not None:
         way = _pages
     with autocast(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
         found = way(opened, inputs, protocol, progress)
@@ -239,7 +240,7 @@ def _groups(
 
 def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
     """Page by page, as plain text: as lm-evaluation-harness does."""
-    assert opened.text_nats is not None  # noqa: S101 - for mypy: measure_opened has looked
+    assert opened.reader is not None  # noqa: S101 - for mypy: measure_opened has looked
     if inputs.stride is not None and inputs.stride != opened.facts.get("window"):
         raise HarnessError(
             f"`stride={inputs.stride}` with `convention={protocol.convention}`: its windows do not overlap;"
@@ -247,9 +248,11 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         )
     path = raw_file(inputs.dataset, protocol.split)
     pages = list(read_pages(path))
+    watched = WatchedReader(opened.reader, seed=inputs.seed)
+    reader, window = watched if protocol.check else opened.reader, int(str(opened.facts["window"]))
     start, articles = time.monotonic(), []
     for number, page in enumerate(pages, start=1):
-        nats, pieces = opened.text_nats(plain_text(page))
+        nats, pieces = page_nats(reader, window, plain_text(page))
         articles.append(sums_of_page(page, nats, pieces=pieces))
         progress("measure pages", number, len(pages), opened.name)
     fields = {
@@ -261,13 +264,27 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         "eos": "no",
         "windows": "disjoint-backfilled",
     }
+    seconds = time.monotonic() - start
+    checks, tried = _window_laws(opened, watched, inputs, protocol)
     return _Measured(
         articles=articles,
-        seconds=time.monotonic() - start,
+        seconds=seconds,
         data=path,
         fields=fields,
+        checks=checks,
+        tried=tried,
         unused=frozenset({"stride"}),
     )
+
+
+def _window_laws(
+    opened: Opened, watched: WatchedReader, inputs: Inputs, protocol: Protocol
+) -> tuple[Mapping[str, str] | None, Tried | None]:
+    """The laws that a model of pieces breaks at windows of its run, and what was tried."""
+    if not protocol.check or opened.reader is None:
+        return None, None
+    itself = opened.reader.reader if isinstance(opened.reader, Remembering) else opened.reader
+    return try_windows(watched, itself, tolerance=tolerance_of(opened, protocol.precision), seed=inputs.seed)
 
 
 def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
@@ -291,11 +308,7 @@ def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progr
         progress=progress,
     )
     seconds = time.monotonic() - start
-    checks, tried = None, None
-    if protocol.check:
-        itself = reader.reader if isinstance(reader, Remembering) else reader
-        tolerance = tolerance_of(opened, protocol.precision)
-        checks, tried = try_windows(watched, itself, tolerance=tolerance, seed=inputs.seed)
+    checks, tried = _window_laws(opened, watched, inputs, protocol)
     return _Measured(
         articles=found.articles,
         seconds=seconds,

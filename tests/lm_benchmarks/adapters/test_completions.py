@@ -167,6 +167,34 @@ def test_the_signature_says_what_is_known(server, dataset, folder):
     assert server.url not in str(signature)
 
 
+def test_another_server_with_a_model_of_the_same_name_is_measured_itself(server, dataset, folder, tmp_path):
+    path, numbers = tmp_path / "r.jsonl", []
+    with Server(folder) as other:
+        with torch.no_grad():
+            other.model.lm_head.weight.mul_(3)
+        for one in (server, other, other):
+            other.asked = 0
+            (found,) = lb.measure_conventions(
+                f"completions:{one.url}", dataset, conventions=["gptq"], tokenizer=str(folder), results=path
+            )
+            numbers.append(found.number)
+        assert other.asked == 1  # the line that tries the protocol
+        other.shutdown()
+    assert numbers[0] != numbers[1] == numbers[2]
+
+
+def test_scores_of_another_server_are_not_taken(server, dataset, folder, tmp_path):
+    path, gone = tmp_path / "r.jsonl", [*[None] * 9, *[says(404)] * 9]
+    with Server(folder) as other:
+        for _ in range(2):
+            other.faults = list(gone)
+            with pytest.raises(HarnessError, match="expected status 200"):
+                measured(other, dataset, folder, results=path, window=16)
+        other.shutdown()
+    measured(server, dataset, folder, results=path, window=16)
+    assert len(list(tmp_path.glob("*.windows"))) == 1  # of the other
+
+
 def test_a_key_is_sent_and_not_stored(server, dataset, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
     measured(server, dataset, folder, results=tmp_path / "r.jsonl")

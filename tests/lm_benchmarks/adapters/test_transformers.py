@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.adapters.pieces import WordPieces
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import CONVENTIONS
@@ -112,8 +113,8 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     with pytest.raises(HarnessError, match="its windows do not overlap"):
         measure_opened(opened, overlapping, Protocol(convention="lm-eval"))
     read = list(read_pages(data / "wiki.test.tokens"))
-    assert opened.text_nats is not None
-    nats = sum([opened.text_nats(plain_text(page))[0] for page in read])
+    assert opened.reader is not None
+    nats = sum([page_nats(opened.reader, WINDOW, plain_text(page))[0] for page in read])
     count = sum(len(page.split()) + 2 for page in read)
     found = METRICS["lm-eval-word-perplexity"].of(pages.total)
     assert found == pytest.approx(math.exp(nats / count), rel=1e-12)

@@ -164,15 +164,42 @@ def test_a_number_for_another_vocabulary_is_not_taken(tmp_path):
 
 def test_measurements_of_two_texts_keep_their_scores_apart(dataset, folders, tmp_path):
     """As two processes on one file of results do: each removes its own scores at its end."""
-    opened = open_model(f"transformers:{folders['bos-added']}", make_inputs(dataset, "test"))
-    path = tmp_path / "r.jsonl"
-    with remembering(opened, path, "fp32", text="valid gptq") as first:
-        with remembering(opened, path, "fp32", text="test gptq"):
-            assert len(kept(path)) == 2
-        assert len(kept(path)) == 1
+    inputs, path = make_inputs(dataset, "test"), tmp_path / "r.jsonl"
+    opened = open_model(f"transformers:{folders['bos-added']}", inputs)
+    here, elsewhere = inputs.dataset, replace(inputs.dataset, path=tmp_path / inputs.dataset.name)
+    with remembering(opened, here, path, "fp32", text="test gptq") as first:
+        for other, text in ((here, "valid gptq"), (elsewhere, "test gptq")):
+            with remembering(opened, other, path, "fp32", text=text):
+                assert len(kept(path)) == 2
+            assert len(kept(path)) == 1
         assert first.reader is not None
         assert first.reader.window_nats([Window([1, 2], [2, 3], 2)])
     assert not kept(path)
+
+
+def test_two_processes_that_measure_the_same_use_the_same_scores(dataset, folders, tmp_path):
+    inputs, path = make_inputs(dataset, "test"), tmp_path / "r.jsonl"
+    opened = open_model(f"transformers:{folders['bos-added']}", inputs)
+    with remembering(opened, inputs.dataset, path, "fp32", text="test gptq") as slow:
+        with remembering(opened, inputs.dataset, path, "fp32", text="test gptq"):
+            assert len(kept(path)) == 1
+        assert len(kept(path)) == 1
+        assert slow.reader is not None
+        assert slow.reader.window_nats([Window([1, 2], [2, 3], 2)])
+    assert not kept(path)
+
+
+def test_a_result_that_cannot_be_stored_ends_the_command_and_keeps_the_scores(dataset, folders, tmp_path):
+    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
+    lb.measure_conventions(model, dataset, conventions=["lm-eval"], results=path)
+    path.write_bytes(path.read_bytes().rstrip())
+    with pytest.raises(HarnessError, match="last line is incomplete"):
+        lb.measure_conventions(model, dataset, conventions=["gptq", "evaluate"], results=path)
+    (memory,) = kept(path)
+    memory.write_bytes(b"not a database" * 99)
+    path.unlink()
+    with pytest.raises(HarnessError, match="Remove the file"):
+        lb.measure_conventions(model, dataset, conventions=["gptq", "evaluate"], results=path)
 
 
 def test_scores_of_another_model_or_arithmetic_are_not_taken(dataset, folders, tmp_path, counted):
