@@ -31,6 +31,11 @@ APART: Final = {  # fields of signatures that models of one name can differ by, 
     "stride": "stride ",
     "windows": "windows of ",
     "windows_every": "every ",
+    "precision": "",
+    "dtype": "weights in ",
+    "attention": "attention ",
+    "dropout_samples": "masks ",
+    "dropout_seed": "seed of masks ",
 }
 
 

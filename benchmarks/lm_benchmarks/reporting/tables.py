@@ -150,7 +150,7 @@ def _table(
     for (name, _), results in models.items():
         first = next(iter(results.values()))
         own = published_name(first.recipe, data) if first.as_presets else ""
-        paper = known.get(_plain(own if first.recipe else name))
+        paper = known.get(_plain(own))
         rows.append(_measured(name, results, paper))
     measured = {row.source_model for row in rows}
     rows += [_measured(row.model, {}, row) for row in known.values() if row.model not in measured]
@@ -214,13 +214,13 @@ def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
 
 def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metric: str) -> ReportRow:
     honest = [other for other in rows if split in other.results and not other.is_broken]
-    if split not in row.results or not honest:
-        return row
+    if split not in row.results or not honest or metric == "piece-perplexity":
+        return row  # the windows of two tokenizers are not the same passages, nor their pieces one unit
     best = min(honest, key=lambda other: value_of(other, split, metric) or float("inf"))
     if best is row:
         return replace(row, difference="best")
-    if metric == "piece-perplexity" or why_unlike(best.results[split], row.results[split]):
-        return row  # the windows of two tokenizers are not the same passages
+    if why_unlike(best.results[split], row.results[split]):
+        return row
     found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
     return replace(row, difference=f"{found.difference:+.2f}{interval}")

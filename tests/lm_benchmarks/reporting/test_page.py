@@ -59,12 +59,12 @@ def result(model, nats, split="test", **changes):
 
 
 RESULTS = [
-    result("KN-5", 5.4),
-    result("KN-5", 5.5, split="valid"),
+    replace(result("KN-5", 5.4), recipe="kn-5"),
+    replace(result("KN-5", 5.5, split="valid"), recipe="kn-5"),
     result(NASTY, 4.5),
     result("cheat", 1.0, checks={"sum": "", "future": f"scores differ {NASTY}"}),
     result("unchecked", 10.2, checks=None),
-    replace(result("KN-5", 5.39), written="later"),
+    replace(result("KN-5", 5.39), written="later", recipe="kn-5"),
 ]
 PUBLISHED = [
     Published(model="KN5", data="wikitext-2", perplexities={"test": 220.1}, source="A & B (2016)"),
@@ -282,3 +282,25 @@ def test_windows_of_two_lengths_are_two_rows():
         "GPT-2, windows of 512": 16.4,
         "GPT-2, windows of 1024": 19.4,
     }
+    assert {row.difference for row in table.rows} == {""}
+
+
+@pytest.mark.parametrize(
+    ("field", "values"), [("precision", ("fp32", "bf16")), ("dropout_samples", ("10", "64"))]
+)
+def test_another_arithmetic_is_another_row(field, values):
+    """Also if one was measured on valid, and the other on test."""
+    runs = []
+    for value, split in zip(values, ("valid", "test"), strict=True):
+        one = result("lstm", 4.0, split=split)
+        runs.append(replace(one, signature=Signature(**{**one.signature, field: value})))
+    (table,) = make_report("Two", runs).tables
+    assert [len(row.results) for row in table.rows] == [1, 1]
+
+
+def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
+    (table,) = tables_of([result("Zoneout <LSTM>", 4.0)], PUBLISHED)
+    assert [(len(row.results), row.published) for row in table.rows if row.model == "Zoneout <LSTM>"] == [
+        (0, {"test": 100.9, "valid": 108.7}),
+        (1, {}),
+    ]
