@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, FEWEST, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
 from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option, split_option
 from lm_benchmarks.metrics import METRICS
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
@@ -44,12 +44,13 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     """
     found = lb.compare(**options)
     if as_json:
-        click.echo(json.dumps({**asdict(found), "difference": found.difference}))
+        click.echo(json.dumps({**asdict(found), "difference": found.difference, "clear": found.is_clear}))
         return
     if as_csv:
         low, high = found.interval or (None, None)
         fields = {name: value for name, value in asdict(found).items() if name != "interval"}
-        click.echo(csv_text([{**fields, "difference": found.difference, "low": low, "high": high}]), nl=False)
+        numbers = {"difference": found.difference, "low": low, "high": high, "clear": found.is_clear}
+        click.echo(csv_text([{**fields, **numbers}]), nl=False)
         return
     for model, value, runs, broken in (
         (found.first_model, found.first, found.first_runs, found.first_broken),
@@ -61,13 +62,18 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
     click.echo(f"difference {found.difference:+.4f}{rounding}")
     if found.interval is None or found.better is None:
-        click.echo(f"{found.passages} passages: too few for an interval")
+        why = "too few for an interval" if found.passages < FEWEST else "draws too large for an interval"
+        click.echo(f"{found.passages} passages: {why}")
         return
     low, high = found.interval
     click.echo(
         f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {found.second_model} is lower in"
         f" {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
     )
+    if low <= 0 <= high:
+        click.echo("not clear: chance alone can give either sign")
+    if found.alone:
+        click.echo(f"{found.alone} has one seed: how much another one would change is not in the interval")
 
 
 @click.command(cls=ModelCommand)

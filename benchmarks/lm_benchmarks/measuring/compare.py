@@ -12,6 +12,7 @@ moves the mean by Student's t for that many runs, on each side: 99 of 100 with t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import COMPARE_ONLY, EXACT, LEVEL, MUST_AGREE, RESAMPLES
+from lm_benchmarks.choices import COMPARE_ONLY, EXACT, FEWEST, LEVEL, MUST_AGREE, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.named import find_runs
 from lm_benchmarks.metrics import METRICS, Metric, Sums
@@ -28,7 +29,7 @@ from lm_benchmarks.records.result import Result, read_results
 
 AT_ONCE: Final = 2**22  # numbers drawn at once: bounds memory
 ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by the precision
-FEWEST: Final = 5  # passages: fewer give too few different draws for an interval
+OTHER_TEXT: Final = {"data", "split", "convention", "passage", "text", "eos"}  # may score other tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class ModelDifference:
     metric: str
     first: float
     second: float
-    interval: tuple[float, float] | None  # of second - first; None: too few passages
+    interval: tuple[float, float] | None  # of second - first; None: too few passages, or too large draws
     better: float | None  # the fraction of draws in which the second number is lower
     passages: int
     level: float
@@ -56,6 +57,12 @@ class ModelDifference:
     def difference(self) -> float:
         """Second minus first: if negative, the second model is better."""
         return self.second - self.first
+
+    @property
+    def alone(self) -> str:
+        """The model with one run, if the other has several: the interval lacks the chance of its seed."""
+        one, two = len(self.first_runs), len(self.second_runs)
+        return "" if min(one, two) != 1 or one == two else self.first_model if one == 1 else self.second_model
 
     @property
     def is_clear(self) -> bool:
@@ -112,12 +119,14 @@ def compare(
 
 def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
     """The reasons why two results cannot be compared; none if they can."""
-    reasons = []
+    reasons, allowed = [], set()
     for field, why in {**MUST_AGREE, **COMPARE_ONLY}.items():
         one, other = (result.signature.get(field, "-") for result in (first, second))
-        if one != other and field not in allow:
+        if one != other and field in allow:
+            allowed.add(field)
+        elif one != other:
             reasons.append(f"{why} ({field}: {one} and {other})")
-    if not reasons and not allow and _scored(first) != _scored(second):
+    if not reasons and not allowed & OTHER_TEXT and _scored(first) != _scored(second):
         if _in_windows(first):
             reasons.append("the windows of the two tokenizers stand for different parts of the text")
         else:
@@ -189,9 +198,7 @@ def compare_runs(
         )
     each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
     means = [mean_number(runs, counted) for runs in (first, second)]
-    draws = (
-        bootstrap_runs(first, second, counted, resamples, seed) if len(first[0].articles) >= FEWEST else None
-    )
+    draws = _draws(first, second, counted, resamples, seed)
     return ModelDifference(
         first_model=first[0].model,
         second_model=second[0].model,
@@ -210,6 +217,17 @@ def compare_runs(
         first_runs=each[0],
         second_runs=each[1],
     )
+
+
+def _draws(
+    first: Sequence[Result], second: Sequence[Result], metric: Metric, resamples: int, seed: int
+) -> npt.NDArray[np.float64] | None:
+    """As `bootstrap_runs`; None if there are too few passages, or a draw is too large for a number."""
+    if len(first[0].articles) < FEWEST:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        draws = bootstrap_runs(first, second, metric, resamples, seed)
+    return draws if np.isfinite(draws).all() else None
 
 
 def _check_alike(first: Result, second: Result, allow: Collection[str]) -> None:
@@ -260,6 +278,8 @@ def _value(result: Result, metric: str) -> float:
     value = METRICS[metric].of(result.total)
     if value is None:
         raise HarnessError(f"{result.model}: {metric} was not counted; choose another metric")
+    if not math.isfinite(value):
+        raise HarnessError(f"{result.model}: {metric} is too large for a number; choose bits-per-byte")
     return value
 
 

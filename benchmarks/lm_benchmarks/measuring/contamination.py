@@ -19,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import LEVEL, RESAMPLES
+from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import FEWEST, bootstrap, expect_draws, interval_of
+from lm_benchmarks.measuring.compare import bootstrap, expect_draws, interval_of
 from lm_benchmarks.measuring.matching import Matching, Measured, match
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.months import Month, by_month, largest_step, months_of

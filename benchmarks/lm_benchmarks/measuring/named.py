@@ -56,7 +56,13 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes = {(result.recipe, result.model) for result in runs}
     if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
         return False
-    return len({run.decisive_settings for run in runs}) == 1
+    hows = {(run.decisive_settings, run.signature.get("precision", ""), _training(run)) for run in runs}
+    return len(hows) == 1 and all(one.is_finished for run in runs for one in run.trained)
+
+
+def _training(run: Result) -> tuple[tuple[str, object], ...]:
+    """What else must be the same for two runs to differ by their seed alone."""
+    return tuple((one.train_sha256, one.training.get("precision")) for one in run.trained)
 
 
 def _seed(result: Result) -> int:

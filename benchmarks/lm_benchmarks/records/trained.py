@@ -50,10 +50,15 @@ class Trained:
     sessions: tuple[str, ...] = added(())  # by which code and device, in order; () in older records
 
     @property
+    def is_finished(self) -> bool:
+        """Returns True if the run came to the end of its settings; else it was stopped before."""
+        ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
+        return finished(TrainingConfig(**ends), losses_of(self.curve))
+
+    @property
     def as_preset(self) -> bool:
         """Returns True if the run followed its preset to the end; precision and seed may differ."""
-        ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
-        return not decisive(self.settings) and finished(TrainingConfig(**ends), losses_of(self.curve))
+        return not decisive(self.settings) and self.is_finished
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:

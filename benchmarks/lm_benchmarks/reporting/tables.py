@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -220,6 +221,8 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     if best is row:
         return replace(row, difference="best")
     if why_unlike(best.results[split], row.results[split]):
+        return row
+    if not math.isfinite(value_of(row, split, metric) or math.inf):
         return row
     found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"

@@ -207,10 +207,14 @@ def test_unlike_data_are_refused_and_the_reason_is_told(field):
 def test_other_tokens_are_refused_whatever_the_signatures_say():
     first, _ = sample(np.random.default_rng(0))
     other = replace(first, articles=(*first.articles[:-1], Sums(nats=1.0, tokens=1)))
-    with pytest.raises(HarnessError, match="different tokens were scored"):
-        compare_results(first, other)
+    for allow in ((), ("context",), ("words",)):
+        with pytest.raises(HarnessError, match="different tokens were scored"):
+            compare_results(first, other, allow=allow)
+    ended = replace(other, signature=Signature(**{**first.signature, "eos": "no"}))
+    assert compare_results(first, ended, allow=["eos"]).second != compare_results(first, first).second
+    fewer = replace(ended, articles=first.articles[:-1])
     with pytest.raises(HarnessError, match=r"60 and 59 passages; expected the same ones$"):
-        compare_results(first, replace(first, articles=first.articles[:-1]), allow=["context"])
+        compare_results(first, fewer, allow=["eos"])
 
 
 def test_all_reasons_are_given_at_once():
@@ -325,6 +329,20 @@ def test_runs_with_several_seeds_count_by_their_mean():
     assert found.first == pytest.approx(math.prod(found.first_runs) ** (1 / 3), rel=1e-12)
     assert found.second < found.first
     assert compare_runs(first, second) == found
+    assert found.alone == compare_runs(first[:1], second[:1]).alone == ""
+    second = [replace(run, model="other") for run in second]
+    assert compare_runs(first[:1], second).alone == first[0].model
+    assert compare_runs(first, second[:1]).alone == "other"
+
+
+def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
+    tokens = [10] * 6
+    first, second = made([10.0] * 6, tokens), made([10.0] * 5 + [21_000.0], tokens)
+    found = compare_results(first, second)  # a draw with three of the last passage is beyond exp(709)
+    assert math.isfinite(found.second)
+    assert (found.interval, found.better, found.is_clear) == (None, None, False)
+    with pytest.raises(HarnessError, match="too large for a number; choose bits-per-byte"):
+        compare_results(first, made([8_000.0] * 6, tokens))
 
 
 def test_chance_in_training_makes_no_clear_difference_but_one_run_of_each_often_does():

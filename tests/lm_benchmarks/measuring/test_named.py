@@ -111,10 +111,21 @@ def test_fields_of_the_signature_choose_among_results_of_one_model():
         find_runs(several, "kn-5[context=none]", "test", FILE)
 
 
-def run(seed, identity, recipe="lstm/gal-medium", model="lstm gal-medium", settings=()):
-    trained = (replace(RESULT.trained[0], settings=(*settings, f"seed={seed}")),)
-    one = replace(measured(model, identity), recipe=recipe, trained=trained)
-    return replace(one, signature=Signature(**one.signature, seed=seed))
+def run(
+    seed,
+    identity,
+    recipe="lstm/gal-medium",
+    model="lstm gal-medium",
+    settings=(),
+    precision="fp32",
+    train="ab",
+    epochs=1,
+    trained_in="fp32",
+):
+    training = {"epochs": epochs, "patience": 0, "precision": trained_in}
+    trained = replace(RESULT.trained[0], settings=(*settings, f"seed={seed}"), training=training)
+    one = replace(measured(model, identity), recipe=recipe, trained=(replace(trained, train_sha256=train),))
+    return replace(one, signature=Signature(**one.signature, seed=seed, precision=precision))
 
 
 def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
@@ -132,6 +143,10 @@ def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
         run("2", "lstm+bb", recipe=""),
         run("2", "lstm+bb", settings=("output_dropout=0.9",)),
         run("9" * 5_000, "lstm+bb", settings=("epochs=1",)),
+        run("2", "lstm+bb", precision="bf16"),
+        run("2", "lstm+bb", train="cd"),
+        run("2", "lstm+bb", epochs=2),  # stopped after one
+        run("2", "lstm+bb", trained_in="bf16"),
     ],
 )
 def test_models_that_differ_in_more_than_their_seed_are_several(other):
