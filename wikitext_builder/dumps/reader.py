@@ -36,6 +36,8 @@ SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namesp
 FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
 
 NUMBER = re.compile(r"[0-9]{1,18}")
+ID = re.compile(r"[1-9][0-9]{0,17}")  # as in lock files
+ID_EXPECTED = "expected an id of 1 to 18 digits, not 0"
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 
 
@@ -353,8 +355,8 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
         RejectedError: It cannot be used.
     """
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
-    if not title or not NUMBER.fullmatch(page_id):
-        raise RejectedError("malformed", f"title {title!r}, page id {page_id!r}")
+    if not title or not ID.fullmatch(page_id):
+        raise RejectedError("malformed", f"title {title!r}, page id {page_id!r}; {ID_EXPECTED}")
     if revision is None:
         detail = (
             f"the dump has no revision up to {as_of}" if as_of else "the dump has no revision of this page"
@@ -363,8 +365,8 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
     number, timestamp, model, sha1 = (
         revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
     )
-    if not NUMBER.fullmatch(number) or not is_timestamp(timestamp):
-        raise RejectedError("malformed", f"revision id {number!r}, timestamp {timestamp!r}")
+    if not ID.fullmatch(number) or not is_timestamp(timestamp):
+        raise RejectedError("malformed", f"revision id {number!r}, timestamp {timestamp!r}; {ID_EXPECTED}")
     if model not in ("", "wikitext"):
         raise RejectedError("not-wikitext", f"its content model is {model}")
     if revision.hidden:

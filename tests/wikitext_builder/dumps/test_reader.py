@@ -255,6 +255,15 @@ def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, xml: s
     assert bad.detail
 
 
+@pytest.mark.parametrize("number", ["0", "9" * 19])
+def test_an_id_that_no_store_or_lock_file_holds_is_rejected(tmp_path: Path, number: str) -> None:
+    for old in (f"<id>{page(1).revision_id}</id>", f"<id>{page(1).page_id}</id>"):
+        content = only(tmp_path, page_xml(page(1)).replace(old, f"<id>{number}</id>", 1))
+        assert isinstance(content, Rejected)
+        assert (content.reason, number in content.detail) == ("malformed", True)
+        assert "an id of 1 to 18 digits, not 0" in content.detail
+
+
 def test_a_text_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
     content = only(tmp_path, page_xml(page(1, wikitext="é" * (TEXT_LIMIT // 2))))
     assert isinstance(content, Page)

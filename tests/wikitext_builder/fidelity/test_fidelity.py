@@ -349,6 +349,7 @@ def test_a_build_takes_its_lines_from_where_the_recipe_says(store_path, tmp_path
         language="en",
         sections="official",
         revision_ids=(1, 2),
+        titles=("A", "B"),
         location=shard,
         source=source,
     )
