@@ -11,14 +11,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from wikitext_builder.article import Article
-from wikitext_builder.building.plan import LEFT_OUT, Plan
+from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.store.store import Rejected, Revision
 
-REJECTED = "rejected.jsonl"
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
 EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
 

@@ -119,8 +119,8 @@ def carry_out(
         clock.stage("export")
         left_out = card.all_left_out(one.left_out() for one in written)
         _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
-        if not left_out and not any(one.expanded for one in written):
-            identity = replace(identity, templates="")  # the dataset does not depend on them
+        if not left_out and not extracted.rejected and not any(one.expanded for one in written):
+            identity = replace(identity, templates="")  # no text and no rejection depends on them
         manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
     return BuildReport(

@@ -166,7 +166,7 @@ def test_a_wiki_is_known_by_its_dumps_and_its_api(tmp_path: Path) -> None:
     imported(tmp_path / "b", dump)
     imported(tmp_path / "a", dump)
     with Store.create(tmp_path / "a") as store:
-        with pytest.raises(BuilderError, match="holds pages of the wiki 'wiki', but http.* is of 'enwiki'"):
+        with pytest.raises(BuilderError, match=r"holds pages of the wiki 'wiki', but http.* is of 'enwiki'"):
             store.check_wiki("en", "enwiki", "http://localhost/api.php")
         store.check_wiki("en", "wiki-x_", "http://localhost/api.php")
 

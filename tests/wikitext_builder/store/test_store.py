@@ -322,6 +322,24 @@ def test_a_title_that_is_settled_again_is_no_longer_rejected(tmp_path: Path) -> 
         assert store.rejected("en") == []
 
 
+def test_a_rejection_of_one_date_is_not_forgotten_when_the_page_of_another_is_kept(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        old, new = (
+            Wanted(title="A", as_of="2016-01-01T00:00:00Z"),
+            Wanted(title="A", as_of="2017-01-01T00:00:00Z"),
+        )
+        short = Rejected(title="A", reason="too-short", detail="9 words")
+        store.want("en", [old, new])
+        store.add("en", [], origin="test", settled=[old], rejected=[short])
+        store.add("en", [], origin="test", settled=[new], rejected=[short])
+        assert store.missing("en") == []
+        store.ask_again("en", "other conditions")
+        assert store.missing("en") == [old, new]
+        store.add("en", [], origin="test", settled=[old], rejected=[short])
+        store.add("en", [page(1, title="A")], origin="test", settled=[new])
+        assert (store.missing("en"), store.rejected("en")) == ([old], [])
+
+
 def test_a_revision_that_is_kept_is_no_longer_rejected(tmp_path: Path) -> None:
     good = page(1, title="A")
     bad = [
