@@ -31,6 +31,7 @@ from wikitext_builder.wiki.dates import parse_date
 
 LEFT_OUT = "left_out.tsv"
 REJECTED = "rejected.jsonl"
+LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -53,6 +54,11 @@ class Plan:
         """Refuse a path that cannot be the name of a new folder."""
         if self.out.name in ("", ".."):
             raise BuilderError(f"`out`: {self.out} is not a name of a new folder; name one")
+        if len(os.fsencode(self.work.name)) > LONGEST_NAME:
+            most = LONGEST_NAME - len(self.work.name) + len(self.out.name)
+            raise BuilderError(f"`out`: {self.out.name[:40]}… has more than {most} bytes; name a shorter one")
+        if self.out.is_symlink() and not self.out.exists():
+            raise BuilderError(f"`out`: {self.out} is a link to nothing; remove it, or name another folder")
 
     @property
     def work(self) -> Path:

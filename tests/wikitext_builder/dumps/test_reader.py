@@ -151,6 +151,23 @@ def test_a_page_of_2006_has_neither_namespace_nor_model_nor_sha1(tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize(
+    ("version", "xml", "created"),
+    [
+        ("0.4", "", ""),
+        ("0.4", "<parentid>1</parentid>", ""),
+        ("0.8", "", "2016-01-02T00:00:00Z"),
+        ("0.11", "<parentid>0</parentid>", "2016-01-02T00:00:00Z"),
+    ],
+)
+def test_a_revision_without_a_parent_is_the_first_if_the_export_names_parents(
+    tmp_path: Path, version: str, xml: str, created: str
+) -> None:
+    revision = revision_xml(page(1)).replace("<parentid>1</parentid>", xml)
+    (dumped,) = read(tmp_path, export_xml([page_xml(page(1), revision)], version=version))
+    assert dumped.created == created
+
+
 def test_a_colon_alone_makes_no_namespace(tmp_path: Path) -> None:
     xml = page_xml(page(1, title="Thor: Ragnarok"), namespace=None)
     assert read(tmp_path, export_xml([xml]))[0].namespace == 0

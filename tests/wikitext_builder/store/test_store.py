@@ -382,3 +382,24 @@ def test_processes_that_make_one_store_at_once_make_one(tmp_path: Path) -> None:
     assert [child.communicate()[1] for child in children] == [b""] * 6
     with Store.open(path) as store:
         assert store.wanted_count("en") == 6
+
+
+def stopped(path: Path) -> None:
+    with Store.create(path) as store:
+        store._is_new = True  # as if another process had made it at the same time
+        raise ValueError("stopped")
+
+
+def test_a_store_can_have_any_name_and_be_behind_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Store.create(Path(":memory:")) as store:
+        store.add("en", [page(1)], origin="test")
+    with Store.open(Path(":memory:")) as store:
+        assert store.revision_count("en") == 1
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near.store").symlink_to(tmp_path / "far" / "a.store")
+    with Store.create(tmp_path / "far" / "a.store"), pytest.raises(ValueError, match="stopped"):
+        stopped(tmp_path / "near.store")
+    assert (tmp_path / "near.store").exists()
