@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,7 +254,8 @@ def test_a_month_whose_pages_are_all_rejected_does_not_end_the_series(short: Pat
         add_dates(
             opened, "en", {5: Dates(created="2026-10-05T00:00:00Z"), 7: Dates(created="2026-11-07T00:00:00Z")}
         )
-    for options in ({}, {"test_words": 3}):
+    variants: list[dict[str, Any]] = [{}, {"test_words": 3}]
+    for options in variants:
         out = tmp_path / f"series{len(options)}"
         found = wb.build_months(
             "live", tmp_path / "a.store", out, months="2026-10..2026-11", workers=1, **options
