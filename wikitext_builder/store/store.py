@@ -134,16 +134,12 @@ class Store(Database):
             if added < len(pages):
                 self._refuse_other_texts(language, pages, origin)
             answered = [(language, one.title, one.revision_id) for one in settled]
-            refused = {(one.title, one.revision_id) for one in rejected}
+            refused = {one.title for one in rejected}
             self.connection.executemany(  # one row can be of several dates: ask again for the others
                 "UPDATE wanted SET settled = 0"
                 " WHERE language = ? AND title = ? AND revision_id = ? AND as_of <> ?"
                 " AND (language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)",
-                [
-                    (language, one.title, one.revision_id, one.as_of)
-                    for one in settled
-                    if (one.title, one.revision_id) not in refused
-                ],
+                [(language, w.title, w.revision_id, w.as_of) for w in settled if w.title not in refused],
             )
             self.connection.executemany(  # by an earlier attempt; only the new answer counts
                 "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
@@ -357,11 +353,8 @@ class Store(Database):
     def check_wiki(self, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
         """Note which wiki the pages of a language come from, and refuse those of another one.
 
-        Args:
-            language: Code of the Wikipedia.
-            name: That the wiki gives itself; of a dump that of its database, empty if it names none.
-            origin: The API's address or the dump's path.
-            dumped: It is a dump. An API adds the prefix of the tables: `wiki-x_` of the database `wiki`.
+        Of a dump the name is that of the database, and empty if it names none. An API adds the prefix of the
+        tables: `wiki-x_` of the database `wiki`.
 
         Raises:
             BuilderError: The store has pages of another wiki; its revision ids mean other texts.
