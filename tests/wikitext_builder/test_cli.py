@@ -235,6 +235,11 @@ def test_tokenize_reads_files_and_stdin(tmp_path: Path) -> None:
     assert call("tokenize", "--language", "fr", input="l'eau").stdout == " l' eau \n"
 
 
+def test_tokenize_ends_lines_at_line_feeds_only(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("one\rtwo\x85three\nfour\r\n".encode())
+    assert call("tokenize", tmp_path / "text").stdout == " one two three \n four \n"
+
+
 def test_tokenize_gives_official_lines(tmp_path: Path) -> None:
     from wikitext_builder.tokens.detokenizer import detokenize_line
 

@@ -156,9 +156,14 @@ class WrittenBatch:
     """What was written for a batch: a piece of each file, and the counts of it."""
 
     location: str  # of the batch
-    pieces: dict[str, str]  # file name in the dataset: location
+    names: tuple[str, ...]  # of the files of the dataset that it has a piece of
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
     expanded: int  # template calls with a text from the store's templates
+
+    @property
+    def pieces(self) -> dict[str, str]:
+        """The location of the piece of each file, by its name in the dataset."""
+        return {name: f"{self.location}.{name.replace('/', '.')}" for name in self.names}
 
     def left_out(self) -> dict[str, LeftOutCalls]:
         """The template calls without a text, by name; read each time, because all of them are many."""
@@ -168,13 +173,15 @@ class WrittenBatch:
 
 def write_batch(task: WriteTask) -> WrittenBatch:
     """Write a batch's pieces of the dataset's files, unless that is done already."""
-    location = f"{task.batch.location}.written.json"
+    location = f"{task.batch.location}.batch.json"
     if not blobs.exists(location):
-        blobs.write(location, json.dumps(asdict(_write(task)), ensure_ascii=False).encode())
+        stored = asdict(_write(task))
+        del stored["location"]  # another run can reach it by another path
+        blobs.write(location, json.dumps(stored, ensure_ascii=False).encode())
     found: dict[str, Any] = json.loads(blobs.read(location))
     return WrittenBatch(
         location=task.batch.location,
-        pieces=found["pieces"],
+        names=tuple(found["names"]),
         counts={name: SplitCounts(**fields) for name, fields in found["counts"].items()},
         expanded=found["expanded"],
     )
@@ -203,18 +210,17 @@ def _write(task: WriteTask) -> WrittenBatch:
             tokens=len(known) + sum(map(len, words)),
             unknown=sum(line.count(UNK) for line in words),
         )
-    pieces = {}
-    for name, lines in files.items():
-        pieces[name] = f"{task.batch.location}.{name.replace('/', '.')}"
-        blobs.write(pieces[name], "".join(lines).encode())
-    calls = {name: asdict(found) for name, found in left_out.items()}
-    blobs.write(f"{task.batch.location}.left_out.json", json.dumps(calls, ensure_ascii=False).encode())
-    return WrittenBatch(
+    written = WrittenBatch(
         location=task.batch.location,
-        pieces=pieces,
+        names=tuple(files),
         counts={name: _split_counts(total) for name, total in sums.items()},
         expanded=expanded,
     )
+    for name, location in written.pieces.items():
+        blobs.write(location, "".join(files[name]).encode())
+    calls = {name: asdict(found) for name, found in left_out.items()}
+    blobs.write(f"{task.batch.location}.left_out.json", json.dumps(calls, ensure_ascii=False).encode())
+    return written
 
 
 def _split_counts(total: Counter[str]) -> SplitCounts:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from wikitext_builder.building.plan import disk_errors, make_plan
+from wikitext_builder.building.sizes import NoArticlesError
 from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
@@ -78,7 +80,7 @@ def build_months(
         options: See `build`.
 
     Returns:
-        What was built, by month; None for a month without pages.
+        What was built, by month; None for a month without pages, or whose pages are all rejected.
 
     Raises:
         BuilderError: An argument is wrong, no month has a page, or a build fails.
@@ -92,9 +94,14 @@ def build_months(
         within = [*rules, f"{by}-since:{days_of(month)}"]
         plan = make_plan(recipe, Path(store), Path(out) / month, within=within, **_of_plan(options))
         Path(out).mkdir(parents=True, exist_ok=True)
-        reports[month] = build(recipe, store, plan.out, within=within, **options) if plan.revisions else None
+        reports[month] = None
+        with suppress(NoArticlesError):
+            if plan.revisions:
+                reports[month] = build(recipe, store, plan.out, within=within, **options)
     if not any(reports.values()):
-        raise BuilderError(f"{store}: no page was {by} in {months}, as far as it knows; see `fetch`")
+        raise BuilderError(
+            f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see `fetch`"
+        )
     return reports
 
 
@@ -143,6 +150,11 @@ def build(
     others = [against] if isinstance(against, str | Path) else list(against)
     if others:
         files_of(others)  # what is missing is an error now, and not after the build
+    for one in others:
+        if plan.out.resolve().is_relative_to(Path(one).resolve()):
+            raise BuilderError(
+                f"`against`: {one} is or holds {plan.out}, all of which would stand in it; name other text"
+            )
     with open_runners(len(plan.revisions), workers=workers, scheduler=scheduler) as (runner, here):
         report = carry_out(plan, progress, runner=runner, here=here)
     if not others or is_compared(plan.out, others):

@@ -11,14 +11,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from wikitext_builder.article import Article
-from wikitext_builder.building.plan import LEFT_OUT, Plan
+from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.store.store import Rejected, Revision
 
-REJECTED = "rejected.jsonl"
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
 EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
 
@@ -114,7 +113,6 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         name=recipe.name,
         language=recipe.language,
         sections=recipe.sections,
-        kind="Good and Featured articles" if "train" in names else "Articles",
         new=_newness(plan.revisions) if "train" not in names else "",
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         rare=f"; a word that occurs less than {recipe.min_count} times in train is `<unk>`"

@@ -30,6 +30,8 @@ from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.dates import parse_date
 
 LEFT_OUT = "left_out.tsv"
+REJECTED = "rejected.jsonl"
+LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -52,6 +54,11 @@ class Plan:
         """Refuse a path that cannot be the name of a new folder."""
         if self.out.name in ("", ".."):
             raise BuilderError(f"`out`: {self.out} is not a name of a new folder; name one")
+        if len(os.fsencode(self.work.name)) > LONGEST_NAME:
+            most = LONGEST_NAME - len(self.work.name) + len(self.out.name)
+            raise BuilderError(f"`out`: {self.out.name[:40]}… has more than {most} bytes; name a shorter one")
+        if self.out.is_symlink() and not self.out.exists():
+            raise BuilderError(f"`out`: {self.out} is a link to nothing; remove it, or name another folder")
 
     @property
     def work(self) -> Path:
@@ -242,7 +249,7 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     if manifest is None:
         raise BuilderError(f"{out}: holds something that is not a dataset of ours; name another folder")
     built = Identity(manifest.recipe, manifest.source, manifest.versions, manifest.templates)
-    if not (manifest.templates or _leaves_calls_out(out)):
+    if not (manifest.templates or _misses_text(out)):
         identity = replace(identity, templates="")  # whatever templates there are, it does not need them
     if built == identity:
         _check_files(out, manifest)
@@ -253,10 +260,10 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     )
 
 
-def _leaves_calls_out(out: Path) -> bool:
-    """Whether a dataset names calls without a text, which templates could give."""
-    path = out / LEFT_OUT
-    return path.is_file() and path.read_bytes().count(b"\n") > 1
+def _misses_text(out: Path) -> bool:
+    """Whether a dataset names calls without a text or rejected pages, which templates could give."""
+    lines = ((out / name, least) for name, least in ((LEFT_OUT, 1), (REJECTED, 0)))
+    return any(path.is_file() and path.read_bytes().count(b"\n") > least for path, least in lines)
 
 
 def _check_files(out: Path, manifest: Manifest) -> None:
@@ -298,8 +305,8 @@ def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
             raise BuilderError(f"{plan.work}: another build is running there; wait for it") from error
         if plan.work_url:
             location = f"{plan.work_url.rstrip('/')}/{identity.digest()}"
-        else:
-            location = str(plan.work / identity.digest())
+        else:  # absolute: a cluster's workers run in other folders
+            location = str(plan.work.resolve() / identity.digest())
             _remove_others(plan.work, keep=identity.digest())
         yield location
         blobs.remove_folder(location)

@@ -39,6 +39,7 @@ class ShardTask:
     language: str
     sections: str
     revision_ids: tuple[int, ...]
+    titles: tuple[str, ...]  # of their pages: those of a lock file, if the store has a page under another one
     location: str  # of the shard
     source: str = "wikitext"  # or "rendered", see `Recipe`
     plain: bool = False  # keep the plain text and what else an export of articles needs
@@ -86,7 +87,9 @@ def _inputs(task: ShardTask) -> Iterator[StoredPage]:
             yield StoredPage(page=Page(**fields.pop("page")), **fields)
         return
     with Store.open(Path(task.store)) as store:
-        yield from stored_pages(store, task.language, task.revision_ids, html=task.source == "rendered")
+        rows = stored_pages(store, task.language, task.revision_ids, html=task.source == "rendered")
+        for one, title in zip(rows, task.titles, strict=True):
+            yield replace(one, page=replace(one.page, title=title))
 
 
 @contextmanager

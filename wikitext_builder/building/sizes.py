@@ -19,6 +19,10 @@ from wikitext_builder.store.store import Rejected
 ROUND: Final = 256  # articles whose words are counted first; later rounds go by the mean of these
 
 
+class NoArticlesError(BuilderError):
+    """All pages were rejected."""
+
+
 def small_splits(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     """Say which splits are smaller than asked for: that is not an error, but nobody should miss it."""
     given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
@@ -52,7 +56,8 @@ def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
     if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
         share = max(1, articles // 12)
         advice += f", or use `valid_articles={share}` and `test_articles={share}`"
-    raise BuilderError(
+    kind = BuilderError if articles else NoArticlesError
+    raise kind(
         f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for"
         f" {plan.recipe.name}:"
         f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for {first}; {advice}"
@@ -99,7 +104,8 @@ def refuse_few_words(plan: Plan, split: Split, words: Mapping[int, int]) -> None
     wanted = plan.recipe.test_words or 0
     found = sum(words.get(page_id, 0) for page_id in split.test)
     if found < wanted:
-        raise BuilderError(
+        kind = BuilderError if split.test else NoArticlesError
+        raise kind(
             f"{plan.store}: {len(split.test):,} articles have {found:,} words; `test_words` expects"
             f" {wanted:,}: fetch or import more pages, or ask for fewer words"
         )

@@ -52,7 +52,7 @@ from wikitext_builder.newness.overlap import Overlap
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner, Serial
-from wikitext_builder.store.store import Rejected
+from wikitext_builder.store.store import Rejected, Revision
 
 LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory
@@ -119,8 +119,8 @@ def carry_out(
         clock.stage("export")
         left_out = card.all_left_out(one.left_out() for one in written)
         _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
-        if not left_out and not any(one.expanded for one in written):
-            identity = replace(identity, templates="")  # the dataset does not depend on them
+        if not left_out and not extracted.rejected and not any(one.expanded for one in written):
+            identity = replace(identity, templates="")  # no text and no rejection depends on them
         manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
     return BuildReport(
@@ -165,11 +165,11 @@ def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, foun
 
     `found` is the number of shards that another build, stopped or running, has made.
     """
-    revision_ids = {revision.page_id: revision.revision_id for revision in plan.revisions}
+    revisions = {revision.page_id: revision for revision in plan.revisions}
     shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
     words = dict[int, int]()  # by page id, if the recipe counts them
     while True:
-        split = _choose(plan, set(revision_ids) - {one.page_id for one in rejected}, words)
+        split = _choose(plan, set(revisions) - {one.page_id for one in rejected}, words)
         todo = [page_id for page_id in split.roles() if page_id not in shards]
         if not todo:
             refuse_few_words(plan, split, words)
@@ -178,7 +178,7 @@ def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, foun
         tasks = []
         for start in range(0, len(todo), PAGES_PER_SHARD):
             page_ids = todo[start : start + PAGES_PER_SHARD]
-            tasks.append(_shard_task(plan, location, [revision_ids[page_id] for page_id in page_ids]))
+            tasks.append(_shard_task(plan, location, [revisions[page_id] for page_id in page_ids]))
             shards.update(dict.fromkeys(page_ids, tasks[-1].location))
         if found and not done:
             progress("extract", 0, len(shards), f"resumes: {found:,} shards are there already")
@@ -206,7 +206,8 @@ def _choose(plan: Plan, usable: set[int], words: Mapping[int, int]) -> Split:
     )
 
 
-def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask:
+def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTask:
+    revision_ids = tuple(one.revision_id for one in revisions)
     name = lines_sha256(map(str, revision_ids))[:24]
     task = ShardTask(
         store=str(plan.store.resolve()),
@@ -214,7 +215,8 @@ def _shard_task(plan: Plan, location: str, revision_ids: list[int]) -> ShardTask
         sections=plan.recipe.sections,
         source=plan.recipe.source,
         as_of=plan.as_of,
-        revision_ids=tuple(revision_ids),
+        revision_ids=revision_ids,
+        titles=tuple(one.title for one in revisions),
         location=f"{location}/shards/{name}.jsonl.zst",
         plain=bool(plan.recipe.articles),
         count=plan.recipe.test_words is not None,

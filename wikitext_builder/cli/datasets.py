@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+@click.argument("file", type=click.File("rb"), default="-")
 @click.option("--language", default="en", help="Code of a language that the Moses tokenizer has.")
-def tokenize(file: Iterator[str], language: str) -> None:
+def tokenize(file: Iterator[bytes], language: str) -> None:
     """Turn plain lines into official lines on stdout, one for one."""
     from wikitext_builder.dataset.files import file_line
     from wikitext_builder.tokens.tokenizer import tokenize_line
@@ -48,7 +48,7 @@ def tokenize(file: Iterator[str], language: str) -> None:
     tokenize_line("", language)  # an unknown language is an error even if there is no line
     with _bad_encoding(getattr(file, "name", "-")):
         for line in file:
-            sys.stdout.write(file_line(tokenize_line(line.rstrip("\n"), language)))
+            sys.stdout.write(file_line(tokenize_line(line.decode().rstrip("\n"), language)))
 
 
 @contextmanager
@@ -156,7 +156,9 @@ def build(
         else:
             reports = {"": wb.build(recipe, store_path, out, progress=progress, **options)}
     for name, report in reports.items():
-        for warning in report.warnings if report else (f"{out / name}: no page is of this month",):
+        for warning in (
+            report.warnings if report else (f"{out / name}: no page is of this month, or all are rejected",)
+        ):
             click.echo(warning, err=True)
         if report and as_json:
             click.echo(json.dumps(asdict(report)))

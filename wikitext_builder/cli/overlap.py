@@ -75,9 +75,11 @@ def overlap(
     Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
     read as a stream and can be of any size.
     """
-    from wikitext_builder.newness.card import write_into_card
+    from wikitext_builder.newness.card import built_card, write_into_card
     from wikitext_builder.newness.report import as_rows, as_text
 
+    if card:
+        built_card(dataset)  # what is missing is an error now, and not after all comparing
     with shown_progress(as_json=as_json) as progress:
         new = wb.new_lines(dataset, out, share=share, progress=progress, **options) if out else None
         found = new.overlap if new else wb.overlap(dataset, progress=progress, **options)

@@ -131,6 +131,8 @@ def import_into(
     counts, templates = _Counts(), StoredTemplates(store, language.code)
     total = path.stat().st_size if path.is_file() else None
     for batch in _batches(dump, classifier(language), keep, rules, counts):
+        if batch.seen:
+            store.check_wiki(language.code, dump.site.dbname, str(path), dumped=True)
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.kept += added
         counts.already_there += len(batch.pages) - added

@@ -36,6 +36,10 @@ SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namesp
 FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
 
 NUMBER = re.compile(r"[0-9]{1,18}")
+VERSION = re.compile(r"0\.([0-9]{1,4})")
+FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
+ID = re.compile(r"[1-9][0-9]{0,17}")  # as in lock files
+ID_EXPECTED = "expected an id of 1 to 18 digits, not 0"
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 
 
@@ -159,6 +163,7 @@ class _Parser:
         self._revision = _Revision()
         self._newest: _Revision | None = None
         self._oldest: tuple[str, str, bool] | None = None  # its order, and whether it has a parent
+        self._names_parents = False  # old exports do not, also of later revisions
         self._finished: list[DumpedPage] = []
         self._stub = False
         self._fed = 0
@@ -208,6 +213,8 @@ class _Parser:
         if not self._paths:
             _check_root(name)
             self._site.xml_lang = attributes.get("xml:lang", "")
+            version = VERSION.fullmatch(attributes.get("version", ""))
+            self._names_parents = bool(version and int(version[1]) >= FIRST_WITH_PARENTS)
         if len(self._paths) >= DEPTH_LIMIT:
             raise BuilderError(f"found {DEPTH_LIMIT} nested elements; a MediaWiki export has 6")
         self._paths.append(path)
@@ -251,7 +258,8 @@ class _Parser:
             self._end_field(path)
         elif path == "/page/revision":
             parent = self._revision.fields.get("/page/revision/parentid", "0") != "0"
-            this = (*self._revision.order, parent)
+            self._names_parents |= parent
+            this = (*self._revision.order, parent or not self._names_parents)
             self._oldest = min(this, self._oldest or this)
             self._has_younger |= self._is_too_young(self._revision)
             if self._is_wanted(self._revision):
@@ -353,8 +361,8 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
         RejectedError: It cannot be used.
     """
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
-    if not title or not NUMBER.fullmatch(page_id):
-        raise RejectedError("malformed", f"title {title!r}, page id {page_id!r}")
+    if not title or not ID.fullmatch(page_id):
+        raise RejectedError("malformed", f"title {title!r}, page id {page_id!r}; {ID_EXPECTED}")
     if revision is None:
         detail = (
             f"the dump has no revision up to {as_of}" if as_of else "the dump has no revision of this page"
@@ -363,8 +371,8 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
     number, timestamp, model, sha1 = (
         revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
     )
-    if not NUMBER.fullmatch(number) or not is_timestamp(timestamp):
-        raise RejectedError("malformed", f"revision id {number!r}, timestamp {timestamp!r}")
+    if not ID.fullmatch(number) or not is_timestamp(timestamp):
+        raise RejectedError("malformed", f"revision id {number!r}, timestamp {timestamp!r}; {ID_EXPECTED}")
     if model not in ("", "wikitext"):
         raise RejectedError("not-wikitext", f"its content model is {model}")
     if revision.hidden:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
@@ -22,6 +23,7 @@ MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
 MAX_REQUEST_BYTES = 200_000  # of all calls in one request
 MAX_TEXT_BYTES = 1_000_000  # of the text of one call
 MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
+MARKS = re.compile(r"%\(\((0|[1-9][0-9]{0,8})\)\)%")
 TEMPLATE_NAMESPACE = 10
 ERROR = re.compile(r"""class=["']?[\w -]*\berror\b""")  # of MediaWiki, its extensions and Lua modules
 NO_TEMPLATE = re.compile(
@@ -194,14 +196,12 @@ def split_at_marks(text: str, count: int) -> list[str] | None:
     >>> split_at_marks("%((0))%1&nbsp;km%((1))%%((2))%", 2)
     ['1&nbsp;km', '']
     """
-    marks = [MARK.format(number) for number in range(count + 1)]
-    if any(text.count(mark) != 1 for mark in marks):
+    marks = [mark for mark in MARKS.finditer(text) if int(mark[1]) <= count]
+    if [int(mark[1]) for mark in marks] != list(range(count + 1)):
         return None
-    places = [text.index(mark) for mark in marks]
-    if places != sorted(places) or places[0] != 0 or places[-1] + len(marks[-1]) != len(text):
+    if marks[0].start() != 0 or marks[-1].end() != len(text):
         return None
-    ends = [place + len(mark) for place, mark in zip(places, marks, strict=True)]
-    return [text[ends[number] : places[number + 1]] for number in range(count)]
+    return [text[mark.end() : after.start()] for mark, after in pairwise(marks)]
 
 
 def failure_of(text: str, template_names: Container[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.names import call_name, template_name
+from wikitext_builder.extraction.trim import ClosingTags
 from wikitext_builder.fetching.pages import check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Revision, Store
@@ -19,7 +20,7 @@ from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
 TEMPLATE_NAMESPACE = 10
 # What opens and closes calls, and what contains no call.
 TOKEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(nowiki|pre|math|source|syntaxhighlight)\b[^<>]*(?<!/)>.*?</\1\s*>|\{\{+|\}\}+",
+    r"<!--.*?(?:-->|\Z)|<(nowiki|pre|math|source|syntaxhighlight)\b[^<>]*(?<!/)>|\{\{+|\}\}+",
     re.DOTALL | re.IGNORECASE,
 )
 LONGEST_NAME = 1_000  # characters, comments included; a title has 255 bytes
@@ -100,12 +101,16 @@ def without_templates(wikitext: str, names: Container[str]) -> str:
     """
     cuts: list[tuple[int, int]] = []
     opened: list[list[int]] = []  # where runs of braces are, and how many of their braces are still open
-    for token in TOKEN.finditer(wikitext):
-        if token[0].startswith("{"):
+    closing, position = ClosingTags(wikitext), 0
+    while token := TOKEN.search(wikitext, position):
+        position = token.end()
+        if token[1]:
+            position = max(position, closing.end_after(token[1].lower(), position))
+        elif token[0].startswith("{"):
             opened.append([token.start(), len(token[0])])
         elif token[0].startswith("}"):
             cuts += _closed(wikitext, opened, token.start(), len(token[0]), names)
-    kept, position = [], 0
+    kept, position = list[str](), 0
     for start, end in sorted(cuts):
         if start >= position:
             kept.append(wikitext[position:start])

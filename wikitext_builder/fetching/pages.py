@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import RejectedError
 from wikitext_builder.fetching.check import exact_page, titled_page
 from wikitext_builder.fetching.choice import Choice, Wish, select_pages
 from wikitext_builder.fetching.lookup import Lookup, Selection
@@ -111,15 +111,7 @@ def check_wiki(store: Store, wikipedia: Wikipedia) -> None:
     Raises:
         BuilderError: The store has pages of another wiki.
     """
-    wiki = wikipedia.site().wiki
-    known = store.wiki(wikipedia.language.code)
-    if not known:
-        store.set_wiki(wikipedia.language.code, wiki)
-    elif known != wiki:
-        raise BuilderError(
-            f"{store.path}: holds pages of the wiki {known!r}, but {wikipedia.api} is {wiki!r};"
-            " use another `store`"
-        )
+    store.check_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
 
 
 @dataclass(slots=True, kw_only=True)

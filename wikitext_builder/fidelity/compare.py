@@ -9,13 +9,13 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any
 
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.fidelity.matching import Run, matching_runs
 
+MAX_LINES = 1_000_000  # our lines times theirs, up to which each is compared with each
 MAX_LINE_PAIRS = 250_000  # our lines times theirs
 
 
@@ -110,9 +110,9 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     alignments: list[Alignment] = []
     runs: list[Run] = []
     before, there = _token_counts(left), _token_counts(right)
-    for kind, a, b, c, d in SequenceMatcher(None, keys, right, autojunk=False).get_opcodes():
+    for same, a, b, c, d in _stretches(keys, right):
         together = _align(left[a:b], keys[a:b], right[c:d])
-        found = [together] if kind == "equal" else list(_paired(left[a:b], keys[a:b], right[c:d]))
+        found = [together] if same else list(_paired(left[a:b], keys[a:b], right[c:d]))
         alignments += found
         apart = sum(one.score.matched for one in found) > together.score.matched
         at, place = before[a], there[c]
@@ -122,6 +122,17 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     score = Score(matched=sum(run.size for run in runs), ours=before[-1], theirs=there[-1])
     breaks = _break_score(left, right, runs)
     return ArticleComparison(title=title, alignments=tuple(alignments), score=score, breaks=breaks)
+
+
+def _stretches(keys: Sequence[str], right: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+    """Stretches of equal lines and of others, in order: whether they are equal, and where both lie."""
+    a = c = 0
+    for run in [*matching_runs(keys, right, most=MAX_LINES), Run(len(keys), len(right), 0)]:
+        if (a, c) != (run.ours, run.theirs):
+            yield False, a, run.ours, c, run.theirs
+        a, c = run.ours + run.size, run.theirs + run.size
+        if run.size:
+            yield True, run.ours, a, run.theirs, c
 
 
 def _token_counts(lines: Sequence[str]) -> list[int]:

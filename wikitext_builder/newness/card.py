@@ -19,18 +19,14 @@ from wikitext_builder.dataset.manifest import (
     read_manifest,
 )
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.newness.overlap import Overlap
+from wikitext_builder.newness.overlap import LENGTHS, Overlap
 from wikitext_builder.newness.report import as_markdown, as_rows
 from wikitext_builder.newness.sources import files_of
 from wikitext_builder.runners import blobs
 
 
-def write_into_card(directory: str | Path, found: Overlap) -> None:
-    """Write an overlap into a dataset, in place of an earlier one.
-
-    The card gets its last section, `overlap.csv` the figures of each article, and `overlap.json` the totals,
-    what the other text was, and the hashes of the two. The manifest stays as it is: it says what the dataset
-    is, and not what it was compared with. If this is interrupted, `verify` says that parts do not agree.
+def built_card(directory: str | Path) -> bytes:
+    """What the build wrote of a dataset's card.
 
     Raises:
         BuilderError: The dataset was not built here, or its card differs from the manifest.
@@ -44,6 +40,20 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
         raise BuilderError(
             f"{directory / CARD}: is not what the manifest says; `verify` it, or build it again"
         )
+    return built
+
+
+def write_into_card(directory: str | Path, found: Overlap) -> None:
+    """Write an overlap into a dataset, in place of an earlier one.
+
+    The card gets its last section, `overlap.csv` the figures of each article, and `overlap.json` the totals,
+    what the other text was, and the hashes of the two. The manifest stays as it is: it says what the dataset
+    is, and not what it was compared with. If this is interrupted, `verify` says that parts do not agree.
+
+    Raises:
+        BuilderError: See `built_card`.
+    """
+    directory, built = Path(directory), built_card(directory)
     texts = {
         OVERLAP_BY_ARTICLE: csv_text(as_rows(found)).encode(errors="backslashreplace"),
         CARD: OVERLAP_HEADING + f"\n{as_markdown(found)}".encode(errors="backslashreplace"),
@@ -58,15 +68,18 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
 
 
 def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
-    """Returns True if the overlap in a dataset is with these files, of these sizes, and is whole."""
+    """Returns True if a dataset has, whole, the overlap that a build with these files writes."""
+    paths, manifest = [str(path) for path in files_of(against)], read_manifest(directory)
+    expected = {"against": paths, "bytes": _sizes(paths), "as_of": "", "lengths": list(LENGTHS)}
     try:
         parts = list(compared_overlap(directory))
         stored = json.loads((directory / OVERLAP).read_text(encoding="utf-8")) if parts else {}
-    except BuilderError:
+        compared = {one["split"] for one in stored.get("splits", ())}
+    except (BuilderError, TypeError, KeyError):
         return False
-    paths = [str(path) for path in files_of(against)]
-    same = stored.get("against") == paths and stored.get("bytes") == _sizes(paths)
-    return same and all(there == expected for _, expected, there in parts)
+    splits = {name for name, one in manifest.splits.items() if one.articles} if manifest else set()
+    same = compared == splits and all(stored.get(name) == value for name, value in expected.items())
+    return same and all(there == entry for _, entry, there in parts)
 
 
 def _sizes(paths: Sequence[str]) -> list[int]:

@@ -77,8 +77,10 @@ class Database:
     def __exit__(self, *error: object) -> None:
         useless = error != (None, None, None) and self._is_new and self._is_empty()
         self.close()
-        if useless and not Path(f"{self.path}-wal").exists():  # it is there while another process writes
-            self.path.unlink(missing_ok=True)
+        if (
+            useless and not Path(f"{self.path.resolve()}-wal").exists()
+        ):  # it is there while another process writes
+            self.path.resolve().unlink(missing_ok=True)
 
     def _is_empty(self) -> bool:
         """Whether nothing was written since the file was made."""

@@ -16,7 +16,7 @@ from wikitext_builder.wiki.titles import title_fault
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
 DATED = (*COLUMNS, "created", "promoted")  # if at least one of these dates is known
-HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (\S+)")
+HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 SHA1 = re.compile(r"[0-9a-f]{40}")
 
@@ -63,7 +63,7 @@ def write_lock(revisions: Sequence[Revision], file: TextIO, *, language: str, wi
 
 def _lines(revisions: Sequence[Revision], language: str, wiki: str) -> Iterator[str]:
     columns = DATED if any(one.created or one.promoted for one in revisions) else COLUMNS
-    yield f"# {FORMAT}; language {language}; wiki {wiki}\n"
+    yield f"# {FORMAT}; language {language}; wiki {' '.join(wiki.split())}\n"
     yield "\t".join(columns) + "\n"
     keys = [f"{one.title}\t{one.revision_id:020}" for one in revisions]
     for index in sorted(range(len(keys)), key=keys.__getitem__):

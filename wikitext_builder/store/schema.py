@@ -70,7 +70,8 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         BuilderError: The file is something else, of another version, or cannot be written.
     """
     with as_builder_error(path):
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        # An absolute path: `:memory:` is a name of SQLite for no file.
+        connection = sqlite3.connect(path.resolve(), timeout=BUSY_SECONDS, isolation_level=None)
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             _use_wal(connection)
             connection.executescript(
@@ -122,7 +123,7 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
-            if Path(f"{path}-wal").exists():
+            if Path(f"{path.resolve()}-wal").exists():  # beside the file, wherever a symlink to it is
                 raise
             # Even to read a WAL database SQLite needs its -shm file; if it cannot be made, nobody writes.
             uri = path.resolve().as_uri() + "?mode=ro&immutable=1"

@@ -131,7 +131,16 @@ class Store(Database):
                 (self._row(language, page, origin) for page in pages),
             )
             added = self.connection.total_changes - before
+            if added < len(pages):
+                self._refuse_other_texts(language, pages, origin)
             answered = [(language, one.title, one.revision_id) for one in settled]
+            refused = {one.title for one in rejected}
+            self.connection.executemany(  # one row can be of several dates: ask again for the others
+                "UPDATE wanted SET settled = 0"
+                " WHERE language = ? AND title = ? AND revision_id = ? AND as_of <> ?"
+                " AND (language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)",
+                [(language, w.title, w.revision_id, w.as_of) for w in settled if w.title not in refused],
+            )
             self.connection.executemany(  # by an earlier attempt; only the new answer counts
                 "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
                 answered + [(language, page.title, page.revision_id) for page in pages],
@@ -151,6 +160,16 @@ class Store(Database):
                 [(language, one.title, one.as_of, one.revision_id) for one in settled],
             )
         return added
+
+    def _refuse_other_texts(self, language: str, pages: Iterable[Page], origin: str) -> None:
+        query = "SELECT title, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
+        for page in pages:
+            ((title, sha1),) = self.read(query, (language, page.revision_id))
+            if sha1 != sha1_of(page.wikitext):
+                raise BuilderError(
+                    f"{self.path}: has revision {page.revision_id}, of {title!r}, with another text than"
+                    f" {origin}, where it is of {page.title!r}; that is another wiki: use another `store`"
+                )
 
     def _row(self, language: str, page: Page, origin: str) -> tuple[object, ...]:
         sha1, packed = sha1_of(page.wikitext), self.pack(page.wikitext)
@@ -218,13 +237,10 @@ class Store(Database):
             return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in rows))
 
     def has(self, language: str, revision: Revision) -> bool:
-        """Whether a revision is here, with the same page, time and text."""
-        query = (
-            "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
-            " WHERE language = ? AND revision_id = ?"
-        )
+        """Whether a revision is here, with the same page, time and text; the page may have been renamed."""
+        query = "SELECT page_id, timestamp, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
         rows = self.read(query, (language, revision.revision_id))
-        return bool(rows) and _revision(rows[0], "", "") == revision
+        return rows == [(revision.page_id, revision.timestamp, revision.sha1)]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
         """Read pages one by one, in the order of `revision_ids`.
@@ -334,9 +350,27 @@ class Store(Database):
         """Return the name that the wiki of a language gives itself; empty if no API was asked."""
         return self.note(f"{language} wiki") or ""
 
-    def set_wiki(self, language: str, name: str) -> None:
-        """Note the name that the wiki of a language gives itself."""
-        self.set_note(f"{language} wiki", name)
+    def check_wiki(self, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
+        """Note which wiki the pages of a language come from, and refuse those of another one.
+
+        Of a dump the name is that of the database, and empty if it names none. An API adds the prefix of the
+        tables: `wiki-x_` of the database `wiki`.
+
+        Raises:
+            BuilderError: The store has pages of another wiki; its revision ids mean other texts.
+        """
+        if not name:
+            return
+        wiki, database = self.wiki(language), self.note(f"{language} database") or ""
+        same, other = (database, wiki) if dumped else (wiki, database)
+        short, long = (name, other) if dumped else (other, name)
+        if (same or name) != name or (other and long != short and not long.startswith(f"{short}-")):
+            raise BuilderError(
+                f"{self.path}: holds pages of the wiki {same or other!r}, but {origin} is of {name!r};"
+                " use another `store`"
+            )
+        if not same:
+            self.set_note(f"{language} {'database' if dumped else 'wiki'}", name)
 
     def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
         """Note the titles that a piece of a listing gave, and where the listing continues."""

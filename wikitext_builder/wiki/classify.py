@@ -18,7 +18,7 @@ TALK_MARKS = {
     "en": re.compile(r"\{\{\s*[GF]A\s*[|}]|\bcurrentstatus\s*=\s*[GF]A\b"),  # {{GA}}, {{Article history}}
     "fr": re.compile(r"\{\{\s*wikiprojet\b[^{}]*\|\s*avancement\s*=\s*(?:BA|AdQ)\s*[|}]", re.IGNORECASE),
     "pt": re.compile(
-        r"\{\{\s*marca[ _]de[ _]projeto\s*\|\s*(?:(?:[^{}]*\|)?\s*qualidade\s*=\s*)?(?:[56]|AB|AD)\s*[|}]",
+        r"\{\{\s*marca[ _]de[ _]projeto\s*\|\s*+(?:(?:[^{}]*\|)?\s*+qualidade\s*=\s*)?(?:[56]|AB|AD)\s*[|}]",
         re.IGNORECASE,
     ),
     "ru": re.compile(r"\{\{\s*статья[ _]проекта\b[^{}]*\|\s*уровень\s*=\s*(?:ИС|ХС)\s*[|}]", re.IGNORECASE),

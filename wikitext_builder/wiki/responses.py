@@ -136,6 +136,7 @@ def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: 
         code, text = _printable(errors[0]["code"]), _printable(errors[0].get("text", ""))
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
         raise TryAgainError(f"{code}: {text}", wait=wait)
+    code = code or "unnamed"  # an empty one means no failure where reasons are stored
     raise ApiError(code, f"{api}: MediaWiki refuses: {text} ({code})")
 
 

@@ -219,6 +219,22 @@ def test_a_killed_build_leaves_no_dataset_and_the_next_one_finishes_it(
     assert digests(tmp_path / "out") == digests(out)
 
 
+def test_a_killed_build_is_resumed_from_another_folder(
+    built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, out, _ = built
+    child = started_build(store, Path("in/out"), tmp_path, workers=1, hold=10, cwd=tmp_path)
+    assert child.stdout is not None
+    assert all(child.stdout.readline() for _ in range(10))
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    assert list((tmp_path / "in" / ".out.partial").rglob("*.batch.json"))
+    (tmp_path / "in").rename(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path / "moved")
+    assert carry_out(plan_of(store, Path("out"))).shards_found >= 1
+    assert digests(tmp_path / "moved" / "out") == digests(out)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_build_killed_ten_times_at_random_moments_is_the_same(built, tmp_path: Path, workers: int) -> None:
@@ -518,6 +534,19 @@ def test_templates_that_no_page_needs_change_nothing(tmp_path: Path) -> None:
     assert carry_out(plan_of(store, tmp_path / "without")).already_built
     carry_out(plan_of(store, tmp_path / "with"))
     assert digests(tmp_path / "with") == digests(tmp_path / "without")
+
+
+def test_templates_that_could_give_a_rejected_page_its_text_are_another_dataset(tmp_path: Path) -> None:
+    """It can have no other text than that of a call: see its reason `no-text`."""
+    empty = Page(
+        title="Empty", page_id=101, revision_id=1101, timestamp=PAGES[0].timestamp, wikitext="{{Unit}}"
+    )
+    store = store_of(tmp_path / "a.store", [*PAGES, empty])
+    assert carry_out(plan_of(store, tmp_path / "out")).rejected == {"no-text": 1}
+    with Store.create(store) as opened:
+        StoredTemplates(opened).add([("Unit", page(1))])
+    with pytest.raises(BuilderError, match="other templates"):
+        carry_out(plan_of(store, tmp_path / "out"))
 
 
 def test_templates_that_could_fill_a_call_are_another_dataset(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
 from wikitext_builder.building.card import LeftOutCalls
-from wikitext_builder.building.plan import Plan
+from wikitext_builder.building.plan import REJECTED, Plan
 from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD, Attribution, read_attribution
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
@@ -63,7 +63,7 @@ def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None
     )
     rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]
     card.write_rejected(tmp_path, rejected)
-    lines = (tmp_path / card.REJECTED).read_text("utf-8").split("\n")[:-1]
+    lines = (tmp_path / REJECTED).read_text("utf-8").split("\n")[:-1]
     assert sorted(json.loads(line)["title"] for line in lines) == sorted(HOSTILE)
 
 

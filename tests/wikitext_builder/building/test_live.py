@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -229,6 +230,37 @@ def test_other_text_that_is_missing_is_an_error_before_the_build(short: Path, tm
     with pytest.raises(BuilderError, match="absent: is no file"):
         wb.build("live", short, tmp_path / "out", against=tmp_path / "absent", workers=1)
     assert not (tmp_path / "out").exists()
+
+
+def test_other_text_that_holds_the_set_itself_is_refused(short: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("Other words.", encoding="utf-8")
+    for _ in range(2):  # before the set is there, and when it is
+        with pytest.raises(BuilderError, match=r"is or holds .*out, all of which would stand in it"):
+            wb.build("live", short, tmp_path / "out", against=tmp_path, workers=1)
+        wb.build("live", short, tmp_path / "out", workers=1)
+
+
+def test_an_overlap_of_other_settings_is_replaced(short: Path, compared: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    done("overlap", compared, "--against", other, "--words", "5", "--card")
+    report = wb.build("live", short, compared, against=other, workers=1)
+    assert report.overlap is not None
+    assert report.overlap.lengths == (8, 13)
+
+
+def test_a_month_whose_pages_are_all_rejected_does_not_end_the_series(short: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.store").write_bytes(short.read_bytes())
+    with Store.create(tmp_path / "a.store") as opened:  # page 5 has no text
+        add_dates(
+            opened, "en", {5: Dates(created="2026-10-05T00:00:00Z"), 7: Dates(created="2026-11-07T00:00:00Z")}
+        )
+    variants: list[dict[str, Any]] = [{}, {"test_words": 3}]
+    for options in variants:
+        out = tmp_path / f"series{len(options)}"
+        found = wb.build_months(
+            "live", tmp_path / "a.store", out, months="2026-10..2026-11", workers=1, **options
+        )
+        assert [report is not None for report in found.values()] == [False, True]
 
 
 def test_a_series_of_months_is_compared_month_by_month(dated: Path, tmp_path: Path) -> None:

@@ -76,3 +76,10 @@ def test_arguments_that_cannot_be_are_refused_by_their_names(
     with pytest.raises(BuilderError, match=message.replace("(", r"\(")):
         wb.build(**arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_no_folder_can_have_are_refused_before_the_build(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name, words in (("link", "is a link to nothing"), ("é" * 124, "has more than 246 bytes")):
+        with pytest.raises(BuilderError, match=words):
+            wb.build("demo", store, tmp_path / name, workers=1)

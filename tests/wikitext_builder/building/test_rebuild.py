@@ -60,7 +60,7 @@ def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Pa
     wb.build(recipe, store, tmp_path / "first", workers=1, **options)
     (tmp_path / "pages.store").write_bytes(store.read_bytes())
     with Store.create(tmp_path / "pages.store") as opened:
-        opened.set_wiki("en", "enwiki")
+        opened.check_wiki("en", "enwiki", "test")
         newer = [
             replace(
                 one,
@@ -116,3 +116,13 @@ def test_a_lock_with_two_revisions_of_a_page_is_refused(store: Path, tmp_path: P
     lock.write_text(f"{before}{line}\n", encoding="utf-8")
     with pytest.raises(BuilderError, match=r"titles\.lock: names several revisions of a page"):
         wb.build("demo", tmp_path / "pages.store", tmp_path / "out", lock=lock, workers=1)
+
+
+def test_a_lock_from_before_or_after_a_page_was_renamed_is_built(store: Path, tmp_path: Path) -> None:
+    """A revision keeps its number and text, and a store keeps the title under which it came first."""
+    moved = store_of(tmp_path / "moved.store", [replace(PAGES[0], title="Renamed"), *PAGES[1:]])
+    lock = tmp_path / "titles.lock"
+    lock.write_text(wb.lock(moved), encoding="utf-8")
+    for name, pages in (("one", moved), ("other", store)):
+        wb.build("demo", pages, tmp_path / name, lock=lock, workers=1)
+    assert digests(tmp_path / "one") == digests(tmp_path / "other")

@@ -264,3 +264,11 @@ def test_a_section_is_what_stands_under_its_heading() -> None:
         Section(heading="A", level=2, text=""),
         Section(heading="B", level=3, text="Text."),
     )
+
+
+def test_the_signs_of_a_formula_as_code_are_no_fault(tmp_path: Path) -> None:
+    text = "Write <code>$x$</code> for a letter, such as <math>x</math>, in a text of some words."
+    pages = [*PAGES[:20], replace(PAGES[20], wikitext=text)]
+    store = store_of(tmp_path / "a.store", pages)
+    wb.build("demo", store, tmp_path / "out", workers=1, articles="jsonl")
+    assert not [check for check in wb.verify(tmp_path / "out") if check.passed is False]

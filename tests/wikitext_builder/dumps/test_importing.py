@@ -134,6 +134,43 @@ def test_a_dump_of_another_wikipedia_is_refused(tmp_path: Path, compression: str
     assert [one.name for one in tmp_path.iterdir()] == ["dump"], "a failed import leaves no empty store"
 
 
+def of_wiki(folder: Path, name: str, wikitext: str, dbname: str) -> Path:
+    site = f"<siteinfo><dbname>{dbname}</dbname><base>http://localhost/</base></siteinfo>" if dbname else ""
+    path = folder / name
+    path.write_bytes(export_xml([page_xml(page(1, wikitext))], site=site))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("one", "two"), "holds pages of the wiki 'one', but .*b.xml is of 'two'"),
+        (("wiki", "wiki"), "has revision 1001, of 'Page 1', with another text than b.xml"),
+        (("", ""), "with another text than b.xml"),
+    ],
+)
+def test_dumps_of_two_wikis_are_not_mixed(tmp_path: Path, names: tuple[str, str], words: str) -> None:
+    first = of_wiki(tmp_path, "a.xml", "{{good article}} a", names[0])
+    second = of_wiki(tmp_path, "b.xml", "{{good article}} b", names[1])
+    imported(tmp_path / "a", first)
+    before = content(tmp_path / "a")
+    with pytest.raises(BuilderError, match=f"{words}.*use another `store`"):
+        imported(tmp_path / "a", second)
+    assert content(tmp_path / "a") == before
+
+
+def test_a_wiki_is_known_by_its_dumps_and_its_api(tmp_path: Path) -> None:
+    dump = of_wiki(tmp_path, "a.xml", "{{good article}} a", "wiki")
+    with Store.create(tmp_path / "b") as store:
+        store.check_wiki("en", "wiki-x_", "http://localhost/api.php")
+    imported(tmp_path / "b", dump)
+    imported(tmp_path / "a", dump)
+    with Store.create(tmp_path / "a") as store:
+        with pytest.raises(BuilderError, match=r"holds pages of the wiki 'wiki', but http.* is of 'enwiki'"):
+            store.check_wiki("en", "enwiki", "http://localhost/api.php")
+        store.check_wiki("en", "wiki-x_", "http://localhost/api.php")
+
+
 # --- once
 
 
@@ -335,8 +372,10 @@ def test_a_dump_that_an_earlier_version_imported_is_read_again_for_its_templates
     dump = written(tmp_path, page_xml(page(1)), template(2, "Template:A", "text"))
     imported(tmp_path / "a", dump)
     with Store.create(tmp_path / "a") as store:
-        (key,) = (key for (key,) in store.read("SELECT key FROM progress", ()))
-        store.connection.execute("UPDATE progress SET key = ?", (key.replace(" with templates", ""),))
+        (key,) = (key for (key,) in store.read("SELECT key FROM progress WHERE key LIKE 'import%'", ()))
+        store.connection.execute(
+            "UPDATE progress SET key = ? WHERE key LIKE 'import%'", (key.replace(" with templates", ""),)
+        )
         store.connection.execute("DELETE FROM templates")
     report = imported(tmp_path / "a", dump)
     assert (report.finished_before, report.kept, report.already_there, report.templates) == (False, 0, 1, 1)

@@ -151,6 +151,23 @@ def test_a_page_of_2006_has_neither_namespace_nor_model_nor_sha1(tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize(
+    ("version", "xml", "created"),
+    [
+        ("0.4", "", ""),
+        ("0.4", "<parentid>1</parentid>", ""),
+        ("0.8", "", "2016-01-02T00:00:00Z"),
+        ("0.11", "<parentid>0</parentid>", "2016-01-02T00:00:00Z"),
+    ],
+)
+def test_a_revision_without_a_parent_is_the_first_if_the_export_names_parents(
+    tmp_path: Path, version: str, xml: str, created: str
+) -> None:
+    revision = revision_xml(page(1)).replace("<parentid>1</parentid>", xml)
+    (dumped,) = read(tmp_path, export_xml([page_xml(page(1), revision)], version=version))
+    assert dumped.created == created
+
+
 def test_a_colon_alone_makes_no_namespace(tmp_path: Path) -> None:
     xml = page_xml(page(1, title="Thor: Ragnarok"), namespace=None)
     assert read(tmp_path, export_xml([xml]))[0].namespace == 0
@@ -253,6 +270,15 @@ def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, xml: s
     assert isinstance(bad, Rejected)
     assert (bad.title, bad.page_id, bad.reason) == ("Title 2", 2, reason)
     assert bad.detail
+
+
+@pytest.mark.parametrize("number", ["0", "9" * 19])
+def test_an_id_that_no_store_or_lock_file_holds_is_rejected(tmp_path: Path, number: str) -> None:
+    for old in (f"<id>{page(1).revision_id}</id>", f"<id>{page(1).page_id}</id>"):
+        content = only(tmp_path, page_xml(page(1)).replace(old, f"<id>{number}</id>", 1))
+        assert isinstance(content, Rejected)
+        assert (content.reason, number in content.detail) == ("malformed", True)
+        assert "an id of 1 to 18 digits, not 0" in content.detail
 
 
 def test_a_text_of_exactly_the_limit_is_read(tmp_path: Path) -> None:

@@ -151,6 +151,13 @@ def test_the_card_says_it_and_the_dataset_stays_valid(
     assert (copy / "README.md").read_text(encoding="utf-8") == "changed"
 
 
+def test_a_card_that_is_missing_is_an_error_before_all_comparing(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
+    said = refused("overlap", tmp_path / "data", "--against", tmp_path / "data", "--card", "--as-of", "soon")
+    assert "has no card" in said  # the date is read when the comparison begins
+
+
 def test_bad_arguments(built: Path, tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="absent"):
         wb.overlap(built, against=tmp_path / "absent")

@@ -83,6 +83,16 @@ def test_a_wrong_line_is_named(tmp_path: Path, old: str, new: str, words: str) -
         read_lock(path, language="en")
 
 
+def test_a_wiki_can_have_any_name(tmp_path: Path) -> None:
+    file, path = StringIO(), tmp_path / "a.lock"
+    write_lock([], file, language="en", wiki="my own\nwiki")
+    path.write_text(file.getvalue(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8").startswith(
+        "# wikitext-builder lock 1; language en; wiki my own wiki\n"
+    )
+    assert not read_lock(path, language="en")
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "titles.lock"
     with pytest.raises(BuilderError, match="expected a lock file"):

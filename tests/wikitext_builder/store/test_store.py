@@ -322,6 +322,24 @@ def test_a_title_that_is_settled_again_is_no_longer_rejected(tmp_path: Path) -> 
         assert store.rejected("en") == []
 
 
+def test_a_rejection_of_one_date_is_not_forgotten_when_the_page_of_another_is_kept(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.store") as store:
+        old, new = (
+            Wanted(title="A", as_of="2016-01-01T00:00:00Z"),
+            Wanted(title="A", as_of="2017-01-01T00:00:00Z"),
+        )
+        short = Rejected(title="A", reason="too-short", detail="9 words")
+        store.want("en", [old, new])
+        store.add("en", [], origin="test", settled=[old], rejected=[short])
+        store.add("en", [], origin="test", settled=[new], rejected=[short])
+        assert store.missing("en") == []
+        store.ask_again("en", "other conditions")
+        assert store.missing("en") == [old, new]
+        store.add("en", [], origin="test", settled=[old], rejected=[short])
+        store.add("en", [page(1, title="A")], origin="test", settled=[new])
+        assert (store.missing("en"), store.rejected("en")) == ([old], [])
+
+
 def test_a_revision_that_is_kept_is_no_longer_rejected(tmp_path: Path) -> None:
     good = page(1, title="A")
     bad = [
@@ -364,3 +382,24 @@ def test_processes_that_make_one_store_at_once_make_one(tmp_path: Path) -> None:
     assert [child.communicate()[1] for child in children] == [b""] * 6
     with Store.open(path) as store:
         assert store.wanted_count("en") == 6
+
+
+def stopped(path: Path) -> None:
+    with Store.create(path) as store:
+        store._is_new = True  # as if another process had made it at the same time
+        raise ValueError("stopped")
+
+
+def test_a_store_can_have_any_name_and_be_behind_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Store.create(Path(":memory:")) as store:
+        store.add("en", [page(1)], origin="test")
+    with Store.open(Path(":memory:")) as store:
+        assert store.revision_count("en") == 1
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near.store").symlink_to(tmp_path / "far" / "a.store")
+    with Store.create(tmp_path / "far" / "a.store"), pytest.raises(ValueError, match="stopped"):
+        stopped(tmp_path / "near.store")
+    assert (tmp_path / "near.store").exists()

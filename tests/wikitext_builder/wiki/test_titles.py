@@ -13,6 +13,7 @@ from wikitext_builder.wiki.titles import tidy_title, title_fault
         ("Ło\u0301dz\u0301", "Łódź"),
         ("A\u00a0B\u3000C", "A B C"),
         ("\u200eA\u200f", "A"),
+        (f"{'_' * 2000}A{' ' * 2000}B", "A B"),
     ],
 )
 def test_tidy(text: str, title: str) -> None:
