@@ -113,6 +113,9 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         name=recipe.name,
         language=recipe.language,
         sections=recipe.sections,
+        kind="Articles (Good and Featured ones, unless others were imported)"
+        if "train" in names
+        else "Articles",
         new=_newness(plan.revisions) if "train" not in names else "",
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         rare=f"; a word that occurs less than {recipe.min_count} times in train is `<unk>`"

@@ -156,9 +156,8 @@ def build(
         else:
             reports = {"": wb.build(recipe, store_path, out, progress=progress, **options)}
     for name, report in reports.items():
-        for warning in (
-            report.warnings if report else (f"{out / name}: no page is of this month, or all are rejected",)
-        ):
+        missing = f"{out / name}: no page is of this month, or all are rejected"
+        for warning in report.warnings if report else (missing,):
             click.echo(warning, err=True)
         if report and as_json:
             click.echo(json.dumps(asdict(report)))

@@ -77,10 +77,9 @@ class Database:
     def __exit__(self, *error: object) -> None:
         useless = error != (None, None, None) and self._is_new and self._is_empty()
         self.close()
-        if (
-            useless and not Path(f"{self.path.resolve()}-wal").exists()
-        ):  # it is there while another process writes
-            self.path.resolve().unlink(missing_ok=True)
+        file = self.path.resolve()  # of a symlink, what it points to
+        if useless and not Path(f"{file}-wal").exists():  # it is there while another process writes
+            file.unlink(missing_ok=True)
 
     def _is_empty(self) -> bool:
         """Whether nothing was written since the file was made."""
