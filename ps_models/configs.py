@@ -141,6 +141,7 @@ def _value(key: str, value: object, kind: object) -> object:
         found = read(text)
     except (ValueError, KeyError):
         raise ModelError(f"{key}={value}: expected {expected}") from None
-    if isinstance(found, int) and key != "seed" and abs(found) > LARGEST:
+    numbers = found if isinstance(found, tuple) else (found,)
+    if key != "seed" and any(isinstance(number, int) and abs(number) > LARGEST for number in numbers):
         raise ModelError(f"{key}={value}: expected at most {LARGEST:,}")
     return found

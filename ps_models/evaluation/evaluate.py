@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,7 @@ from ps_models.language_model import AnyState, LanguageModel, State
 from ps_models.processor import fitted_threads
 from wikitext_builder.progress import Progress, no_progress
 
+Item = TypeVar("Item")
 CHUNK = 256  # tokens per call; limits memory (chunk x vocabulary), does not change any number
 
 
@@ -72,11 +74,10 @@ def token_nats(
     """
     if context not in CONTEXTS:
         raise ModelError(f"`context`: found {context!r}, expected {' or '.join(CONTEXTS)}")
-    with evaluating(model):
-        if context == "carried":
-            yield from _carried(model, texts, chunk, device)
-        else:
-            yield from _each_alone(model, texts, chunk, batch, device)
+    if context == "carried":
+        yield from each_evaluating(model, _carried(model, texts, chunk, device))
+    else:
+        yield from each_evaluating(model, _each_alone(model, texts, chunk, batch, device))
 
 
 @contextmanager
@@ -94,6 +95,17 @@ def evaluating(model: object) -> Iterator[None]:
     finally:
         if isinstance(model, nn.Module):
             model.train(training)
+
+
+def each_evaluating(model: object, items: Iterator[Item]) -> Iterator[Item]:
+    """Items that are each computed as in `evaluating`; in between, the caller may train the model."""
+    while True:
+        with evaluating(model):
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
 
 
 def _carried(

@@ -51,6 +51,10 @@ def score(model: Source, text: str, *, device: str = "auto") -> TextScore:
     """
     if not text.strip():
         raise ModelError("`text`: it has no tokens; expected words separated by spaces")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ModelError(f"`text`: {error}; expected text that UTF-8 can hold") from error
     trained = opened(model, device)
     lines = tuple(" ".join(line.split()) for line in text.removesuffix("\n").split("\n"))
     read = text_of_lines(lines, trained.vocabulary)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ps_models.evaluation.evaluate import evaluating
+from ps_models.evaluation.evaluate import each_evaluating
 from ps_models.language_model import AnyState, Generative
 from ps_models.layers.window import NO_WORD
 from ps_models.models.pointer_sentinel import PointerSentinel
@@ -92,24 +92,27 @@ def predictions(
         state: What came before; the start of a text if None.
         device: Where the model is.
     """
-    with evaluating(model):
-        state = model.initial_state(1) if state is None else state  # type: ignore[operator]
-        for chunk in torch.split(tokens.to(device), CHUNK):
-            if isinstance(model, PointerSentinel):
-                with torch.no_grad():  # not around `yield`: the caller may train
-                    found, state = model.inspect(chunk[None], state)
-                    vocabulary = model.vocab_log_probs(found.hidden_BTH[0]).double().exp()
-                parts = (chunk, vocabulary, found.gate_BT[0], found.words_BTW[0], found.attention_BTW[0])
-                on_cpu = (part.cpu() for part in parts)  # read number by number
-                for word, softmax, gate, words, attention in zip(*on_cpu, strict=True):
-                    yield _of_pointer(int(word), softmax, float(gate), words, attention.double())
-            else:
-                plain = cast("Generative[Any]", model)
-                for word in chunk:
-                    with torch.no_grad():
-                        probabilities = plain.next_log_probs(state)[0].double().exp().cpu()
-                        _, state = plain(word[None, None], state)
-                    yield Prediction(word=int(word), mixture=_distribution(probabilities, int(word)))
+    yield from each_evaluating(model, _predictions(model, tokens.to(device), state))
+
+
+def _predictions(model: nn.Module, tokens: Tensor, state: AnyState) -> Iterator[Prediction]:
+    state = model.initial_state(1) if state is None else state  # type: ignore[operator]
+    for chunk in torch.split(tokens, CHUNK):
+        if isinstance(model, PointerSentinel):
+            with torch.no_grad():  # not around `yield`: the caller may train
+                found, state = model.inspect(chunk[None], state)
+                vocabulary = model.vocab_log_probs(found.hidden_BTH[0]).double().exp()
+            parts = (chunk, vocabulary, found.gate_BT[0], found.words_BTW[0], found.attention_BTW[0])
+            on_cpu = (part.cpu() for part in parts)  # read number by number
+            for word, softmax, gate, words, attention in zip(*on_cpu, strict=True):
+                yield _of_pointer(int(word), softmax, float(gate), words, attention.double())
+        else:
+            plain = cast("Generative[Any]", model)
+            for word in chunk:
+                with torch.no_grad():
+                    probabilities = plain.next_log_probs(state)[0].double().exp().cpu()
+                    _, state = plain(word[None, None], state)
+                yield Prediction(word=int(word), mixture=_distribution(probabilities, int(word)))
 
 
 def _of_pointer(word: int, softmax: Tensor, gate: float, words: Tensor, attention: Tensor) -> Prediction:

@@ -237,6 +237,8 @@ class AdaptiveSoftmax(nn.Module):
         """Natural log-probability of each target."""
         with torch.autocast(hidden_NH.device.type, enabled=False):
             log_probs_N: Tensor = self.words(wide(hidden_NH), targets_N).output
+            if torch.is_grad_enabled():  # clusters without a target have gradients too, of zeros
+                log_probs_N = log_probs_N + 0.0 * sum(weight.sum() for weight in self.words.tail.parameters())
             return log_probs_N
 
     def log_probs(self, hidden_NH: Tensor) -> Tensor:

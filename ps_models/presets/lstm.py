@@ -40,7 +40,7 @@ ZAREMBA_MEDIUM_TRAINING = {  # [Z]
     "clip": 5.0,
     "schedule": "decay-after",
     "decay": 1 / 1.2,
-    "decay_after": 6,
+    "decay_after": 6,  # the paper; its code lowers the rate one epoch later, here and in the other sizes
     "epochs": 39,
     "patience": 0,
 }

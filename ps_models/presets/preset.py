@@ -30,7 +30,7 @@ GAL_TRAINING = {  # [G]
     "clip": 10.0,
     "schedule": "decay-after",
     "decay": 1 / 1.15,
-    "decay_after": 10,
+    "decay_after": 11,  # `max_epoch` is 10, but the log of the code has the full rate in 11 epochs
     "epochs": 55,
     "patience": 0,
 }

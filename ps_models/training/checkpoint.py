@@ -94,18 +94,23 @@ def check_shapes(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Check that weights fit a model.
 
     Raises:
-        ModelError: The names or shapes are those of a different model.
+        ModelError: The names, shapes or types are those of a different model.
     """
-    own = weights_of(model)
-    expected = {name: tuple(tensor.shape) for name, tensor in own.items()}
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    expected, found = (
+        {name: (tuple(tensor.shape), str(tensor.dtype)) for name, tensor in tensors.items()}
+        for tensors in (weights_of(model), weights)
+    )
     if found != expected:
         differing = sorted(name for name in found | expected if found.get(name) != expected.get(name))
-        name = differing[0]
+        one, other = (_kind(kinds.get(differing[0])) for kinds in (found, expected))
         raise ModelError(
-            f"the checkpoint's weights do not fit the model: {name} has shape {found.get(name)}, expected"
-            f" {expected.get(name)} ({len(differing)} differ); use the version and the model that wrote it"
+            f"the checkpoint's weights do not fit the model: {differing[0]} {one}, expected {other}"
+            f" ({len(differing)} differ); use the version and the model that wrote it"
         )
+
+
+def _kind(kind: tuple[tuple[int, ...], str] | None) -> str:
+    return "is missing" if kind is None else f"has shape {kind[0]} of {kind[1].removeprefix('torch.')}"
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:

@@ -37,7 +37,7 @@ from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
 from ps_models.training.schedules import finished, learning_rate
 from ps_models.training.stopping import stop_signals
-from ps_models.training.update import Position, Training
+from ps_models.training.update import Position, Training, whole_number
 from wikitext_builder import __version__
 from wikitext_builder.commit import commit
 from wikitext_builder.progress import Progress, no_progress
@@ -145,8 +145,8 @@ def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
     """
     try:
         run.restore(snapshot)
-        return {name: int(snapshot["logs"][name]) for name in LOGS}
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration) as error:
+        return {name: whole_number(snapshot["logs"][name], name) for name in LOGS}
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(
             f"the checkpoint cannot be resumed: its training part is not whole ({error!r}); remove it and"
             " train again"
@@ -286,7 +286,7 @@ class _Session:
                     f"epoch {position.epoch + 1}: the loss of valid is not a number;"
                     " train again with a lower learning_rate or clip"
                 )
-            best = not loss >= min(position.losses, default=math.inf)
+            best = not position.losses or loss < min(position.losses)
             run.position = replace(position, losses=(*position.losses, loss))
             if best:
                 self._save(BEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,12 @@ def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
 
 
 SCALARS = ("step", "eta", "mu")  # of an optimizer's state; its other tensors have the shape of the weight
+STATES = {  # names in the state of a weight that has been updated
+    torch.optim.SGD: {"momentum_buffer"},
+    torch.optim.AdamW: {"step", "exp_avg", "exp_avg_sq"},
+    torch.optim.ASGD: {"step", "eta", "mu", "ax"},
+}
+ADVICE = "train again with another `out`"
 NEVER = 1e12  # no run has as many steps
 OPTIMIZERS: dict[str, Callable[[list[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
     "sgd": _sgd,
@@ -101,25 +108,35 @@ def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> N
     ]
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     shapes = dict(enumerate(weight.shape for weight in weights))
-    states = {
-        number: {name: _dense(found, name, number, shapes.get(number)) for name, found in state.items()}
-        for number, state in saved["state"].items()
-    }
+    states = {}
+    for number, state in saved["state"].items():
+        if number not in shapes or (state and set(state) != STATES[type(optimizer)]):
+            raise ModelError(
+                f"the checkpoint's optimizer has {sorted(map(str, state))} of weight {number!r:.20}, expected"
+                f" {sorted(STATES[type(optimizer)])} of one of {len(weights)} weights; {ADVICE}"
+            )
+        states[number] = {name: _dense(found, name, number, shapes[number]) for name, found in state.items()}
+    for group in groups:
+        numbers = [group[name] for name in ("lr", "t0") if name in group]
+        if not all(type(number) in (int, float) and 0 <= number < math.inf for number in numbers):
+            raise ModelError(f"the checkpoint's optimizer has lr, t0 = {numbers!r:.80}; {ADVICE}")
     optimizer.load_state_dict({**saved, "state": states, "param_groups": groups})
 
 
-def _dense(found: Any, name: str, number: int, shape: torch.Size | None) -> Any:  # noqa: ANN401 - also a number
-    """A value of a weight's state; a tensor has the weight's shape, and memory for each of its numbers."""
-    if not torch.is_tensor(found):
-        return found
-    wanted = () if name in SCALARS else shape
-    if found.layout != torch.strided or found.shape != wanted:
-        raise ModelError(
-            f"the checkpoint's {name} of weight {number} has the shape {tuple(found.shape)} ({found.layout}),"
-            f" expected {None if wanted is None else tuple(wanted)} ({torch.strided}); train again with"
-            " another `out`"
-        )
-    return found.contiguous()  # of a number that is repeated there may be only one
+def _dense(found: object, name: str, number: int, shape: torch.Size) -> torch.Tensor | None:
+    """A tensor of a weight's state: it has the weight's shape, and memory for each of its numbers."""
+    if found is None and name == "momentum_buffer":
+        return None
+    wanted = () if name in SCALARS else tuple(shape)
+    kind = type(found).__name__
+    if torch.is_tensor(found):
+        if found.layout == torch.strided and found.shape == wanted and found.is_floating_point():
+            return found.contiguous()  # of a number that is repeated there may be only one
+        kind = f"shape {tuple(found.shape)} of {found.dtype} ({found.layout})"
+    raise ModelError(
+        f"the checkpoint's {name} of weight {number} has {kind}, expected shape {wanted} of a floating type;"
+        f" {ADVICE}"
+    )
 
 
 def start_averaging(

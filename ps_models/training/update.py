@@ -19,7 +19,7 @@ from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
 from ps_models.training.distributed import World
 from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
-from ps_models.training.schedules import learning_rate
+from ps_models.training.schedules import finished, learning_rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +184,7 @@ class Training:
         Raises:
             ModelError: It is of a run with other settings.
         """
-        saved_position = dict(snapshot["position"])
-        position = Position(**{**saved_position, "losses": tuple(saved_position["losses"])})
+        position = _position(snapshot["position"])
         _same_settings(snapshot["config"], self.config, position)
         if len(snapshot["processes"]) != self.world.size:
             raise ModelError(
@@ -195,8 +194,7 @@ class Training:
         own = snapshot["processes"][self.world.rank]
         load_optimizer(self.optimizer, snapshot["optimizer"])
         self.position = position
-        saved = iter(own["state"])
-        self._begin(map_state(lambda tensor: next(saved).to(tensor.device), self._initial_state()))
+        self._begin(_state(own["state"], self._initial_state()))
         torch.set_rng_state(own["rng"])
         if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
@@ -211,11 +209,50 @@ class Training:
             self.recorded.begin(state)
 
 
+def _position(saved: Mapping[str, Any]) -> Position:
+    """A saved position, if it can be one."""
+    position = Position(**{**saved, "losses": tuple(saved["losses"])})
+    for name in ("update", "chunk", "targets"):
+        whole_number(getattr(position, name), name)
+    numbers = (position.nats, position.seconds, *position.losses)
+    if not all(type(number) is float and not math.isnan(number) for number in numbers):
+        raise ValueError(f"nats, seconds and losses {numbers!r:.200}, expected numbers")
+    return position
+
+
+def whole_number(value: object, name: str) -> int:
+    """A saved count.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
+    return value
+
+
+def _state(saved: Sequence[Tensor], initial: AnyState) -> AnyState:
+    """A saved hidden state, if it has the form of the initial one."""
+    wanted = [(tensor.shape, tensor.dtype) for tensor in tensors_of(initial)]
+    found = [(tensor.shape, tensor.dtype) for tensor in saved]
+    if found != wanted or not all(tensor.layout == torch.strided for tensor in saved):
+        raise ValueError(f"a hidden state of {found!r:.200}, expected {wanted!r:.200}")
+    rest = iter(saved)
+    return map_state(lambda tensor: next(rest).contiguous().to(tensor.device), initial)
+
+
 def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: Position) -> None:
     """A run can be resumed for more epochs, or by a schedule that would have given its learning rates.
 
     All other settings must be the same. The result is that of the wanted settings from the start of the run.
     """
+    done = position.epoch + (position.chunk > 0)
+    ended = next((epoch for epoch in range(1, done) if finished(wanted, position.losses[:epoch])), None)
+    if ended is not None:
+        raise ModelError(
+            f"epochs={wanted.epochs}, patience={wanted.patience}: the run in `out` would have ended after"
+            f" epoch {ended}, but epoch {done} has begun; give more of them, or use another `out`"
+        )
     names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
     # Fields newer than the run had their defaults.
     before = TrainingConfig(**{name: saved[name] for name in names if name in saved})

@@ -156,6 +156,8 @@ def test_a_text_scores_as_the_file_of_it(run, tmp_path):
     assert pm.score(trained.folder, f" {text}  \n", device="cpu") == found
     with pytest.raises(pm.ModelError, match="it has no tokens"):
         pm.score(trained.folder, " \n")
+    with pytest.raises(pm.ModelError, match="surrogates not allowed; expected text"):
+        pm.score(trained.folder, "half a \ud800 character")
 
 
 def test_a_loaded_model_is_as_good_as_its_path(run):

@@ -1,5 +1,7 @@
 """The number does not depend on how the text was cut."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,11 +10,14 @@ from hypothesis import strategies as st
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import read_up_to, score_texts, token_nats
+from ps_models.evaluation.generate import draw_words
 from ps_models.evaluation.score import Score
+from ps_models.explanation.predictions import Prediction, predictions
 from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 V = 11
 
@@ -73,6 +78,22 @@ def test_bytes_are_counted_and_the_mode_is_restored(model, training):
     model.train(training)
     assert sum(score_texts(model, texts([3, 4])), Score()).bytes == 21
     assert model.training == training
+
+
+@pytest.mark.parametrize("context", ["carried", "article"])
+def test_between_two_items_the_model_is_in_the_callers_mode(context):
+    """A caller may train between two texts, words or predictions."""
+    torch.manual_seed(0)
+    config = LSTMConfig(vocab_size=V, hidden_size=6, init=0.5, output_dropout=0.5)
+    model, (text,) = LSTM(config).train(), texts([9])
+    words = Vocabulary(tuple(map(str, range(V))))
+    drawn = draw_words(model, words, generator=torch.Generator().manual_seed(1), words=3)
+    nats = list[float]()
+    for item in (token_nats(model, [text, text], context=context), drawn, predictions(model, text.tokens)):
+        for found in item:
+            assert model.training
+            nats += [-math.log(found.probability)] if isinstance(found, Prediction) else []
+    assert sum(nats) == pytest.approx(score_texts(model, [text])[0].nats)
 
 
 def test_an_unknown_context_is_refused(model):

@@ -95,6 +95,17 @@ def test_log_probs_of_all_words_contain_the_targets_scores(make):
     torch.testing.assert_close(softmax(hidden, targets), every[torch.arange(N), targets])
 
 
+def test_clusters_without_a_target_have_gradients_of_zeros():
+    """DistributedDataParallel and averages wait for a gradient of each weight."""
+    softmax = AdaptiveSoftmax(V, 16, (3, 8), bias=False)
+    hidden, targets = torch.randn(N, 16), torch.randint(3, (N,))
+    scores = softmax(hidden, targets)
+    assert torch.equal(scores, softmax.words(hidden, targets).output)
+    scores.sum().backward()
+    gradients = [weight.grad for weight in softmax.words.tail.parameters()]
+    assert all(gradient is not None and not gradient.any() for gradient in gradients)
+
+
 def test_the_adaptive_softmax_is_float32_under_autocast():
     softmax, hidden, targets = (
         AdaptiveSoftmax(V, 16, (3, 8), bias=True),

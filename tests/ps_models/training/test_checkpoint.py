@@ -170,8 +170,15 @@ def test_another_vocabulary_is_refused(saved):
 
 
 def test_weights_of_another_model_are_refused():
-    with pytest.raises(ModelError, match=r"embedding.weight has shape \(4, 3\), expected \(5, 3\)"):
-        load_weights(Tied(), {**weights_of(Tied()), "embedding.weight": torch.zeros(4, 3)})
+    own = weights_of(Tied())
+    expected = r", expected has shape \(5, 3\) of float32"
+    for other, found in [
+        ({**own, "embedding.weight": torch.zeros(4, 3)}, r"has shape \(4, 3\) of float32"),
+        ({**own, "embedding.weight": torch.zeros(5, 3).bfloat16()}, r"has shape \(5, 3\) of bfloat16"),
+        ({name: weight for name, weight in own.items() if name != "embedding.weight"}, "is missing"),
+    ]:
+        with pytest.raises(ModelError, match=f"embedding.weight {found}{expected}"):
+            load_weights(Tied(), other)
 
 
 def test_a_configuration_of_any_size_takes_no_memory(saved):

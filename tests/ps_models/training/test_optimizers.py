@@ -1,5 +1,7 @@
 """The paper's schedule on hand-worked validation curves; averaging starts when NT-ASGD says so."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -153,7 +155,31 @@ def test_a_state_of_other_shapes_is_refused(name, shape):
     optimizer.step()
     saved = optimizer.state_dict()
     saved["state"][0][name] = torch.zeros(shape)
-    with pytest.raises(ModelError, match=rf"the checkpoint's {name} of weight 0 has the shape"):
+    with pytest.raises(ModelError, match=rf"the checkpoint's {name} of weight 0 has shape"):
+        load_optimizer(make_optimizer(model, config), saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda saved: saved["state"][0].pop("step"), r"has \['exp_avg', 'exp_avg_sq'\] of weight 0"),
+        (lambda saved: saved["state"][0].update(ax=torch.zeros(2, 2)), "'ax'"),
+        (lambda saved: saved["state"].update({7: {}}), "of weight 7, expected .* of one of 2 weights"),
+        (lambda saved: saved["state"][0].update(step=1.0), "step of weight 0 has float"),
+        (lambda saved: saved["state"][0].update(exp_avg=torch.zeros(2, 2, dtype=torch.int64)), "int64"),
+        (lambda saved: saved["param_groups"][0].update(lr="high"), r"lr, t0 = \['high'\]"),
+        (lambda saved: saved["param_groups"][0].update(lr=math.nan), r"lr, t0 = \[nan\]"),
+    ],
+)
+def test_a_state_that_is_not_of_this_optimizer_is_refused(change, found):
+    model, config = nn.Linear(2, 2), TrainingConfig(optimizer="adamw")
+    optimizer = make_optimizer(model, config)
+    model(torch.ones(2)).sum().backward()
+    optimizer.step()
+    saved = optimizer.state_dict()
+    load_optimizer(make_optimizer(model, config), saved)
+    change(saved)
+    with pytest.raises(ModelError, match=found):
         load_optimizer(make_optimizer(model, config), saved)
 
 

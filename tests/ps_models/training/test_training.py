@@ -1,6 +1,7 @@
 """Training: resumed runs equal undisturbed ones, also after a kill; several processes equal one."""
 
 import json
+import math
 import os
 import re
 import resource
@@ -20,7 +21,9 @@ import torch
 
 import ps_models as pm
 from ps_models.errors import ModelError
+from ps_models.evaluation.score import Score
 from ps_models.explanation.predictions import predictions
+from ps_models.training import loop
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog
 from ps_models.training.loop import Pace, StoppedError
@@ -242,6 +245,23 @@ def test_a_run_does_not_go_on_by_a_schedule_that_gives_an_epoch_another_rate(tin
         pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "decay=0.9"), device="cpu")
 
 
+def test_a_run_that_would_have_ended_before_is_not_resumed(tiny_dataset, tmp_path):
+    """Its weights are of more epochs than the settings have."""
+    out, settings = tmp_path / "out", (*SETTINGS, "epochs=4", "patience=0")
+    pm.train("lstm", tiny_dataset, out, settings=settings, device="cpu")
+    with pytest.raises(
+        ModelError, match=r"epochs=2, .* would have ended after epoch 2, but epoch 4 has begun"
+    ):
+        pm.train("lstm", tiny_dataset, out, settings=(*settings, "epochs=2"), device="cpu")
+    assert pm.train("lstm", tiny_dataset, out, settings=settings, device="cpu").trained_before
+
+
+def test_a_first_loss_that_is_infinite_has_a_best_checkpoint(tiny_dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "score_texts", lambda *_, **__: [Score(math.inf, 1)])
+    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=1"), device="cpu")
+    assert (tmp_path / "out" / BEST).is_file()
+
+
 def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_path):
     out = tmp_path / "out"
     pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
@@ -324,13 +344,25 @@ FORGED: tuple[Any, ...] = (
     {"processes": [{"state": [], "rng": torch.get_rng_state()}]},
     {"processes": 1},
     {"logs": {}},
+    {"logs": {"updates.jsonl": -1, "epochs.csv": 0}},
+    lambda saved: saved["position"].update(update=-1),
+    lambda saved: saved["position"].update(chunk=1.0),
+    lambda saved: saved["position"].update(nats="1"),
+    lambda saved: saved["position"].update(losses=(math.nan,)),
+    lambda saved: saved["processes"][0]["state"].pop(),
+    lambda saved: saved["processes"][0].update(
+        state=[one.double() for one in saved["processes"][0]["state"]]
+    ),
+    lambda saved: saved["processes"][0].update(state=[one[:1] for one in saved["processes"][0]["state"]]),
 )
 
 
 @pytest.mark.parametrize("changed", FORGED)
 def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, tmp_path, changed):
     saved = read_checkpoint(STOPPED, training=True)
-    training = {**(saved.training or {}), **changed}
+    training: dict[str, Any] = {**(saved.training or {}), **(changed if isinstance(changed, dict) else {})}
+    if callable(changed):
+        changed(training)
     training = {name: value for name, value in training.items() if value is not None}
     save_checkpoint(tmp_path / LAST, replace(saved, training=training))
     with pytest.raises(ModelError, match=r"its training part is not whole .*remove it and train again$"):
@@ -409,7 +441,7 @@ def test_a_deep_recurrent_highway_network_is_loaded_after_its_training(tiny_data
     assert pm.evaluate(tmp_path / "out", tiny_dataset, split="test", device="cpu").score.perplexity > 1
 
 
-@pytest.mark.parametrize("setting", ["hidden_size", "window", "stride"])
+@pytest.mark.parametrize("setting", ["hidden_size", "window", "stride", "cutoffs"])
 def test_a_number_that_torch_cannot_hold_is_refused(tiny_dataset, tmp_path, setting):
     with pytest.raises(ModelError, match=rf"{setting}=9+: expected at most 2,147,483,647"):
         pm.train(
