@@ -376,7 +376,6 @@ def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
         (("run", "{data}", "--data", "{data}"), "checkpoint"),
         (("run", "kn-5", "--data", "{file}"), "a single file; expected a folder"),
         (("run", "mix:", "--data", "{data}"), "0 vocabularies"),
-        (("run", "kn-5", "--data", "{data}", "--results", "{data}"), "expected a file to add results to"),
         (
             ("compare", "{results}", "KN-5", "nobody"),
             "no result of nobody on test; there are KN-5 (test, valid; also",
@@ -402,3 +401,27 @@ def test_wrong_usage_is_status_2():
     run("compare", status=2)
     for seed in ("-1", "99999999999999999999"):
         run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("run", "kn-5", "--data", "."), "--results"),
+        (("conventions", "kn-5", "--data", "."), "--results"),
+        (("conventions", "kn-5", "--data", "."), "--out"),
+        (("positions", "kn-5", "--data", ".", "--out", "a.svg"), "--csv"),
+        (("positions", "kn-5", "--data", "."), "--out"),
+        (("first-updates", "lstm", "--data", "."), "--results"),
+        (("contamination", "kn-5", "--before", ".", "--after", "."), "--plot"),
+        (("report", "."), "--out"),
+        (("rows", "."), "--out"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, command, option):
+    missing = tmp_path / "no folder" / "file.svg"
+    result = CliRunner().invoke(commands, [*command, option, str(missing)])
+    assert result.exit_code == 2
+    assert f"there is no folder '{missing.parent}'; make it first" in result.output
+    result = CliRunner().invoke(commands, [*command, option, str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is a directory" in result.output

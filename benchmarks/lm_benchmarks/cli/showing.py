@@ -11,7 +11,14 @@ import click
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
-from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option, split_option
+from lm_benchmarks.cli.options import (
+    ANY_PATH,
+    EXISTING,
+    OUTPUT_FILE,
+    ModelCommand,
+    json_option,
+    split_option,
+)
 from lm_benchmarks.metrics import METRICS
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.csv_text import csv_text
@@ -72,7 +79,7 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("results", type=EXISTING, nargs=-1, required=True)
-@click.option("--out", type=ANY_PATH, required=True, help="The report: .md, .tex, .csv or .html.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="The report: .md, .tex, .csv or .html.")
 @click.option("--title", default=TITLE, help="Of the report.")
 @click.option("--data", type=EXISTING, help="Dataset whose word frequencies are drawn.")
 @click.option("--published/--no-published", default=True, help="Also show published numbers.")
@@ -89,7 +96,7 @@ def report(**options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("folder", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown; or its numbers, .csv.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="The page, in Markdown; or its numbers, .csv.")
 def rows(**options: Any) -> None:
     """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
 
