@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import click
 
@@ -27,7 +27,7 @@ class _OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
         """The path of a text."""
-        path = super().convert(value, param, ctx)
+        path = cast("Path", super().convert(value, param, ctx))
         folder = Path(os.path.realpath(path)).parent  # a link may lead elsewhere
         if not folder.is_dir():
             self.fail(f"there is no folder '{folder}'; make it first, or choose another.", param, ctx)
