@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import lm_benchmarks as lb
@@ -16,13 +17,14 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import read_results
+from lm_benchmarks.records.result import append_result, read_results
 
 from ps_models.cli import commands as training
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
+from tests.lm_benchmarks.records.test_result import RESULT
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
@@ -425,3 +427,11 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
     result = CliRunner().invoke(commands, [*command, option, str(tmp_path)])
     assert result.exit_code == 2
     assert "is a directory" in result.output
+
+
+def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path):
+    for name in ("a\x1b[2J", "b\r\nc"):
+        append_result(tmp_path / "r.jsonl", replace(RESULT, model=name))
+    text = run("compare", tmp_path / "r.jsonl", "a\x1b[2J", "b\r\nc")
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert "a\\x1b[2J" in text

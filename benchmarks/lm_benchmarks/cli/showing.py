@@ -20,6 +20,7 @@ from lm_benchmarks.cli.options import (
     split_option,
 )
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.portable import one_line
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.progress import shown_progress
@@ -64,7 +65,7 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     ):
         seeds = f"  {len(runs)} seeds: {', '.join(f'{run:.4f}' for run in runs)}" if len(runs) > 1 else ""
         mark = f"  BREAKS: {', '.join(broken)}" if broken else ""
-        click.echo(f"{found.metric} {value:.4f}  {model}{seeds}{mark}")
+        click.echo(f"{found.metric} {value:.4f}  {one_line(model)}{seeds}{one_line(mark)}")
     rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
     click.echo(f"difference {found.difference:+.4f}{rounding}")
     if found.interval is None or found.better is None:
@@ -72,8 +73,8 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
         return
     low, high = found.interval
     click.echo(
-        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {found.second_model} is lower in"
-        f" {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
+        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {one_line(found.second_model)} is"
+        f" lower in {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
     )
 
 

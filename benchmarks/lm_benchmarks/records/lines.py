@@ -103,7 +103,7 @@ def object_of(line: str, what: str, form: int) -> dict[str, Any]:
     Raises:
         ValueError: The line is not an object, or has a different format.
     """
-    record = mapping(json.loads(line, parse_constant=_no_constant), what)
+    record = mapping(json.loads(line, parse_float=_finite, parse_constant=_no_constant), what)
     if record.pop("format", None) != form:
         raise ValueError(f"not {what} of format {form}")
     return record
@@ -191,5 +191,9 @@ def _write_all(descriptor: int, content: bytes) -> None:
         content = content[os.write(descriptor, content) :]
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"the number {name}")
+def _finite(number: str) -> float:
+    return value if math.isfinite(value := float(number)) else _no_constant(number)
+
+
+def _no_constant(number: str) -> float:
+    raise ValueError(f"the number {number}, not a finite one")

@@ -1,4 +1,4 @@
-"""Commands and names in records, without the folders of the machine that wrote them."""
+"""Commands and names of records: without the folders of the machine that wrote them, and in one line."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def portable(argument: str) -> str:
     """
     argument = re.sub(r"(?<=://)[^/@\s]*@", "", argument)
     return re.sub(r"(?<![^:,=\s'\"])/(?:[^/,:\s]+/)+(?=[^/,:\s])", "", argument)
+
+
+def one_line(text: str) -> str:
+    r"""A text of a record, perhaps a stranger's, without line ends and characters that steer a terminal.
+
+    >>> one_line("a model\nof 2 lines\x1b[2J")
+    'a model of 2 lines\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)

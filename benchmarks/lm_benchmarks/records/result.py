@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -148,6 +149,8 @@ def from_json(line: str) -> Result:
         count < 0 for group in result.groups for count in (group.tokens, *(part[0] for part in group.parts))
     ):
         raise ValueError("a group has counts below zero")
+    if not math.isfinite(result.total.nats):
+        raise ValueError(f"the nats of all articles sum to {result.total.nats}")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
     return result

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from lm_benchmarks.records.portable import one_line
 from lm_benchmarks.reporting.report import FEW, Grouping, Report
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, value_of
 from wikitext_builder.csv_text import csv_text
@@ -50,7 +51,7 @@ def latex(report: Report) -> str:
     for number, table in enumerate(report.tables, start=1):
         head = columns(table)
         lines = [
-            *(f"% {_comment(name)}: {_comment(line)}" for name, line in signatures(report)),
+            *(f"% {one_line(name)}: {line}" for name, line in signatures(report)),
             r"\begin{table}",
             r"\centering",
             r"\begin{tabular}{l" + "r" * (len(head) - 2) + "l}",
@@ -149,13 +150,9 @@ def markdown_cell(text: str) -> str:
     >>> markdown_cell("a|b <eos> *x*")
     'a\\|b &lt;eos&gt; \\*x\\*'
     """
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(one_line(text), quote=False))
 
 
 def latex_cell(text: str) -> str:
     """Text without markup of LaTeX."""
-    return "".join(LATEX.get(character, character) for character in text.replace("\n", " "))
-
-
-def _comment(text: str) -> str:
-    return " ".join(text.split())
+    return "".join(LATEX.get(character, character) for character in one_line(text))

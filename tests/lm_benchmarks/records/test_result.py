@@ -4,7 +4,7 @@ import json
 import multiprocessing
 import resource
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings
@@ -68,6 +68,7 @@ RESULT = Result(
         ),
     ),
 )
+HUGE = [asdict(Sums(nats=1e308, tokens=1))] * 2
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 articles = st.builds(
     lambda nats, numbers: Sums(
@@ -126,6 +127,8 @@ def test_broken_laws_are_named():
         (lambda record: record["groups"][0].update(parts=[[-1, 2.0]]), "a group has counts below zero"),
         (lambda record: record["trained"][0]["training"].update(seed=[1]), "seed"),
         (lambda record: record["trained"][0]["training"].update(epochs="x"), "epochs"),
+        (lambda record: record["trained"][0]["training"].update(epochs=0), "training.epochs=0: expected 1"),
+        (lambda record: record["articles"].extend(HUGE), "the nats of all articles sum to inf"),
         (lambda record: record.update(checks=["sum"]), "checks"),
         (lambda record: record.update(versions={"python": 3}), "versions.python"),
     ],
@@ -152,8 +155,9 @@ def test_files_that_hold_no_results_are_refused(tmp_path, content):
 def test_not_a_number_is_never_written():
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json(replace(RESULT, seconds=float("nan")))
-    with pytest.raises(ValueError, match="NaN"):
-        from_json(to_json(RESULT).replace("0.25", "NaN"))
+    for number in ("NaN", "-Infinity", "1e999"):
+        with pytest.raises(ValueError, match=f"the number {number}, not a finite one"):
+            from_json(to_json(RESULT).replace("0.25", number))
 
 
 def test_a_torn_line_is_not_written_on(tmp_path):

@@ -282,3 +282,12 @@ def test_windows_of_two_lengths_are_two_rows():
         "GPT-2, windows of 512": 16.4,
         "GPT-2, windows of 1024": 19.4,
     }
+
+
+def test_control_characters_of_names_are_spelled_out():
+    made = make_report("t\r", [replace(result("a\rb\x1b[2J\x00\nc", 5.0), checks={"sum\x07": "too much"})])
+    for text in (markdown(made), latex(made)):
+        assert all(character.isprintable() or character == "\n" for character in text)
+        assert "a b" in text
+    rows = list(csv.DictReader(io.StringIO(comma_separated(made), newline="")))
+    assert [row["model"] for row in rows] == ["a\rb\x1b[2J\x00\nc"]
