@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import Field, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -62,6 +63,11 @@ def append_line(path: Path, line: str) -> None:
         raise HarnessError(f"{path}: {error.strerror}; expected a file to add results to") from error
 
 
+def has_lines(path: Path) -> bool:
+    """Returns True if there is a file that is not empty, as it is if its writer was killed at once."""
+    return path.exists() and path.stat().st_size > 0
+
+
 def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> list[Record]:
     """The records of a file, in order.
 
@@ -76,6 +82,8 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
     records = []
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
+            with suppress(OSError):  # not each file system has locks
+                fcntl.flock(file, fcntl.LOCK_SH)  # the last line may still be written
             for number, line in enumerate(file, start=1):
                 try:
                     records.append(parse(line))

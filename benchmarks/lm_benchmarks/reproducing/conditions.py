@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
+from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
 
 FORMAT: Final = 1
 CONDITIONS: Final = "conditions.jsonl"  # a single line
@@ -43,7 +43,7 @@ def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
         HarnessError: They differ, or the note is damaged.
     """
     path = folder / CONDITIONS
-    known = read_lines(path, _of_json, writer="reproduce") if path.exists() else []
+    known = read_lines(path, _of_json, writer="reproduce") if has_lines(path) else []
     for found in map(asdict, known):
         found["settings"] = settings_text([found["settings"]])  # older versions kept the order
         now = asdict(wanted)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reporting.tables import FILES, TRAIN
 from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
@@ -74,7 +75,7 @@ class Table:
     def states(self) -> tuple[RowState, ...]:
         """How far each row is, read from the folder."""
         speeds = known_speeds(self.folder, self.settings, self.threads)
-        results = read_results(self.results) if self.results.exists() else []
+        results = read_results(self.results) if has_lines(self.results) else []
         states = {
             job: training_state(
                 job, self.folder, self.settings, self.texts.vocabulary, speeds.get(job.recipe)

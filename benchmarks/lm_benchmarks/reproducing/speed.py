@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import ps_models as pm
-from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
+from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
 from lm_benchmarks.reproducing.conditions import settings_text
 from lm_benchmarks.reproducing.plan import Texts, TrainingJob
 from ps_models.processor import given_threads
@@ -40,7 +40,7 @@ def known_speeds(folder: Path, settings: Sequence[str], threads: int) -> dict[st
         HarnessError: The file is not of the format.
     """
     path = folder / SPEEDS
-    found = read_lines(path, _speed_of_json, writer="reproduce") if path.exists() else []
+    found = read_lines(path, _speed_of_json, writer="reproduce") if has_lines(path) else []
     key = (settings_text(settings), threads)
     return {one.recipe: one.tokens_per_second for one in found if (one.settings, one.threads) == key}
 

@@ -1,9 +1,11 @@
 """Results go to a file and come back as they were; what is not one is refused."""
 
+import fcntl
 import json
 import multiprocessing
 import resource
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 
 import pytest
@@ -191,6 +193,21 @@ def test_processes_at_once_tear_no_line(tmp_path):
     models = [result.model for result in read_results(path)]
     assert sorted(models) == sorted(f"{name} {number}" for name in "abc" for number in range(4))
     assert len(to_json(replace(RESULT, articles=RESULT.articles * 500))) > 65536  # more than a pipe's atom
+
+
+def test_a_reader_waits_until_the_last_line_is_whole(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append_result(path, RESULT)
+    line = path.read_bytes()
+    with ThreadPoolExecutor() as pool, path.open("ab", buffering=0) as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        writer.write(line[:-20])
+        reading = pool.submit(read_results, path)
+        with pytest.raises(TimeoutError):
+            reading.result(timeout=0.2)
+        writer.write(line[-20:])
+        fcntl.flock(writer, fcntl.LOCK_UN)
+        assert reading.result() == [RESULT] * 2
 
 
 def append_on_a_full_disk(path):

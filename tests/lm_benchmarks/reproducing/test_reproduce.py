@@ -47,6 +47,7 @@ def records(folder):
 
 
 def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
+    (tmp_path / "ptb.jsonl").touch()  # what a measurement leaves that is killed at once
     found = lb.reproduce(
         "ptb", data, tmp_path, size="small", rows=["LSTM Zaremba medium"], settings=SETTINGS, dry_run=True
     )
