@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from lm_benchmarks.choices import BEGINNING, MUST_AGREE
+from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
 from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.lines import (
@@ -153,6 +153,8 @@ def from_json(line: str) -> Result:
         raise ValueError(f"the nats of all articles sum to {result.total.nats}")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
+    if not result.total.tokens and (result.groups or result.signature["convention"] == PAPER):
+        raise ValueError("no token")
     return result
 
 

@@ -199,7 +199,7 @@ def value_of(row: ReportRow, split: str, metric: str) -> float | None:
     result = row.results.get(split)
     if result is None:
         return None
-    if result.number is not None and metric == "piece-perplexity":
+    if metric == "piece-perplexity" and result.signature["convention"] in WINDOWS:
         return result.number
     return METRICS[metric].of(result.total)
 

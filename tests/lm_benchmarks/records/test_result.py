@@ -74,7 +74,7 @@ HUGE = [asdict(Sums(nats=1e308, tokens=1))] * 2
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 articles = st.builds(
     lambda nats, numbers: Sums(
-        nats=nats, **(numbers | {"tokens": numbers["eos"] + numbers["unknown"] + numbers["tokens"]})
+        nats=nats, **(numbers | {"tokens": numbers["eos"] + numbers["unknown"] + numbers["tokens"] + 1})
     ),
     st.floats(0, 1e12),
     counts,
@@ -130,6 +130,7 @@ def test_broken_laws_are_named():
         (lambda record: record["trained"][0]["training"].update(seed=[1]), "seed"),
         (lambda record: record["trained"][0]["training"].update(epochs="x"), "epochs"),
         (lambda record: record["trained"][0]["training"].update(epochs=0), "training.epochs=0: expected 1"),
+        (lambda record: [one.update(tokens=0, eos=0) for one in record["articles"]], "no token"),
         (lambda record: record["articles"].extend(HUGE), "the nats of all articles sum to inf"),
         (lambda record: record.update(checks=["sum"]), "checks"),
         (lambda record: record.update(versions={"python": 3}), "versions.python"),
