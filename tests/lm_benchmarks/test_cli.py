@@ -228,6 +228,7 @@ def test_first_updates_are_kept_as_a_record(data, tmp_path):
 def test_a_command_in_a_record_names_no_folder_of_this_machine():
     assert portable("cache:/a/b/run") == "cache:run"
     assert portable("a/b:c/d=/x") == "a/b:c/d=/x"
+    assert portable("/a/my folder/my data") == "my data"
     assert portable("mix:/a/run-1/,/b/run-2") == "mix:run-1/,run-2"
 
 
