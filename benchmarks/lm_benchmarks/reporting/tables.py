@@ -11,7 +11,7 @@ from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.reporting.rows import published_name
+from lm_benchmarks.reporting.rows import is_trained_on, published_name
 from wikitext_builder.dataset.split import SPLITS
 
 SAME: Final = (
@@ -149,7 +149,8 @@ def _table(
     rows = []
     for (name, _), results in models.items():
         first = next(iter(results.values()))
-        own = published_name(first.recipe, data) if first.as_presets else ""
+        is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
+        own = published_name(first.recipe, data) if is_same else ""
         paper = known.get(_plain(own if first.recipe else name))
         rows.append(_measured(name, results, paper))
     measured = {row.source_model for row in rows}
