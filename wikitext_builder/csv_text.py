@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Mapping
+from typing import Final
+
+END: Final = "\r\n"  # before Python 3.13 csv quotes no other characters of line ends
 
 
 def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
@@ -17,12 +19,16 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     """
     table = list(rows)
     columns = list(dict.fromkeys(name for row in table for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    lines = _Lines()
+    writer = csv.DictWriter(lines, columns, restval="", lineterminator=END)
     writer.writeheader()
     for row in table:
         writer.writerow({name: _cell(value) for name, value in row.items()})
-    return text.getvalue()
+    return "".join(f"{line.removesuffix(END)}\n" for line in lines)
+
+
+class _Lines(list[str]):
+    write = list.append
 
 
 def _cell(value: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from lm_benchmarks.records.portable import one_line
 from lm_benchmarks.records.result import Result, read_results
 from ps_models.citation import cited, sources_of
 from wikitext_builder.citation import OFFICIAL, Cited, bibtex
@@ -30,7 +31,8 @@ def _cited(path: Path) -> Iterator[Cited]:
         yield cited(path)
         return
     for result in read_results(path):
-        yield Cited(about=f"{result.model}: {result.signature}", keys=(*_of_model(result), *_of_data(result)))
+        about = f"{one_line(result.model)}: {result.signature}"
+        yield Cited(about=about, keys=(*_of_model(result), *_of_data(result)))
 
 
 def _of_model(result: Result) -> tuple[str, ...]:

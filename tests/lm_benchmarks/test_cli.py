@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import lm_benchmarks as lb
@@ -16,13 +17,14 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import read_results
+from lm_benchmarks.records.result import append_result, read_results
 
 from ps_models.cli import commands as training
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
+from tests.lm_benchmarks.records.test_result import RESULT
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
@@ -226,6 +228,7 @@ def test_first_updates_are_kept_as_a_record(data, tmp_path):
 def test_a_command_in_a_record_names_no_folder_of_this_machine():
     assert portable("cache:/a/b/run") == "cache:run"
     assert portable("a/b:c/d=/x") == "a/b:c/d=/x"
+    assert portable("/a/my folder/my data") == "my data"
     assert portable("mix:/a/run-1/,/b/run-2") == "mix:run-1/,run-2"
 
 
@@ -376,7 +379,6 @@ def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
         (("run", "{data}", "--data", "{data}"), "checkpoint"),
         (("run", "kn-5", "--data", "{file}"), "a single file; expected a folder"),
         (("run", "mix:", "--data", "{data}"), "0 vocabularies"),
-        (("run", "kn-5", "--data", "{data}", "--results", "{data}"), "expected a file to add results to"),
         (
             ("compare", "{results}", "KN-5", "nobody"),
             "no result of nobody on test; there are KN-5 (test, valid; also",
@@ -402,3 +404,35 @@ def test_wrong_usage_is_status_2():
     run("compare", status=2)
     for seed in ("-1", "99999999999999999999"):
         run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("run", "kn-5", "--data", "."), "--results"),
+        (("conventions", "kn-5", "--data", "."), "--results"),
+        (("conventions", "kn-5", "--data", "."), "--out"),
+        (("positions", "kn-5", "--data", ".", "--out", "a.svg"), "--csv"),
+        (("positions", "kn-5", "--data", "."), "--out"),
+        (("first-updates", "lstm", "--data", "."), "--results"),
+        (("contamination", "kn-5", "--before", ".", "--after", "."), "--plot"),
+        (("report", "."), "--out"),
+        (("rows", "."), "--out"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, command, option):
+    missing = tmp_path / "no folder" / "file.svg"
+    result = CliRunner().invoke(commands, [*command, option, str(missing)])
+    assert result.exit_code == 2
+    assert f"there is no folder '{missing.parent}'; make it first" in result.output
+    result = CliRunner().invoke(commands, [*command, option, str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is a directory" in result.output
+
+
+def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path):
+    for name in ("a\x1b[2J", "b\r\nc"):
+        append_result(tmp_path / "r.jsonl", replace(RESULT, model=name))
+    text = run("compare", tmp_path / "r.jsonl", "a\x1b[2J", "b\r\nc")
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert "a\\x1b[2J" in text

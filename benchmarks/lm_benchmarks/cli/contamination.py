@@ -12,8 +12,8 @@ import click
 import lm_benchmarks as lb
 from lm_benchmarks.choices import DATES, LEVEL, RESAMPLES
 from lm_benchmarks.cli.options import (
-    ANY_PATH,
     EXISTING,
+    OUTPUT_FILE,
     ModelCommand,
     json_option,
     model_options,
@@ -29,7 +29,7 @@ from wikitext_builder.progress import shown_progress
 @click.option("--after", type=EXISTING, required=True, help="Dataset of articles that came after it.")
 @split_option
 @click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
-@click.option("--plot", type=ANY_PATH, help="SVG file to write: bits per byte by month.")
+@click.option("--plot", type=OUTPUT_FILE, help="SVG file to write: bits per byte by month.")
 @click.option(
     "--by",
     type=click.Choice(DATES),

@@ -11,8 +11,8 @@ import click
 import lm_benchmarks as lb
 from lm_benchmarks.choices import CONVENTIONS, FORMATS
 from lm_benchmarks.cli.options import (
-    ANY_PATH,
     EXISTING,
+    OUTPUT_FILE,
     PROGRAM,
     ModelCommand,
     causal_options,
@@ -33,9 +33,9 @@ from wikitext_builder.progress import shown_progress
     multiple=True,
     help="Only this one; repeatable.",
 )
-@click.option("--results", type=ANY_PATH, help="File of JSON lines to append to, and to resume from.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append to, and to resume from.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Of the table.")
-@click.option("--out", type=ANY_PATH, help="Write the table to this file.")
+@click.option("--out", type=OUTPUT_FILE, help="Write the table to this file.")
 @click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
 @causal_options
 def conventions(*, form: str, out: Path | None, **options: Any) -> None:
@@ -59,8 +59,8 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @click.option("--data", type=EXISTING, required=True, help="The dataset, with its raw files.")
 @split_option
 @click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Pieces; repeatable.")
-@click.option("--out", type=ANY_PATH, required=True, help="The picture: .pdf, .svg or .png.")
-@click.option("--csv", "csv_path", type=ANY_PATH, help="Also write the numbers to this file.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="The picture: .pdf, .svg or .png.")
+@click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write the numbers to this file.")
 @causal_options
 def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     """Draw the perplexity of MODEL by position in its context, for short and long windows.

@@ -14,6 +14,7 @@ from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, PAPER, UPD
 from lm_benchmarks.cli.options import (
     ANY_PATH,
     EXISTING,
+    OUTPUT_FILE,
     PROGRAM,
     Bars,
     ModelCommand,
@@ -54,7 +55,7 @@ def list_models(*, as_json: bool) -> None:
 @click.command(cls=ModelCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", type=EXISTING, required=True, help="The dataset.")
-@click.option("--results", type=ANY_PATH, help="File of JSON lines to which the results are appended.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to which the results are appended.")
 @click.option(
     "--split",
     "splits",
@@ -124,7 +125,7 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 @click.option("--updates", default=UPDATES, type=click.IntRange(min=1), help="The number of updates.")
 @click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
 @click.option("--out", type=ANY_PATH, help="Folder for the run, which can resume there; else it is deleted.")
-@click.option("--results", type=ANY_PATH, help="File of JSON lines to which the record is appended.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to which the record is appended.")
 @json_option
 def begin(*, model: str, as_json: bool, **options: Any) -> None:
     """Train MODEL on DATA for a few updates: whether it can be trained, and how fast."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import click
 
@@ -19,6 +20,23 @@ EXISTING: Final = click.Path(exists=True, path_type=Path)
 ANY_PATH: Final = click.Path(path_type=Path)
 PROGRAM: Final = "lm-benchmarks"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class _OutputFile(click.Path):
+    """A file to write or to append to. One that cannot be written is refused before hours of work."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
+        """The path of a text."""
+        path = cast("Path", super().convert(value, param, ctx))
+        folder = Path(os.path.realpath(path)).parent  # a link may lead elsewhere
+        if not folder.is_dir():
+            self.fail(f"there is no folder '{folder}'; make it first, or choose another.", param, ctx)
+        if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+            self.fail(f"the folder '{folder}' cannot be written to; choose another.", param, ctx)
+        return path
+
+
+OUTPUT_FILE: Final = _OutputFile(path_type=Path, dir_okay=False, writable=True)
 
 
 class ModelCommand(click.Command):

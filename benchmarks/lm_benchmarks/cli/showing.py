@@ -11,8 +11,16 @@ import click
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, FEWEST, LEVEL, MUST_AGREE, NGRAM_WORDS, RESAMPLES, TITLE
-from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option, split_option
+from lm_benchmarks.cli.options import (
+    ANY_PATH,
+    EXISTING,
+    OUTPUT_FILE,
+    ModelCommand,
+    json_option,
+    split_option,
+)
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.portable import one_line
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.progress import shown_progress
@@ -58,7 +66,7 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     ):
         seeds = f"  {len(runs)} seeds: {', '.join(f'{run:.4f}' for run in runs)}" if len(runs) > 1 else ""
         mark = f"  BREAKS: {', '.join(broken)}" if broken else ""
-        click.echo(f"{found.metric} {value:.4f}  {model}{seeds}{mark}")
+        click.echo(f"{found.metric} {value:.4f}  {one_line(model)}{seeds}{one_line(mark)}")
     rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
     click.echo(f"difference {found.difference:+.4f}{rounding}")
     if found.interval is None or found.better is None:
@@ -67,18 +75,20 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
         return
     low, high = found.interval
     click.echo(
-        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {found.second_model} is lower in"
-        f" {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
+        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {one_line(found.second_model)} is"
+        f" lower in {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
     )
     if low <= 0 <= high:
         click.echo("not clear: chance alone can give either sign")
     if found.alone:
-        click.echo(f"{found.alone} has one seed: how much another one would change is not in the interval")
+        click.echo(
+            f"{one_line(found.alone)} has one seed: how much another one would change is not in the interval"
+        )
 
 
 @click.command(cls=ModelCommand)
 @click.argument("results", type=EXISTING, nargs=-1, required=True)
-@click.option("--out", type=ANY_PATH, required=True, help="The report: .md, .tex, .csv or .html.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="The report: .md, .tex, .csv or .html.")
 @click.option("--title", default=TITLE, help="Of the report.")
 @click.option("--data", type=EXISTING, help="Dataset whose word frequencies are drawn.")
 @click.option("--published/--no-published", default=True, help="Also show published numbers.")
@@ -95,7 +105,7 @@ def report(**options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("folder", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="The page, in Markdown; or its numbers, .csv.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="The page, in Markdown; or its numbers, .csv.")
 def rows(**options: Any) -> None:
     """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
 

@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import Field, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -62,6 +63,11 @@ def append_line(path: Path, line: str) -> None:
         raise HarnessError(f"{path}: {error.strerror}; expected a file to add results to") from error
 
 
+def has_lines(path: Path) -> bool:
+    """Returns True if there is a file that is not empty, as it is if its writer was killed at once."""
+    return path.exists() and path.stat().st_size > 0
+
+
 def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> list[Record]:
     """The records of a file, in order.
 
@@ -76,6 +82,8 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
     records = []
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
+            with suppress(OSError):  # not each file system has locks
+                fcntl.flock(file, fcntl.LOCK_SH)  # the last line may still be written
             for number, line in enumerate(file, start=1):
                 try:
                     records.append(parse(line))
@@ -103,7 +111,7 @@ def object_of(line: str, what: str, form: int) -> dict[str, Any]:
     Raises:
         ValueError: The line is not an object, or has a different format.
     """
-    record = mapping(json.loads(line, parse_constant=_no_constant), what)
+    record = mapping(json.loads(line, parse_float=_finite, parse_constant=_no_constant), what)
     if record.pop("format", None) != form:
         raise ValueError(f"not {what} of format {form}")
     return record
@@ -191,5 +199,9 @@ def _write_all(descriptor: int, content: bytes) -> None:
         content = content[os.write(descriptor, content) :]
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"the number {name}")
+def _finite(number: str) -> float:
+    return value if math.isfinite(value := float(number)) else _no_constant(number)
+
+
+def _no_constant(number: str) -> float:
+    raise ValueError(f"the number {number}, not a finite one")

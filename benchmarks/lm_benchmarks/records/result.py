@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from lm_benchmarks.choices import BEGINNING, MUST_AGREE
+from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
 from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records.lines import (
@@ -148,8 +149,12 @@ def from_json(line: str) -> Result:
         count < 0 for group in result.groups for count in (group.tokens, *(part[0] for part in group.parts))
     ):
         raise ValueError("a group has counts below zero")
+    if not math.isfinite(result.total.nats):
+        raise ValueError(f"the nats of all articles sum to {result.total.nats}")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
+    if not result.total.tokens and (result.groups or result.signature["convention"] == PAPER):
+        raise ValueError("no token")
     return result
 
 

@@ -10,14 +10,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.fields import added
 from lm_benchmarks.records.lines import Json, finite, plain_record, typed
+from ps_models.errors import ModelError
 from ps_models.training.config import TrainingConfig
 from ps_models.training.logs import EPOCHS
 from ps_models.training.schedules import finished
+
+ENDS: Final = ("epochs", "patience")  # settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +55,17 @@ class Trained:
     @property
     def is_finished(self) -> bool:
         """Returns True if the run came to the end of its settings; else it was stopped before."""
-        ends = {key: self.training[key] for key in ("epochs", "patience") if key in self.training}
-        return finished(TrainingConfig(**ends), losses_of(self.curve))
+        return finished(self.ends, losses_of(self.curve))
 
     @property
     def as_preset(self) -> bool:
         """Returns True if the run followed its preset to the end; precision and seed may differ."""
         return not decisive(self.settings) and self.is_finished
+
+    @property
+    def ends(self) -> TrainingConfig:
+        """A configuration that ends when this training does."""
+        return TrainingConfig(**{key: self.training[key] for key in ENDS if key in self.training})
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
@@ -124,9 +131,13 @@ def trained_of_json(value: object) -> Trained:
         sessions=lambda items: _texts(items, "sessions"),
         curve=lambda items: tuple(plain_record(item, Epoch) for item in typed(items, list, "curve")),
     )
-    for name in ("epochs", "patience", "seed"):
+    for name in (*ENDS, "seed"):
         if name in found.training:
             typed(found.training[name], int, name)
+    try:
+        _ = found.ends
+    except ModelError as error:
+        raise ValueError(f"training.{error}") from error
     return found
 
 

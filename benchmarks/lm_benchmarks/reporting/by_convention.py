@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lm_benchmarks.measuring.conventions import ByConvention
+from lm_benchmarks.records.portable import one_line
 from lm_benchmarks.reporting.formats import latex_cell, markdown_cell
 from lm_benchmarks.reporting.page import document, html_table
 from wikitext_builder.csv_text import csv_text
@@ -36,7 +37,7 @@ def cells(one: ByConvention) -> list[str]:
         window += f" (the rule: {rule.window})"
     return [
         rule.name,
-        "–" if one.number is None else f"{one.number:,.4f}",
+        ("–" if one.number is None else f"{one.number:,.4f}") + " BROKEN" * bool(_broken(one)),
         "–" if one.bits_per_byte is None else f"{one.bits_per_byte:.4f}",
         window,
         rule.scored,
@@ -57,7 +58,14 @@ def _rows(found: Sequence[ByConvention]) -> list[list[str]]:
 
 
 def _reasons(found: Sequence[ByConvention]) -> list[str]:
-    return [f"{one.convention.name}: {one.why}" for one in found if one.why]
+    """Why there is no number, or why it means nothing: a stored result says which laws the model breaks."""
+    said = [(one, why) for one in found for why in (one.why, _broken(one)) if why]
+    return [one_line(f"{one.convention.name}: {why}") for one, why in said]
+
+
+def _broken(one: ByConvention) -> str:
+    checks = (one.result and one.result.checks) or {}
+    return "; ".join(f"BREAKS {law}: {what}" for law, what in checks.items() if what)
 
 
 def _text(found: Sequence[ByConvention]) -> str:
@@ -139,6 +147,7 @@ def _records(found: Sequence[ByConvention]) -> list[dict[str, Any]]:
             "proof": one.convention.proof,
             "known": list(one.convention.known),
             "signature": str(one.result.signature) if one.result else None,
+            "broken": one.result.broken if one.result else (),
             "why": one.why,
         }
         for one in found

@@ -18,7 +18,8 @@ LEFT, RIGHT, BOTTOM = 66, 12, 46  # around the plot, in units of the drawing
 LEGEND: Final = 18  # height of a line of the legend
 PALE: Final = 0.35  # opacity of a bar that says little
 LONGEST_NAME: Final = 48  # characters in a legend
-HIGHEST: Final = 1e300  # a value beyond has no place: its axis would reach to infinity
+HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
+LOWEST: Final = 1 / HIGHEST  # of what has a logarithm, and of differences
 MARGIN: Final = 0.04  # of an axis, before the first value and after the last
 DASHES: Final = ("", "8 4", "2 3")  # of curves, if there are more than colours
 TICKS: Final = 6  # about, per linear axis
@@ -135,7 +136,7 @@ def bar_chart(
         pale: By label, whether its bars are pale, because they say little.
     """
     shown = {
-        name: [bar if bar is not None and math.isfinite(bar.value) else None for bar in row]
+        name: [bar if bar is not None and _has_place(bar) else None for bar in row]
         for name, row in series.items()
     }
     bars = [bar for row in shown.values() for bar in row if bar is not None]
@@ -240,13 +241,19 @@ def _dashes(count: int) -> list[str]:
 
 
 def _can_show(value: float, *, log: bool) -> bool:
-    return abs(value) < HIGHEST and (value > 0 or not log)
+    return abs(value) < HIGHEST and (value > LOWEST or not log)
+
+
+def _has_place(bar: Bar) -> bool:
+    return all(_can_show(end, log=False) for end in (bar.value, bar.low, bar.high))
 
 
 def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = False) -> Axis:
     low, high = min(values), max(values)
-    if math.isclose(low, high):  # a share of next to nothing would be no margin
-        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+    least = 0.0 if log else LOWEST
+    if math.isclose(low, high, abs_tol=least):  # a share of next to nothing would be no margin
+        room = max(0.5, 1e-6 * abs(low))
+        low, high = (low / 2, high * 2) if log else (low - room, high + room)
     elif log:
         factor = (high / low) ** MARGIN
         low, high = low / factor, high * factor

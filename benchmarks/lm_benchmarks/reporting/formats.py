@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.portable import one_line
 from lm_benchmarks.reporting.report import FEW, Grouping, Report
-from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, value_of
+from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns
 from wikitext_builder.csv_text import csv_text
 
 LAWS: Final = (
@@ -40,7 +42,7 @@ def markdown(report: Report) -> str:
             parts += [f"### By {grouping.by}", markdown_cell(group_legend(grouping))]
             parts.append(markdown_table(group_columns(grouping), group_rows(grouping)))
     parts += ["## How the numbers were measured", f"{LAWS} {INTERVALS}"]
-    parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(report)]
+    parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(*report.tables)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -50,7 +52,7 @@ def latex(report: Report) -> str:
     for number, table in enumerate(report.tables, start=1):
         head = columns(table)
         lines = [
-            *(f"% {_comment(name)}: {_comment(line)}" for name, line in signatures(report)),
+            *(f"% {one_line(name)}: {line}" for name, line in signatures(table)),
             r"\begin{table}",
             r"\centering",
             r"\begin{tabular}{l" + "r" * (len(head) - 2) + "l}",
@@ -85,7 +87,11 @@ def _lines(table: Table, row: ReportRow) -> Iterator[dict[str, object]]:
             "model": row.model,
             "parameters": None if result is None else result.parameters,
             "published": row.published.get(split),
-            **{name: value_of(row, split, name) for name in (table.metric, table.bytes_metric)},
+            "number": None if result is None else result.number,  # of the rule of a convention
+            **{
+                name: None if result is None else METRICS[name].of(result.total)
+                for name in (table.metric, table.bytes_metric)
+            },
             "laws": row.laws,
             "source": row.source,
             "signature": None if result is None else str(result.signature),
@@ -101,10 +107,10 @@ def notes(table: Table) -> list[str]:
     ]
 
 
-def signatures(report: Report) -> list[tuple[str, str]]:
+def signatures(*tables: Table) -> list[tuple[str, str]]:
     """The model and the signature of each result in the tables."""
     shown = [
-        result for table in report.tables for row in table.rows for result in row.results.values()
+        result for table in tables for row in table.rows for result in row.results.values()
     ]  # if a model was measured twice, the last result
     return [(result.model, str(result.signature)) for result in shown]
 
@@ -149,13 +155,9 @@ def markdown_cell(text: str) -> str:
     >>> markdown_cell("a|b <eos> *x*")
     'a\\|b &lt;eos&gt; \\*x\\*'
     """
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(one_line(text), quote=False))
 
 
 def latex_cell(text: str) -> str:
     """Text without markup of LaTeX."""
-    return "".join(LATEX.get(character, character) for character in text.replace("\n", " "))
-
-
-def _comment(text: str) -> str:
-    return " ".join(text.split())
+    return "".join(LATEX.get(character, character) for character in one_line(text))

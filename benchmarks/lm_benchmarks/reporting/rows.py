@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from lm_benchmarks.records.result import Result
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTraining:
@@ -180,3 +182,11 @@ def published_name(recipe: str, data: str) -> str:
     ('LSTM Gal large', '')
     """
     return next((row.name for row in ROWS if recipe and row.full_recipe(data) == recipe), "")
+
+
+def is_trained_on(result: Result, train: str) -> bool:
+    """Returns True if all of a model of ours was made from the train file whose hash begins so."""
+    counted = [part for part in result.recipe.removeprefix("mix:").split(",") if "/" not in part]
+    return all(one.train_sha256.startswith(train) for one in result.trained) and all(
+        f"{part}+{train}" in result.signature["model"] for part in counted
+    )

@@ -18,7 +18,7 @@ from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Trained, decisive
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.rows import ROWS, PaperRow, trained_in
+from lm_benchmarks.reporting.rows import ROWS, PaperRow, is_trained_on, trained_in
 from lm_benchmarks.reporting.tables import FILES, SAME, TRAIN, Published, decimals, is_official, is_papers
 from wikitext_builder.csv_text import csv_text
 
@@ -129,15 +129,13 @@ def _budget(run: Result) -> list[tuple[int, int]]:
 def _data(result: Result) -> str:
     """The dataset of a result that is in the table; else "".
 
-    It counts as papers do, on the official files, and its trainings are those of its recipe, on the official
-    train file: budgets may differ, because the table says how many epochs, but no other setting.
+    It counts as papers do, on the official files, and is made from the official train file by its recipe:
+    budgets may differ, because the table says how many epochs, but no other setting.
     """
     data = result.signature["data"].rpartition("+")[0]
     kind = {name: result.signature[name] for name in SAME}
-    own = all(
-        one.epochs and decisive(one.settings) <= BUDGET and one.train_sha256.startswith(TRAIN.get(data, "?"))
-        for one in result.trained
-    )
+    own = all(one.epochs and decisive(one.settings) <= BUDGET for one in result.trained)
+    own = own and is_trained_on(result, TRAIN.get(data, "?"))
     return data if own and is_official(result) and result.recipe and is_papers(data, kind) else ""
 
 

@@ -12,7 +12,7 @@ from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.reporting.rows import published_name
+from lm_benchmarks.reporting.rows import is_trained_on, published_name
 from wikitext_builder.dataset.split import SPLITS
 
 SAME: Final = (
@@ -150,7 +150,8 @@ def _table(
     rows = []
     for (name, _), results in models.items():
         first = next(iter(results.values()))
-        own = published_name(first.recipe, data) if first.as_presets else ""
+        is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
+        own = published_name(first.recipe, data) if is_same else ""
         paper = known.get(_plain(own))
         rows.append(_measured(name, results, paper))
     measured = {row.source_model for row in rows}
@@ -200,7 +201,7 @@ def value_of(row: ReportRow, split: str, metric: str) -> float | None:
     result = row.results.get(split)
     if result is None:
         return None
-    if result.number is not None and metric == "piece-perplexity":
+    if metric == "piece-perplexity" and result.signature["convention"] in WINDOWS:
         return result.number
     return METRICS[metric].of(result.total)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
+from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
 
 FORMAT: Final = 1
 CONDITIONS: Final = "conditions.jsonl"  # a single line
@@ -22,7 +23,17 @@ class Conditions:
     train: str  # SHA-256 of the file, as of valid and test
     valid: str
     test: str
-    settings: str  # key=value, separated by spaces
+    settings: str  # as `settings_text` writes them
+
+
+def settings_text(settings: Iterable[str]) -> str:
+    """Settings in one line, whatever the order in which they were given; of a key the last one counts.
+
+    >>> settings_text(["epochs=2", "decay=0.5", "epochs=3"])
+    'decay=0.5 epochs=3'
+    """
+    parts = " ".join(settings).split()  # a value may have spaces
+    return " ".join(sorted({one.partition("=")[0]: one for one in parts}.values()))
 
 
 def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
@@ -32,8 +43,9 @@ def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
         HarnessError: They differ, or the note is damaged.
     """
     path = folder / CONDITIONS
-    known = read_lines(path, _of_json, writer="reproduce") if path.exists() else []
+    known = read_lines(path, _of_json, writer="reproduce") if has_lines(path) else []
     for found in map(asdict, known):
+        found["settings"] = settings_text([found["settings"]])  # older versions kept the order
         now = asdict(wanted)
         if changes := [f"{name} {found[name]!r} → {now[name]!r}" for name in now if now[name] != found[name]]:
             raise HarnessError(

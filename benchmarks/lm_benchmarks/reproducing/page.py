@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.published import PUBLISHED
@@ -38,7 +39,7 @@ def write_page(
     begun = [one.job for one in trainings_of(states) if one.curve and one.job.name not in measured]
     made = make_report(
         f"Reproduction of the table of {table}",
-        read_results(results) if results.exists() else [],
+        read_results(results) if has_lines(results) else [],
         published=PUBLISHED,
         logs=[path.parent / job.name for job in begun],
     )

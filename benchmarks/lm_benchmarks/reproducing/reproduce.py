@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import IO, Final
 
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reporting.tables import FILES, TRAIN
-from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions
+from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
 from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
 from lm_benchmarks.reproducing.queue import Outcome, Step, run_steps
@@ -69,12 +70,12 @@ class Table:
     @property
     def conditions(self) -> Conditions:
         """What all runs of the folder have in common."""
-        return Conditions(table=self.name, settings=" ".join(self.settings), **self.texts.hashes)
+        return Conditions(table=self.name, settings=settings_text(self.settings), **self.texts.hashes)
 
     def states(self) -> tuple[RowState, ...]:
         """How far each row is, read from the folder."""
         speeds = known_speeds(self.folder, self.settings, self.threads)
-        results = read_results(self.results) if self.results.exists() else []
+        results = read_results(self.results) if has_lines(self.results) else []
         states = {
             job: training_state(
                 job, self.folder, self.settings, self.texts.vocabulary, speeds.get(job.recipe)
@@ -151,7 +152,7 @@ def reproduce(
         HarnessError: A row failed (the others are done), or the folder has other runs or another process.
         StoppedError: The user or `hours` stopped it.
     """
-    _expect_usable(out, settings)
+    _expect_usable(out, settings, hours)
     (folder := Path(out)).mkdir(parents=True, exist_ok=True)
     made = Table(
         name=table,
@@ -172,12 +173,16 @@ def reproduce(
     return found
 
 
-def _expect_usable(out: str | Path, settings: Sequence[str]) -> None:
+def _expect_usable(out: str | Path, settings: Sequence[str], hours: float) -> None:
     """Refuse what would be ignored, or would fail only after a training."""
     if any(setting.partition("=")[0] == "seed" for setting in settings):
         raise HarnessError("a seed in `settings`; expected seeds of their own: use `seeds`")
     if "," in str(out):
         raise HarnessError(f"{out}: a comma separates the models of a mixture; use an `out` without one")
+    if ":" in str(out):
+        raise HarnessError(f"{out}: a colon separates the kind of a model; use an `out` without one")
+    if not hours >= 0:  # nor is NaN
+        raise HarnessError(f"`hours={hours}`; expected 0 or more")
 
 
 def _texts(table: str, data: Path) -> Texts:
@@ -241,7 +246,8 @@ def _steps(table: Table) -> list[Step]:
         for one in needs:
             steps.setdefault(one.job.name, _training_step(table, one))
         if not row.done:
-            step = _measuring_step(table, row.job, frozenset(one.job.name for one in needs))
+            splits = MEASURED if needs else row.unmeasured
+            step = _measuring_step(table, row.job, splits, frozenset(one.job.name for one in needs))
             steps[step.name] = step
     return list(steps.values())
 
@@ -255,10 +261,10 @@ def _training_step(table: Table, one: TrainingState) -> Step:
     return Step(name=job.name, words=tuple(words))
 
 
-def _measuring_step(table: Table, job: RowJob, needs: frozenset[str]) -> Step:
+def _measuring_step(table: Table, job: RowJob, splits: Sequence[str], needs: frozenset[str]) -> Step:
     words = ["lm-benchmarks", "--threads", str(table.threads), "run", job.specification(table.folder)]
     words += ["--data", str(table.data), "--results", str(table.results), "--seed", str(job.seed)]
-    for split in MEASURED:
+    for split in splits:
         words += ["--split", split]
     return Step(name=job.measuring, words=tuple(words), needs=needs)
 

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import ps_models as pm
-from lm_benchmarks.records.lines import append_line, object_of, plain_record, read_lines
+from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
+from lm_benchmarks.reproducing.conditions import settings_text
 from lm_benchmarks.reproducing.plan import Texts, TrainingJob
 from ps_models.processor import given_threads
 from ps_models.training.checkpoint import LAST, read_checkpoint
@@ -27,7 +28,7 @@ class Speed:
     """The speed of a training, in tokens per second."""
 
     recipe: str
-    settings: str  # key=value, separated by spaces
+    settings: str  # as `settings_text` writes them
     threads: int
     tokens_per_second: float
 
@@ -39,8 +40,8 @@ def known_speeds(folder: Path, settings: Sequence[str], threads: int) -> dict[st
         HarnessError: The file is not of the format.
     """
     path = folder / SPEEDS
-    found = read_lines(path, _speed_of_json, writer="reproduce") if path.exists() else []
-    key = (" ".join(settings), threads)
+    found = read_lines(path, _speed_of_json, writer="reproduce") if has_lines(path) else []
+    key = (settings_text(settings), threads)
     return {one.recipe: one.tokens_per_second for one in found if (one.settings, one.threads) == key}
 
 
@@ -67,7 +68,7 @@ def measure_speed(
     tokens = len(position["losses"]) * texts.train + position["targets"]
     found = Speed(
         recipe=job.recipe,
-        settings=" ".join(settings),
+        settings=settings_text(settings),
         threads=threads,
         tokens_per_second=tokens / max(position["seconds"], 1e-9),
     )

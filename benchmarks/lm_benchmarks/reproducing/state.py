@@ -66,9 +66,15 @@ class RowState:
         return all(one.done for one in self.trainings)
 
     @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """The splits to measure: those without a result, and those where the model broke a law."""
+        kept = {one.signature["split"] for one in self.results if not one.broken}
+        return tuple(split for split in MEASURED if split not in kept)
+
+    @property
     def done(self) -> bool:
-        """Returns True if all splits are measured, and the model kept the laws: else it is measured again."""
-        return {one.signature["split"] for one in self.results} >= set(MEASURED) and not self.broken
+        """Returns True if all splits are measured, and the model kept the laws."""
+        return not self.unmeasured
 
     @property
     def broken(self) -> tuple[str, ...]:

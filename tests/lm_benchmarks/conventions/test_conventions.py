@@ -5,6 +5,7 @@ import html
 import io
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -179,6 +180,17 @@ def test_the_table_in_each_format(found):
         assert f"{gptq.number:,.4f}" in tables[form]
     for one in found:
         assert not one.why or one.why in tables["text"]
+
+
+def test_a_stored_result_that_breaks_a_law_is_marked(found):
+    first, *others = found
+    result = replace(first.result, checks={"sum": "", "future": "it peeks"})
+    tables = {form: lb.write_conventions([replace(first, result=result), *others], form) for form in FORMATS}
+    assert json.loads(tables["json"])[0]["broken"] == ["future"]
+    assert next(csv.DictReader(io.StringIO(tables["csv"])))["broken"] == "future"
+    for form in ("text", "markdown", "latex", "html"):
+        assert tables[form].count(f"{first.number:,.4f} BROKEN") == 1
+        assert form == "latex" or "paper: BREAKS future: it peeks" in tables[form]
 
 
 def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_path):

@@ -1,10 +1,12 @@
 """Results go to a file and come back as they were; what is not one is refused."""
 
+import fcntl
 import json
 import multiprocessing
 import resource
 import signal
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings
@@ -68,10 +70,11 @@ RESULT = Result(
         ),
     ),
 )
+HUGE = [asdict(Sums(nats=1e308, tokens=1))] * 2
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 articles = st.builds(
     lambda nats, numbers: Sums(
-        nats=nats, **(numbers | {"tokens": numbers["eos"] + numbers["unknown"] + numbers["tokens"]})
+        nats=nats, **(numbers | {"tokens": numbers["eos"] + numbers["unknown"] + numbers["tokens"] + 1})
     ),
     st.floats(0, 1e12),
     counts,
@@ -126,6 +129,9 @@ def test_broken_laws_are_named():
         (lambda record: record["groups"][0].update(parts=[[-1, 2.0]]), "a group has counts below zero"),
         (lambda record: record["trained"][0]["training"].update(seed=[1]), "seed"),
         (lambda record: record["trained"][0]["training"].update(epochs="x"), "epochs"),
+        (lambda record: record["trained"][0]["training"].update(epochs=0), "training.epochs=0: expected 1"),
+        (lambda record: [one.update(tokens=0, eos=0) for one in record["articles"]], "no token"),
+        (lambda record: record["articles"].extend(HUGE), "the nats of all articles sum to inf"),
         (lambda record: record.update(checks=["sum"]), "checks"),
         (lambda record: record.update(versions={"python": 3}), "versions.python"),
     ],
@@ -152,8 +158,9 @@ def test_files_that_hold_no_results_are_refused(tmp_path, content):
 def test_not_a_number_is_never_written():
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json(replace(RESULT, seconds=float("nan")))
-    with pytest.raises(ValueError, match="NaN"):
-        from_json(to_json(RESULT).replace("0.25", "NaN"))
+    for number in ("NaN", "-Infinity", "1e999"):
+        with pytest.raises(ValueError, match=f"the number {number}, not a finite one"):
+            from_json(to_json(RESULT).replace("0.25", number))
 
 
 def test_a_torn_line_is_not_written_on(tmp_path):
@@ -187,6 +194,21 @@ def test_processes_at_once_tear_no_line(tmp_path):
     models = [result.model for result in read_results(path)]
     assert sorted(models) == sorted(f"{name} {number}" for name in "abc" for number in range(4))
     assert len(to_json(replace(RESULT, articles=RESULT.articles * 500))) > 65536  # more than a pipe's atom
+
+
+def test_a_reader_waits_until_the_last_line_is_whole(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append_result(path, RESULT)
+    line = path.read_bytes()
+    with ThreadPoolExecutor() as pool, path.open("ab", buffering=0) as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        writer.write(line[:-20])
+        reading = pool.submit(read_results, path)
+        with pytest.raises(TimeoutError):
+            reading.result(timeout=0.2)
+        writer.write(line[-20:])
+        fcntl.flock(writer, fcntl.LOCK_UN)
+        assert reading.result() == [RESULT] * 2
 
 
 def append_on_a_full_disk(path):

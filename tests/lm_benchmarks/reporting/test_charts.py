@@ -1,5 +1,6 @@
 """Charts: curves are inside their frame, ticks differ, error bars are as long as statistics says."""
 
+import math
 import re
 from itertools import pairwise
 from statistics import stdev
@@ -97,3 +98,20 @@ def test_errors_of_unlike_or_too_few_parts_are_not_known():
     assert two_errors((), ()) is None
     assert two_errors((*some, (5, 1.0)), (*some, (4, 1.0))) is None
     assert two_errors((*some, (0, 0.0)), (*some, (0, 0.0))) is None
+
+
+EDGES = (0.0, 5e-324, 1e-320, 1e-300, 1.0, 1e149, 1e299, 1.7e308, -1e308, math.inf, math.nan)
+
+
+@pytest.mark.parametrize("one", EDGES)
+@pytest.mark.parametrize("other", EDGES)
+def test_numbers_at_the_edge_of_arithmetic_leave_a_chart(one, other):
+    points = {"a": [(1.0, one), (2.0, other), (3.0, 2.0)]}
+    bars = {"a": [Bar(one, abs(other)), Bar(other), Bar(2.0)]}
+    for chart in (
+        line_chart("t", points, x_label="x", y_label="y", log_y=True),
+        line_chart("t", points, x_label="x", y_label="y"),
+        bar_chart("t", ["p", "q", "r"], bars, y_label="y"),
+    ):
+        assert chart
+        assert not re.search("nan|inf", chart)

@@ -7,15 +7,16 @@ import re
 from dataclasses import replace
 
 import pytest
+from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.metrics import Sums
+from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.records.trained import Epoch
 from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
 from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
 from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.report import make_report
-from lm_benchmarks.reporting.tables import FILES, OFFICIAL, Published, tables_of
+from lm_benchmarks.reporting.tables import FILES, OFFICIAL, TRAIN, Published, tables_of, value_of
 
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
@@ -58,13 +59,20 @@ def result(model, nats, split="test", **changes):
     return Result(model=model, signature=signature, parameters=1234567, command="lm-benchmarks run", **fields)
 
 
+def counted(nats, split="test"):
+    """KN-5 of the official train file, which has a published number."""
+    one = result("KN-5", nats, split=split)
+    signature = Signature(**{**one.signature, "model": f"kn-5+{TRAIN['wikitext-2']}"})
+    return replace(one, signature=signature, recipe="kn-5")
+
+
 RESULTS = [
-    replace(result("KN-5", 5.4), recipe="kn-5"),
-    replace(result("KN-5", 5.5, split="valid"), recipe="kn-5"),
+    counted(5.4),
+    counted(5.5, split="valid"),
     result(NASTY, 4.5),
     result("cheat", 1.0, checks={"sum": "", "future": f"scores differ {NASTY}"}),
     result("unchecked", 10.2, checks=None),
-    replace(result("KN-5", 5.39), written="later", recipe="kn-5"),
+    replace(counted(5.39), written="later"),
 ]
 PUBLISHED = [
     Published(model="KN5", data="wikitext-2", perplexities={"test": 220.1}, source="A & B (2016)"),
@@ -273,16 +281,27 @@ def test_models_of_one_name_are_told_apart_in_tables_and_charts():
 def test_windows_of_two_lengths_are_two_rows():
     runs = []
     for windows, number in (("512", 16.4), ("1024", 19.4)):
-        fields = {"convention": "gptq", "context": "window", "vocabulary": "none", "windows": windows}
-        one = result("GPT-2", 4.0)
-        signature = Signature(**{**one.signature, **fields})
+        fields = {"context": "window", "vocabulary": "none", "windows": windows}
+        one = result("GPT-2", 4.0, articles=(Sums(nats=9.0, pieces=3),), groups=())
+        signature = Signature(**{**one.signature, **fields, "convention": CONVENTIONS["gptq"]})
         runs.append(replace(one, signature=signature, number=number))
-    (table,) = make_report("Windows", runs).tables
+    infinite = replace(runs[0], model="infinite", number=None)  # as JSON holds it
+    made = make_report("Windows", [*runs, infinite, result("KN-5", 5.0)])
+    table, _ = made.tables
     assert {row.model: row.results["test"].number for row in table.rows} == {
         "GPT-2, windows of 512": 16.4,
         "GPT-2, windows of 1024": 19.4,
+        "infinite": None,
     }
     assert {row.difference for row in table.rows} == {""}
+    assert value_of(table.rows[0], "test", "piece-perplexity") is None  # no other number in its place
+    lines = list(csv.DictReader(io.StringIO(comma_separated(made))))
+    assert [line["number"] for line in lines] == ["", "19.4", "16.4", ""]
+    perplexity = METRICS["piece-perplexity"].of(runs[0].total)
+    assert [float(line["piece-perplexity"]) for line in lines[:3]] == [perplexity] * 3
+    of_windows, of_words = latex(made).split(r"\end{table}")[:2]
+    assert of_windows.count("convention:gptq") == 3
+    assert "convention:gptq" not in of_words
 
 
 @pytest.mark.parametrize(
@@ -304,3 +323,12 @@ def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
         (0, {"test": 100.9, "valid": 108.7}),
         (1, {}),
     ]
+
+
+def test_control_characters_of_names_are_spelled_out():
+    made = make_report("t\r", [replace(result("a\rb\x1b[2J\x00\nc", 5.0), checks={"sum\x07": "too much"})])
+    for text in (markdown(made), latex(made)):
+        assert all(character.isprintable() or character == "\n" for character in text)
+        assert "a b" in text
+    rows = list(csv.DictReader(io.StringIO(comma_separated(made), newline="")))
+    assert [row["model"] for row in rows] == ["a\rb\x1b[2J\x00\nc"]

@@ -11,7 +11,7 @@ import pytest
 from lm_benchmarks.measuring.models import NAMES
 from lm_benchmarks.records.first_updates import FirstUpdates
 from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
-from lm_benchmarks.reporting.rows import ROWS, published_name
+from lm_benchmarks.reporting.rows import ROWS, is_trained_on, published_name
 from lm_benchmarks.reporting.rows_page import DATASETS, read_records, rows_csv, rows_page
 from lm_benchmarks.reporting.tables import FILES, OFFICIAL, TRAIN, tables_of
 
@@ -39,6 +39,7 @@ TRAINED = replace(RESULT.trained[0], train_sha256=TRAIN["ptb"])
 def measured(recipe, nats, split="test", **changes):
     found = replace(result("any", nats, split=split), recipe=recipe, **changes)
     fields = {"data": f"ptb+{FILES['ptb'][split]}", "vocabulary": OFFICIAL["ptb"]}
+    fields |= {"model": f"{recipe}+{TRAIN['ptb']}"} if recipe in NAMES else {}
     return replace(found, signature=Signature(**{**found.signature, **fields}))
 
 
@@ -187,6 +188,7 @@ def test_other_files_and_other_conventions_are_no_rows():
         ("vocabulary", "99+ab"),
         ("data", "mine+ab"),
         ("data", "ptb+ab"),
+        ("model", "kn-5+ab"),  # counted on another train file
     ):
         other = replace(one, signature=Signature(**{**one.signature, field: value}))
         assert cells(rows_page([other], []), "KN-5")[2] == "not yet"
@@ -238,6 +240,18 @@ def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
     found = {row.model: row.published for row in table.rows if row.results}
     assert found == {"LSTM Zaremba medium": {}, "any": {"valid": 77.9, "test": 75.2}}
     assert published_name("", "ptb") == ""
+
+
+def test_a_model_of_another_train_file_has_no_published_number_beside_it():
+    papers = [row for row in PUBLISHED if row.data == "ptb"]
+    one = measured("kn-5", 5.0)
+    other = replace(one, signature=Signature(**{**one.signature, "model": "kn-5+ab"}))
+    trained = replace(measured("lstm/gal-large", 4.0), trained=(replace(TRAINED, train_sha256="ab"),))
+    for found, counts in ((one, True), (other, False), (trained, False)):
+        (table,) = tables_of([found], papers)
+        assert any(row.results and row.published for row in table.rows) == counts
+    mixed = replace(other, recipe="mix:lstm/small,kn-5")
+    assert (is_trained_on(mixed, "ab"), is_trained_on(mixed, TRAIN["ptb"])) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The plan of a table: which trainings a row needs, and what is measured of them."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,11 +103,17 @@ def test_results_of_a_row_stay_its_results_when_the_folder_is_moved():
 
 
 @pytest.mark.parametrize(
-    ("out", "settings", "said"), [("runs", ("seed=5",), "use `seeds`"), ("a,b", (), "a comma separates")]
+    ("out", "options", "said"),
+    [
+        ("runs", {"settings": ("seed=5",)}, "use `seeds`"),
+        ("a,b", {}, "a comma separates"),
+        ("a:b", {}, "a colon separates"),
+        ("runs", {"hours": math.nan}, "expected 0 or more"),
+    ],
 )
-def test_what_would_end_wrong_is_refused_before_any_training(tmp_path, out, settings, said):
+def test_what_would_end_wrong_is_refused_before_any_training(tmp_path, out, options, said):
     with pytest.raises(HarnessError, match=said):
-        lb.reproduce("ptb", tmp_path / "no data", tmp_path / out, settings=settings)
+        lb.reproduce("ptb", tmp_path / "no data", tmp_path / out, **options)
     assert not (tmp_path / out).exists()
 
 
@@ -128,6 +135,7 @@ def test_a_row_that_breaks_a_law_is_measured_again():
     assert RowState(job=job, trainings=(), results=(one, other)).done
     row = RowState(job=job, trainings=(), results=(one, replace(other, checks={"future": "peeks"})))
     assert not row.done
+    assert row.unmeasured == ("test",)  # what is measured is not measured again
     assert "breaks: future" in line(row, "ptb", texts)
 
 

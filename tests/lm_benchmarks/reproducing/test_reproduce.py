@@ -12,8 +12,9 @@ from dataclasses import replace
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reproducing.child import PROGRAMS
-from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions
+from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
 from lm_benchmarks.reproducing.reproduce import try_lock
 
 from tests.ps_models.tiny import settings_of
@@ -46,6 +47,7 @@ def records(folder):
 
 
 def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
+    (tmp_path / "ptb.jsonl").touch()  # what a measurement leaves that is killed at once
     found = lb.reproduce(
         "ptb", data, tmp_path, size="small", rows=["LSTM Zaremba medium"], settings=SETTINGS, dry_run=True
     )
@@ -73,6 +75,22 @@ def test_a_folder_is_of_one_table_one_dataset_and_one_set_of_settings(data, tmp_
     (tmp_path / "conditions.jsonl").write_text("{}\n")
     with pytest.raises(HarnessError, match="line 1: not conditions of format 1"):
         expect_conditions(tmp_path, first, keep=False)
+
+
+def test_the_order_of_settings_is_no_condition(tmp_path):
+    first = Conditions(table="ptb", train="a", valid="b", test="c", settings="epochs=2 decay=0.5 sizes=1, 2")
+    expect_conditions(tmp_path, first, keep=True)
+    given = ["decay=0.5", "epochs=9", "sizes=1, 2", "epochs=2"]  # the last one of a key counts
+    expect_conditions(tmp_path, replace(first, settings=settings_text(given)), keep=True)
+    with pytest.raises(HarnessError, match="of other conditions"):
+        expect_conditions(tmp_path, replace(first, settings=settings_text(given[:2])), keep=True)
+
+
+def test_a_split_that_is_measured_is_not_measured_again(data, tmp_path):
+    lb.measure("kn-5", data, splits="valid", results=tmp_path / "ptb.jsonl")
+    (row,) = lb.reproduce("ptb", data, tmp_path, rows=["KN-5"]).rows
+    assert row.done
+    assert [one.signature["split"] for one in read_results(tmp_path / "ptb.jsonl")] == ["valid", "test"]
 
 
 @pytest.mark.parametrize(("context", "done"), [("article", False), ("carried", True)])
