@@ -21,6 +21,7 @@ from lm_benchmarks.measuring.remembering import remembering
 from lm_benchmarks.measuring.run import Protocol, measure_opened, signed_vocabulary
 from lm_benchmarks.measuring.windows import convention_file
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result, append_result, read_results
 from ps_models.evaluation.signature import signature_value
@@ -84,7 +85,7 @@ def measure_conventions(
     inputs = make_inputs(data, split, **opening)
     opened = open_model(model, inputs)
     path = None if results is None else Path(results)
-    stored = read_results(path) if path is not None and path.exists() and path.stat().st_size else []
+    stored = read_results(path) if path is not None and has_lines(path) else []
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
