@@ -93,20 +93,32 @@ def measure_conventions(
     with remembering(opened, inputs.dataset, path, precision, text=split) as reading:
         for name in names:
             protocol = replace(common, convention=name)
-            result = _stored(reading, inputs, protocol, stored)
-            try:
-                new = result or measure_opened(reading, inputs, protocol, progress=progress)
-            except (StorageError, UnreachableError):
-                raise  # the scores so far stay on disk
-            except HarnessError as error:
-                found.append(ByConvention(convention=REGISTRY[name], why=str(error)))
-                continue
-            if path is not None and result is None:
-                append_result(path, new)
-            found.append(_by_convention(new, inputs, protocol))
+            found.append(_measured(reading, inputs, protocol, stored, path, progress))
     if all(one.number is None for one in found):
         raise HarnessError(f"{model}: no convention fits. {found[0].why}")
     return found
+
+
+def _measured(
+    opened: Opened,
+    inputs: Inputs,
+    protocol: Protocol,
+    stored: Sequence[Result],
+    path: Path | None,
+    progress: Progress,
+) -> ByConvention:
+    """The result that is stored already, or a new one, which is then stored."""
+    result = _stored(opened, inputs, protocol, stored)
+    if result is None:
+        try:
+            result = measure_opened(opened, inputs, protocol, progress=progress)
+        except (StorageError, UnreachableError):
+            raise  # the scores so far stay on disk
+        except HarnessError as error:
+            return ByConvention(convention=REGISTRY[protocol.convention], why=str(error))
+        if path is not None:
+            append_result(path, result)
+    return _by_convention(result, inputs, protocol)
 
 
 def _stored(opened: Opened, inputs: Inputs, protocol: Protocol, stored: Sequence[Result]) -> Result | None:
