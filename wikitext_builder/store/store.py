@@ -134,13 +134,8 @@ class Store(Database):
             if added < len(pages):
                 self._refuse_other_texts(language, pages, origin)
             answered = [(language, one.title, one.revision_id) for one in settled]
-            refused = {one.title for one in rejected}
-            self.connection.executemany(  # one row can be of several dates: ask again for the others
-                "UPDATE wanted SET settled = 0"
-                " WHERE language = ? AND title = ? AND revision_id = ? AND as_of <> ?"
-                " AND (language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)",
-                [(language, w.title, w.revision_id, w.as_of) for w in settled if w.title not in refused],
-            )
+            again = {one.title for one in rejected}
+            self._ask_for_other_dates(language, [one for one in settled if one.title not in again])
             self.connection.executemany(  # by an earlier attempt; only the new answer counts
                 "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
                 answered + [(language, page.title, page.revision_id) for page in pages],
@@ -170,6 +165,15 @@ class Store(Database):
                     f"{self.path}: has revision {page.revision_id}, of {title!r}, with another text than"
                     f" {origin}, where it is of {page.title!r}; that is another wiki: use another `store`"
                 )
+
+    def _ask_for_other_dates(self, language: str, kept: Iterable[Wanted]) -> None:
+        """Ask again for pages whose only rejection, which is of several dates, is about to go."""
+        self.connection.executemany(
+            "UPDATE wanted SET settled = 0"
+            " WHERE language = ? AND title = ? AND revision_id = ? AND as_of <> ?"
+            " AND (language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)",
+            [(language, one.title, one.revision_id, one.as_of) for one in kept],
+        )
 
     def _row(self, language: str, page: Page, origin: str) -> tuple[object, ...]:
         sha1, packed = sha1_of(page.wikitext), self.pack(page.wikitext)
@@ -349,28 +353,6 @@ class Store(Database):
     def wiki(self, language: str) -> str:
         """Return the name that the wiki of a language gives itself; empty if no API was asked."""
         return self.note(f"{language} wiki") or ""
-
-    def check_wiki(self, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
-        """Note which wiki the pages of a language come from, and refuse those of another one.
-
-        Of a dump the name is that of the database, and empty if it names none. An API adds the prefix of the
-        tables: `wiki-x_` of the database `wiki`.
-
-        Raises:
-            BuilderError: The store has pages of another wiki; its revision ids mean other texts.
-        """
-        if not name:
-            return
-        wiki, database = self.wiki(language), self.note(f"{language} database") or ""
-        same, other = (database, wiki) if dumped else (wiki, database)
-        short, long = (name, other) if dumped else (other, name)
-        if (same or name) != name or (other and long != short and not long.startswith(f"{short}-")):
-            raise BuilderError(
-                f"{self.path}: holds pages of the wiki {same or other!r}, but {origin} is of {name!r};"
-                " use another `store`"
-            )
-        if not same:
-            self.set_note(f"{language} {'database' if dumped else 'wiki'}", name)
 
     def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
         """Note the titles that a piece of a listing gave, and where the listing continues."""
