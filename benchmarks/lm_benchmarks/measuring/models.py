@@ -354,7 +354,7 @@ def _completions(url: str, inputs: Inputs) -> Opened:
 
 
 ABOUT: Final = {  # baseline: its name in tables, and what it is
-    "unigram": ("unigram", "the frequency of each word in train"),
+    "unigram": ("unigram", "the frequency of each word in train, plus one"),
     "kn-5": ("KN-5", "modified interpolated Kneser-Ney, order 5, estimated on train"),
     "kn-5+cache": ("KN-5 + cache", "kn-5 with a unigram cache that is tuned on valid"),
 }
