@@ -92,7 +92,10 @@ ROWS: Final = (
         name="LSTM Gal medium",
         small="lstm/gal-small",
         full="lstm/gal-medium",
-        own=(OwnTraining(recipe="lstm/gal-medium-short", differs=OURS_SAMPLED),),
+        own=(
+            OwnTraining(recipe="lstm/gal-medium-short", differs=OURS_SAMPLED),
+            OwnTraining(recipe="lstm/gal-medium-wikitext-2", differs=OURS_SAMPLED, on=("wikitext-2",)),
+        ),
     ),
     PaperRow(
         name="LSTM Gal medium, MC",
