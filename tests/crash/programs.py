@@ -31,6 +31,9 @@ def with_sample(folder: Path) -> None:
     articles = [page for page in pages if re.search(r"\{\{(good|featured) article", page, re.IGNORECASE)]
     others = [page for page in pages if "<ns>10</ns>" in page or "<redirect" in page]
     head, tail = whole.partition(pages[0])[0], whole.rpartition(pages[-1])[2]
+    head = head.replace(
+        "    <dbname>enwiki</dbname>\n", ""
+    )  # a test fetches pages of its wiki into the store too
     (folder / "sample.xml").write_text(head + "".join(articles[:PAGES] + others) + tail, encoding="utf-8")
 
 
