@@ -33,7 +33,7 @@ def with_sample(folder: Path) -> None:
     head, tail = whole.partition(pages[0])[0], whole.rpartition(pages[-1])[2]
     head = head.replace(
         "    <dbname>enwiki</dbname>\n", ""
-    )  # a test fetches pages of its wiki into the store too
+    )  # its store also gets pages of another wiki
     (folder / "sample.xml").write_text(head + "".join(articles[:PAGES] + others) + tail, encoding="utf-8")
 
 
