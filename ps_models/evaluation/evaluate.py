@@ -86,26 +86,33 @@ def evaluating(model: object) -> Iterator[None]:
 
     As few threads as one row is worth, see `fitted_threads`.
     """
-    training = isinstance(model, nn.Module) and model.training
-    if isinstance(model, nn.Module):
-        model.eval()
-    try:
-        with fitted_threads(model):
-            yield
-    finally:
-        if isinstance(model, nn.Module):
-            model.train(training)
+    with fitted_threads(model), _evaluation_mode(model):
+        yield
 
 
 def each_evaluating(model: object, items: Iterator[Item]) -> Iterator[Item]:
     """Items that are each computed as in `evaluating`; in between, the caller may train the model."""
-    while True:
-        with evaluating(model):
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-        yield item
+    with fitted_threads(model):
+        while True:
+            with _evaluation_mode(model):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+
+
+@contextmanager
+def _evaluation_mode(model: object) -> Iterator[None]:
+    if not isinstance(model, nn.Module):
+        yield
+        return
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 def _carried(

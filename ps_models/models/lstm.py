@@ -330,11 +330,6 @@ def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:
         raise ValueError(f"tied=True with cutoffs={config.cutoffs}: an adaptive softmax cannot be tied")
     if config.cutoffs and config.sampled:
         raise ValueError(f"sampled={config.sampled} with cutoffs={config.cutoffs}: choose one of them")
-    if 4 ** len(config.cutoffs) > H:
-        raise ValueError(
-            f"cutoffs={config.cutoffs} with {H} units: each cluster of rare words has a quarter of the units"
-            f" of the one before, and the last has none; expected {4 ** len(config.cutoffs)} units or more"
-        )
     if config.cutoffs:
         return AdaptiveSoftmax(V, H, config.cutoffs, bias=config.softmax_bias)
     weight = embedding.weight if config.tied else nn.Parameter(torch.empty(V, H))

@@ -31,9 +31,7 @@ def with_sample(folder: Path) -> None:
     articles = [page for page in pages if re.search(r"\{\{(good|featured) article", page, re.IGNORECASE)]
     others = [page for page in pages if "<ns>10</ns>" in page or "<redirect" in page]
     head, tail = whole.partition(pages[0])[0], whole.rpartition(pages[-1])[2]
-    head = head.replace(
-        "    <dbname>enwiki</dbname>\n", ""
-    )  # its store also gets pages of another wiki
+    head = head.replace("    <dbname>enwiki</dbname>\n", "")  # its store also gets pages of another wiki
     (folder / "sample.xml").write_text(head + "".join(articles[:PAGES] + others) + tail, encoding="utf-8")
 
 

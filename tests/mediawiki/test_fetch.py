@@ -19,7 +19,7 @@ from wikitext_builder.store.database import sha1_of
 from wikitext_builder.store.items import item_of, items_of
 from wikitext_builder.store.status import status_of
 from wikitext_builder.store.store import Store
-from wikitext_builder.store.wikis import check_wiki
+from wikitext_builder.store.wikis import expect_wiki
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.titles import title_fault
 
@@ -275,7 +275,7 @@ def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_p
     ):
         wikipedia.site()
     with stored(tmp_path) as store:
-        check_wiki(store, "en", "enwiki", "test")
+        expect_wiki(store, "en", "enwiki", "test")
         with pytest.raises(BuilderError, match="use another `store`"):
             fetched(wiki.api, store, GOOD)
 

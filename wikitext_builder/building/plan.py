@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from wikitext_builder.wiki.dates import parse_date
 
 LEFT_OUT = "left_out.tsv"
 REJECTED = "rejected.jsonl"
+NO_TEXT = "no-text"  # the reason of a rejection that a template could change
 LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
@@ -261,9 +263,9 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
 
 
 def _misses_text(out: Path) -> bool:
-    """Whether a dataset names calls without a text or rejected pages, which templates could give."""
-    lines = ((out / name, least) for name, least in ((LEFT_OUT, 1), (REJECTED, 0)))
-    return any(path.is_file() and path.read_bytes().count(b"\n") > least for path, least in lines)
+    """Whether a dataset names calls or pages without a text, which templates could give."""
+    calls, pages = (path.read_bytes() if path.is_file() else b"" for path in (out / LEFT_OUT, out / REJECTED))
+    return calls.count(b"\n") > 1 or any(json.loads(line)["reason"] == NO_TEXT for line in pages.splitlines())
 
 
 def _check_files(out: Path, manifest: Manifest) -> None:

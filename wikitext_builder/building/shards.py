@@ -12,6 +12,7 @@ from typing import Any
 import zstandard
 
 from wikitext_builder.article import Article, Page, heading_level
+from wikitext_builder.building.plan import NO_TEXT
 from wikitext_builder.building.templates import PackedTemplates
 from wikitext_builder.dataset.files import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -127,7 +128,7 @@ def _checked(article: Article) -> Article:
     if not TITLE.fullmatch(article.lines[1]):
         raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
     if not any(line and not heading_level(line) for line in article.lines):
-        raise RejectedError("no-text", "nothing but headings is left of it")
+        raise RejectedError(NO_TEXT, "nothing but headings is left of it")
     return article
 
 

@@ -25,6 +25,7 @@ from wikitext_builder.building.batches import (
 )
 from wikitext_builder.building.exports import Entries, export_files, join_files
 from wikitext_builder.building.plan import (
+    NO_TEXT,
     Identity,
     Plan,
     built_already,
@@ -119,8 +120,9 @@ def carry_out(
         clock.stage("export")
         left_out = card.all_left_out(one.left_out() for one in written)
         _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
-        if not left_out and not extracted.rejected and not any(one.expanded for one in written):
-            identity = replace(identity, templates="")  # no text and no rejection depends on them
+        empty = any(one.reason == NO_TEXT for one in extracted.rejected)
+        if not left_out and not empty and not any(one.expanded for one in written):
+            identity = replace(identity, templates="")  # the dataset does not depend on them
         manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
         clock.stage("describe")
     return BuildReport(

@@ -23,7 +23,7 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.store import Rejected, Store
 from wikitext_builder.store.templates import StoredTemplates
-from wikitext_builder.store.wikis import check_wiki
+from wikitext_builder.store.wikis import expect_wiki
 from wikitext_builder.wiki.classify import Classifier, classifier
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
@@ -133,7 +133,7 @@ def import_into(
     total = path.stat().st_size if path.is_file() else None
     for batch in _batches(dump, classifier(language), keep, rules, counts):
         if batch.seen:
-            check_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
+            expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.kept += added
         counts.already_there += len(batch.pages) - added

@@ -39,7 +39,7 @@ NUMBER = re.compile(r"[0-9]{1,18}")
 VERSION = re.compile(r"0\.([0-9]{1,4})")
 FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
 ID = re.compile(r"[1-9][0-9]{0,17}")  # as in lock files
-ID_EXPECTED = "expected an id of 1 to 18 digits, not 0"
+ID_EXPECTED = "an id of 1 to 18 digits, not 0"
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 
 
@@ -362,7 +362,9 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
     """
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
     if not title or not ID.fullmatch(page_id):
-        raise RejectedError("malformed", f"title {title!r}, page id {page_id!r}; {ID_EXPECTED}")
+        raise RejectedError(
+            "malformed", f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
+        )
     if revision is None:
         detail = (
             f"the dump has no revision up to {as_of}" if as_of else "the dump has no revision of this page"
@@ -372,7 +374,10 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
         revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
     )
     if not ID.fullmatch(number) or not is_timestamp(timestamp):
-        raise RejectedError("malformed", f"revision id {number!r}, timestamp {timestamp!r}; {ID_EXPECTED}")
+        raise RejectedError(
+            "malformed",
+            f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}",
+        )
     if model not in ("", "wikitext"):
         raise RejectedError("not-wikitext", f"its content model is {model}")
     if revision.hidden:

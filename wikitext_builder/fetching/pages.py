@@ -15,10 +15,10 @@ from wikitext_builder.fetching.choice import Choice, Wish, select_pages
 from wikitext_builder.fetching.lookup import Lookup, Selection
 from wikitext_builder.fetching.past import WikiPast
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.store import wikis
 from wikitext_builder.store.dates import Dates, add_dates
 from wikitext_builder.store.items import add_items
 from wikitext_builder.store.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.store.wikis import expect_wiki
 from wikitext_builder.wiki.client import BATCH, Wikipedia
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def check_wiki(store: Store, wikipedia: Wikipedia) -> None:
     Raises:
         BuilderError: The store has pages of another wiki.
     """
-    wikis.check_wiki(store, wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
+    expect_wiki(store, wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
 
 
 @dataclass(slots=True, kw_only=True)

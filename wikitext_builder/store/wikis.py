@@ -6,14 +6,14 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Store
 
 
-def check_wiki(store: Store, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
+def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
     """Note which wiki the pages of a language come from, and refuse those of another one.
 
     Args:
         store: Where the pages are.
         language: Code of the Wikipedia.
-        name: Of a dump that of its database, empty if it names none. An API adds the prefix of the tables:
-            `wiki-x_` of the database `wiki`.
+        name: Of a dump that of its database, empty if it names none. An API adds the prefix of the tables, if
+            there is one: `wiki-x_` for the database `wiki`.
         origin: The API's address or the dump's path.
         dumped: Whether it is a dump.
 
@@ -23,12 +23,13 @@ def check_wiki(store: Store, language: str, name: str, origin: str, *, dumped: b
     if not name:
         return
     wiki, database = store.wiki(language), store.note(f"{language} database") or ""
-    same, other = (database, wiki) if dumped else (wiki, database)
-    short, long = (name, other) if dumped else (other, name)
-    if (same or name) != name or (other and long != short and not long.startswith(f"{short}-")):
+    known = database if dumped else wiki
+    database, wiki = (name, wiki) if dumped else (database, name)
+    fits = not (wiki and database) or wiki == database or wiki.startswith(f"{database}-")
+    if (known and known != name) or not fits:
+        there = known or (wiki if dumped else database)
         raise BuilderError(
-            f"{store.path}: holds pages of the wiki {same or other!r}, but {origin} is of {name!r};"
-            " use another `store`"
+            f"{store.path}: holds pages of the wiki {there!r}, but {origin} is of {name!r}; use another `store`"
         )
-    if not same:
+    if not known:
         store.set_note(f"{language} {'database' if dumped else 'wiki'}", name)

@@ -18,9 +18,8 @@ def tidy_title(text: str) -> str:
     >>> tidy_title(" Łódź_(city) ")
     'Łódź (city)'
     """
-    start = SPACES.sub(" ", text)[
-        : 4 * MAX_TITLE_BYTES
-    ]  # NFC takes quadratic time on unordered combining marks
+    # Not all of a long text: NFC takes quadratic time on unordered combining marks.
+    start = SPACES.sub(" ", text)[: 4 * MAX_TITLE_BYTES]
     return SPACES.sub(" ", BIDI_MARKS.sub("", unicodedata.normalize("NFC", start))).strip(" ")
 
 

@@ -29,9 +29,13 @@ class _OutputFile(click.Path):
         """The path of a text."""
         path = cast("Path", super().convert(value, param, ctx))
         folder = Path(os.path.realpath(path)).parent  # a link may lead elsewhere
-        if not folder.is_dir():
+        try:
+            is_there, is_new = folder.is_dir(), not path.exists()
+        except OSError as error:
+            self.fail(f"'{str(path)[:80]}': {error.strerror}; choose another name.", param, ctx)
+        if not is_there:
             self.fail(f"there is no folder '{folder}'; make it first, or choose another.", param, ctx)
-        if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        if is_new and not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"the folder '{folder}' cannot be written to; choose another.", param, ctx)
         return path
 

@@ -47,7 +47,8 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     last = {_identity(result): result for result in found}
     if len(last) > 1 and not _differ_by_seed(last.values()):
         raise HarnessError(
-            f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one"
+            f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one."
+            " Seeds of one recipe count together if nothing else differs and their logs say that all ended"
         )
     return sorted(last.values(), key=_seed)
 

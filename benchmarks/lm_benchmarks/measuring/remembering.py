@@ -120,10 +120,10 @@ def _kept(path: Path | None) -> Iterator[None]:
         return
     try:
         held = path.open("ab")
+        fcntl.flock(held, fcntl.LOCK_SH)
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}; expected a file to keep scores in") from error
     with held:
-        fcntl.flock(held, fcntl.LOCK_SH)
         yield
         with suppress(BlockingIOError):
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,12 +12,14 @@ def portable(argument: str) -> str:
     ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
     >>> portable("mix:/data/my runs/lstm small,/my data/x")
     'mix:lstm small,x'
+    >>> portable("python /a/b c/x.py /d/y")
+    'python x.py y'
     >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
     ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
     """
     argument = re.sub(r"(?<=://)[^/@\s]*@", "", argument)
     no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
-    return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]+/)+(?=[^{no}])", "", argument)
+    return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)
 
 
 def one_line(text: str) -> str:

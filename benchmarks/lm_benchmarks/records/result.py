@@ -149,11 +149,12 @@ def from_json(line: str) -> Result:
         count < 0 for group in result.groups for count in (group.tokens, *(part[0] for part in group.parts))
     ):
         raise ValueError("a group has counts below zero")
-    if not math.isfinite(result.total.nats):
-        raise ValueError(f"the nats of all articles sum to {result.total.nats}")
+    total = result.total
+    if not math.isfinite(total.nats):
+        raise ValueError(f"the nats of all articles sum to {total.nats}")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
-    if not result.total.tokens and (result.groups or result.signature["convention"] == PAPER):
+    if not total.tokens and (result.groups or result.signature["convention"] == PAPER):
         raise ValueError("no token")
     return result
 

@@ -218,12 +218,12 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     honest = [other for other in rows if split in other.results and not other.is_broken]
     if split not in row.results or not honest or metric == "piece-perplexity":
         return row  # the windows of two tokenizers are not the same passages, nor their pieces one unit
-    best = min(honest, key=lambda other: value_of(other, split, metric) or float("inf"))
+    best = min(honest, key=lambda other: value_of(other, split, metric) or math.inf)
+    if not all(math.isfinite(value_of(one, split, metric) or math.inf) for one in (best, row)):
+        return row
     if best is row:
         return replace(row, difference="best")
     if why_unlike(best.results[split], row.results[split]):
-        return row
-    if not math.isfinite(value_of(row, split, metric) or math.inf):
         return row
     found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"

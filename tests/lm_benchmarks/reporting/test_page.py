@@ -325,6 +325,11 @@ def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
     ]
 
 
+def test_a_number_that_no_float_holds_is_not_compared():
+    rows = make_report("t", [result("huge", 800.0), result("cheat", 1.0, checks={"sum": "x"})]).tables[0].rows
+    assert {row.model: row.difference for row in rows} == {"huge": "", "cheat": ""}
+
+
 def test_control_characters_of_names_are_spelled_out():
     made = make_report("t\r", [replace(result("a\rb\x1b[2J\x00\nc", 5.0), checks={"sum\x07": "too much"})])
     for text in (markdown(made), latex(made)):

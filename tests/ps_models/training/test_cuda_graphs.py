@@ -447,7 +447,7 @@ def test_graphs_are_chosen_only_where_they_are_wanted_and_can_be(monkeypatch):
 
 # --- nothing waits, nothing is on another device
 
-CUT = ("cutoffs=5,10", "hidden_size=16")
+CUT = ("cutoffs=5,10",)
 
 
 class Watched(TorchDispatchMode):

@@ -15,7 +15,7 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Store
-from wikitext_builder.store.wikis import check_wiki
+from wikitext_builder.store.wikis import expect_wiki
 
 MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
 VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {
@@ -61,7 +61,7 @@ def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Pa
     wb.build(recipe, store, tmp_path / "first", workers=1, **options)
     (tmp_path / "pages.store").write_bytes(store.read_bytes())
     with Store.create(tmp_path / "pages.store") as opened:
-        check_wiki(opened, "en", "enwiki", "test")
+        expect_wiki(opened, "en", "enwiki", "test")
         newer = [
             replace(
                 one,

@@ -26,7 +26,7 @@ from wikitext_builder.dumps.site import DumpedSite
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Rejected, Revision, Store
 from wikitext_builder.store.templates import StoredTemplates
-from wikitext_builder.store.wikis import check_wiki
+from wikitext_builder.store.wikis import expect_wiki
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -163,13 +163,13 @@ def test_dumps_of_two_wikis_are_not_mixed(tmp_path: Path, names: tuple[str, str]
 def test_a_wiki_is_known_by_its_dumps_and_its_api(tmp_path: Path) -> None:
     dump = of_wiki(tmp_path, "a.xml", "{{good article}} a", "wiki")
     with Store.create(tmp_path / "b") as store:
-        check_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
+        expect_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
     imported(tmp_path / "b", dump)
     imported(tmp_path / "a", dump)
     with Store.create(tmp_path / "a") as store:
         with pytest.raises(BuilderError, match=r"holds pages of the wiki 'wiki', but http.* is of 'enwiki'"):
-            check_wiki(store, "en", "enwiki", "http://localhost/api.php")
-        check_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
+            expect_wiki(store, "en", "enwiki", "http://localhost/api.php")
+        expect_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
 
 
 # --- once
