@@ -29,7 +29,8 @@ def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: 
     if (known and known != name) or not fits:
         there = known or (wiki if dumped else database)
         raise BuilderError(
-            f"{store.path}: holds pages of the wiki {there!r}, but {origin} is of {name!r}; use another `store`"
+            f"{store.path}: holds pages of the wiki {there!r}, but {origin} is of {name!r};"
+            " use another `store`"
         )
     if not known:
         store.set_note(f"{language} {'database' if dumped else 'wiki'}", name)
