@@ -168,7 +168,7 @@ PRESETS = {
     ),
     "gal-medium-wikitext-2": Preset(
         about="gal-medium-short for two million words: 12 epochs, more words in a sample, and less dropout;"
-        " 50.1 M weights there, about two hours on one core",
+        " 50.1 M weights there, about two hours on one core; reached here: WikiText-2 99.5 / 94.1",
         model={  # [O]
             **GAL_MEDIUM,
             "type_dropout": 0.05,
