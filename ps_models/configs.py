@@ -82,8 +82,7 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
     if unknown := values.keys() - {field.name for field in dataclasses.fields(config_class)}:
         raise ModelError(f"{model} has no {', '.join(sorted(unknown))}; {advice}")
     for name, value in values.items():
-        numbers = value if isinstance(value, list) else [value]
-        if any(isinstance(number, int) and abs(number) > LARGEST for number in numbers):
+        if _too_large(value):
             raise ModelError(f"{model}: {name} has a number beyond {LARGEST:,}; {advice}")
     try:
         return msgspec.convert(values, config_class)
@@ -141,7 +140,11 @@ def _value(key: str, value: object, kind: object) -> object:
         found = read(text)
     except (ValueError, KeyError):
         raise ModelError(f"{key}={value}: expected {expected}") from None
-    numbers = found if isinstance(found, tuple) else (found,)
-    if key != "seed" and any(isinstance(number, int) and abs(number) > LARGEST for number in numbers):
+    if key != "seed" and _too_large(found):
         raise ModelError(f"{key}={value}: expected at most {LARGEST:,}")
     return found
+
+
+def _too_large(value: object) -> bool:
+    numbers = value if isinstance(value, list | tuple) else [value]
+    return any(isinstance(number, int) and abs(number) > LARGEST for number in numbers)

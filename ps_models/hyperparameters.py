@@ -70,6 +70,7 @@ class OneOf:
 
 Size = Annotated[int, Range(least=1)]
 Count = Annotated[int, Range()]
+Window = Annotated[int, Range(least=1, end=2**16, through=True)]  # states are as long, and no weights say so
 Rate = Annotated[float, Range(end=1.0)]
 Amount = Annotated[float, Range()]
 Finite = Annotated[float, Range(least=-math.inf, above=True)]

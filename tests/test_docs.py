@@ -133,9 +133,7 @@ def check_command(words: list[str]) -> None:
         name, *words = words
         assert name in command.commands, f"there is no command {name}"
         command = command.commands[name]
-    context = click.Context(
-        command, **cli.context_settings
-    )  # a command keeps its first help option
+    context = click.Context(command, **cli.context_settings)  # a command keeps its first help option
     values, rest, _ = command.make_parser(context).parse_args(args=list(words))
     assert not rest, f"{rest} belongs to nothing"
     for parameter in command.params:

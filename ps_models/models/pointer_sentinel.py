@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Share, Size
+from ps_models.hyperparameters import Amount, Share, Window
 from ps_models.language_model import AnyState, detach
 from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
@@ -35,7 +35,7 @@ Inner = Any  # the model inside, and its configuration: of any class, see `Point
 class PointerSentinelConfig(LSTMConfig):
     """The LSTM's sizes and rates, and the window's."""
 
-    window: Size = 100  # L, section 5.2
+    window: Window = 100  # L, section 5.2
     initial_gate: Share | None = None  # g before training, over a full window; None: given by the weights
     pointer_rate: Amount = 1.0  # how fast query and sentinel learn, compared with all other weights
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ps_models.hyperparameters import Amount, Share, Size
+from ps_models.hyperparameters import Amount, Share, Window
 from ps_models.language_model import AnyState
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import scored_and_advance
@@ -22,7 +22,7 @@ from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelSt
 class PointerSentinelAWDLSTMConfig(AWDLSTMConfig):
     """AWD-LSTM's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
 
-    window: Size = 100
+    window: Window = 100
     initial_gate: Share | None = None
     pointer_rate: Amount = 1.0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ps_models.hyperparameters import Amount, Share, Size
+from ps_models.hyperparameters import Amount, Share, Window
 from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.models.transformer import Transformer, TransformerConfig
 
@@ -16,7 +16,7 @@ from ps_models.models.transformer import Transformer, TransformerConfig
 class PointerSentinelTransformerConfig(TransformerConfig):
     """The Transformer's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
 
-    pointer_window: Size = 100
+    pointer_window: Window = 100
     initial_gate: Share | None = None
     pointer_rate: Amount = 1.0
 

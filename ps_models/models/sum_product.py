@@ -49,7 +49,7 @@ class SumProductConfig(Config):
     vocab_size: int
     context: Size = 4  # N words; GRAM_NUM = 5
     hidden_size: Size = 100  # D, nodes H per word; in_dim = 400 = 4 x 100
-    powers: Annotated[int, Range(least=1, end=33, through=True)] = 10  # K; K_P = 10; 1/33! is a float32
+    powers: Annotated[int, Range(least=1, end=15, through=True)] = 10  # K; K_P = 10; 16 overflow
     least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Config, Rate, Size, Window, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.products import wide
@@ -47,7 +47,7 @@ class TransformerConfig(Config):
     layers: Size = 8  # L
     heads: Size = 4  # N
     inner_size: Size = 1600  # of the feed-forward blocks; 4 H as in Vaswani et al. (2017), arXiv 1706.03762
-    window: Size = 100  # W, as far as the paper's pointer looks back
+    window: Window = 100  # W, as far as the paper's pointer looks back
     type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
     dropout: Rate = 0.2  # of the embedding, of what each block adds, of its inner units, of the output
     attention_dropout: Rate = 0.0  # of the attention's weights

@@ -50,6 +50,20 @@ def test_a_pointer_rate_that_has_no_effect_is_refused():
     assert (model.pointer_rate, training.optimizer) == (0.04, "sgd")
 
 
+@pytest.mark.parametrize(
+    ("model", "setting"),
+    [
+        ("pointer-sentinel-lstm", {"window": 2**16 + 1}),
+        ("pointer-sentinel-awd-lstm", {"window": 2**31}),
+        ("pointer-sentinel-transformer", {"pointer_window": 2**31}),
+        ("transformer", {"window": 2**31}),
+    ],
+)
+def test_a_window_that_no_memory_holds_is_refused(model, setting):
+    with pytest.raises(ModelError, match=r"window=\d+: expected 1 or more, and at most 65536"):
+        MODELS[model][0](vocab_size=5, **setting)
+
+
 def test_values_in_their_ranges_are_taken():
     assert Sizes(size=10**9, amount=1e300, share=0.5, free=-math.inf).share == 0.5
 
