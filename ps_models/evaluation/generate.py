@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -44,33 +42,22 @@ def draw_words(
     """
     if not 0 <= temperature < math.inf:
         raise ModelError(f"`temperature={temperature}`: expected 0 or more, and finite")
-    choose = partial(_draw, temperature=temperature, generator=generator)
-    never = vocabulary.ids[UNK] if not unknown and UNK in vocabulary else None
-    drawn = _drawn_ids(model, vocabulary.encode(prompt), choose, never=never, device=device)
-    for word in each_evaluating(model, islice(drawn, words)):
-        yield vocabulary.tokens[word]
 
+    def drawn() -> Iterator[str]:
+        with torch.no_grad():
+            state = model.initial_state(1)
+            if prompt:
+                _, state = model(torch.tensor([vocabulary.encode(prompt)], device=device), state)
+        for _ in range(words):
+            with torch.no_grad():  # not around `yield`: the caller may train
+                log_probs = model.next_log_probs(state)[0].double().cpu()
+                if not unknown and UNK in vocabulary:
+                    log_probs[vocabulary.ids[UNK]] = -torch.inf
+                word = _draw(log_probs, temperature, generator)
+                _, state = model(torch.tensor([[word]], device=device), state)
+            yield vocabulary.tokens[word]
 
-def _drawn_ids(
-    model: Generative[State],
-    prompt: Sequence[int],
-    choose: Callable[[torch.Tensor], int],
-    *,
-    never: int | None,
-    device: torch.device | str,
-) -> Iterator[int]:
-    with torch.no_grad():
-        state = model.initial_state(1)
-        if prompt:
-            _, state = model(torch.tensor([prompt], device=device), state)
-    while True:
-        with torch.no_grad():  # not around `yield`: the caller may train
-            log_probs = model.next_log_probs(state)[0].double().cpu()
-            if never is not None:
-                log_probs[never] = -torch.inf
-            word = choose(log_probs)
-            _, state = model(torch.tensor([[word]], device=device), state)
-        yield word
+    yield from each_evaluating(model, drawn())
 
 
 def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:

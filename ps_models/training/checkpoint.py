@@ -272,10 +272,20 @@ def _check_facts(facts: Mapping[str, Any]) -> None:
     if isinstance(training, dict):
         numbers |= {name: training[name] for name in ("epochs", "patience", "seed") if name in training}
     for name, value in numbers.items():
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-            raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
+        whole_number(value, name)
     if not isinstance(facts.get("preset"), str | None):
         raise ValueError(f"preset is {facts['preset']!r:.40}, expected a name")  # noqa: TRY004 - of a file
+
+
+def whole_number(value: object, name: str) -> int:
+    """A count in a file.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
+    return value
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from ps_models.training.checkpoint import (
     remove_unfinished,
     save_checkpoint,
     weights_of,
+    whole_number,
 )
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import Recorder
@@ -37,7 +38,7 @@ from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
 from ps_models.training.schedules import finished, learning_rate
 from ps_models.training.stopping import stop_signals
-from ps_models.training.update import Position, Training, whole_number
+from ps_models.training.update import Position, Training
 from wikitext_builder import __version__
 from wikitext_builder.commit import commit
 from wikitext_builder.progress import Progress, no_progress

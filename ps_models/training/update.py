@@ -15,6 +15,7 @@ from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.score import Score
 from ps_models.language_model import AnyState, LanguageModel, Penalised, map_state, tensors_of
+from ps_models.training.checkpoint import whole_number
 from ps_models.training.config import TrainingConfig
 from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
 from ps_models.training.distributed import World
@@ -37,6 +38,11 @@ class Position:
     def epoch(self) -> int:
         """The number of epochs done."""
         return len(self.losses)
+
+    @property
+    def begun(self) -> int:
+        """The number of epochs that have begun."""
+        return self.epoch + (self.chunk > 0)
 
     @property
     def best_perplexity(self) -> float:
@@ -220,17 +226,6 @@ def _position(saved: Mapping[str, Any]) -> Position:
     return position
 
 
-def whole_number(value: object, name: str) -> int:
-    """A saved count.
-
-    Raises:
-        ValueError: It is none.
-    """
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
-    return value
-
-
 def _state(saved: Sequence[Tensor], initial: AnyState) -> AnyState:
     """A saved hidden state, if it has the form of the initial one."""
     wanted = [(tensor.shape, tensor.dtype) for tensor in tensors_of(initial)]
@@ -246,12 +241,13 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
 
     All other settings must be the same. The result is that of the wanted settings from the start of the run.
     """
-    done = position.epoch + (position.chunk > 0)
-    ended = next((epoch for epoch in range(1, done) if finished(wanted, position.losses[:epoch])), None)
+    ended = next(
+        (epoch for epoch in range(1, position.begun) if finished(wanted, position.losses[:epoch])), None
+    )
     if ended is not None:
         raise ModelError(
             f"epochs={wanted.epochs}, patience={wanted.patience}: the run in `out` would have ended after"
-            f" epoch {ended}, but epoch {done} has begun; give more of them, or use another `out`"
+            f" epoch {ended}, but epoch {position.begun} has begun; give more of them, or use another `out`"
         )
     names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
     # Fields newer than the run had their defaults.
@@ -269,5 +265,4 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
 
 def _learning_rates(config: TrainingConfig, position: Position) -> list[float]:
     """The rate of each epoch that has begun."""
-    begun = position.epoch + (position.chunk > 0)
-    return [learning_rate(config, position.losses[:epoch]) for epoch in range(begun)]
+    return [learning_rate(config, position.losses[:epoch]) for epoch in range(position.begun)]

@@ -18,6 +18,7 @@ from wikitext_builder.dumps.decompress import THREADS, DumpFile, decompressed
 from wikitext_builder.dumps.site import DumpedSite
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.store.database import sha1_of
+from wikitext_builder.store.lock import ID
 from wikitext_builder.store.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
@@ -38,7 +39,6 @@ FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
 NUMBER = re.compile(r"[0-9]{1,18}")
 VERSION = re.compile(r"0\.([0-9]{1,4})")
 FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
-ID = re.compile(r"[1-9][0-9]{0,17}")  # as in lock files
 ID_EXPECTED = "an id of 1 to 18 digits, not 0"
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 

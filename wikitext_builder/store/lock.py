@@ -17,7 +17,7 @@ FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
 DATED = (*COLUMNS, "created", "promoted")  # if at least one of these dates is known
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
-NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
 SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
@@ -119,8 +119,8 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
     created, promoted = ("" if one == "-" else one for one in dates or "--")
     faults = {
         "title": not title_fault(title),
-        "page_id": NUMBER.fullmatch(page_id),
-        "revision_id": NUMBER.fullmatch(revision_id),
+        "page_id": ID.fullmatch(page_id),
+        "revision_id": ID.fullmatch(revision_id),
         "timestamp": is_timestamp(timestamp),
         "sha1": SHA1.fullmatch(sha1),
         "created": not created or is_timestamp(created),

@@ -123,16 +123,17 @@ class Store(Database):
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
         with self.transaction():
+            rows = [self._row(language, page, origin) for page in pages]
             before = self.connection.total_changes
             self.connection.executemany(
                 "INSERT OR IGNORE INTO revisions"
                 " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._row(language, page, origin) for page in pages),
+                rows,
             )
             added = self.connection.total_changes - before
             if added < len(pages):
-                self._refuse_other_texts(language, pages, origin)
+                self._refuse_other_texts(rows)
             answered = [(language, one.title, one.revision_id) for one in settled]
             again = {one.title for one in rejected}
             self._ask_for_other_dates(language, [one for one in settled if one.title not in again])
@@ -156,14 +157,14 @@ class Store(Database):
             )
         return added
 
-    def _refuse_other_texts(self, language: str, pages: Iterable[Page], origin: str) -> None:
+    def _refuse_other_texts(self, rows: Iterable[tuple[object, ...]]) -> None:
         query = "SELECT title, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
-        for page in pages:
-            ((title, sha1),) = self.read(query, (language, page.revision_id))
-            if sha1 != sha1_of(page.wikitext):
+        for language, revision_id, _, title, _, sha1, origin, _ in rows:
+            ((known, text),) = self.read(query, (language, revision_id))
+            if text != sha1:
                 raise BuilderError(
-                    f"{self.path}: has revision {page.revision_id}, of {title!r}, with another text than"
-                    f" {origin}, where it is of {page.title!r}; that is another wiki: use another `store`"
+                    f"{self.path}: has revision {revision_id}, of {known!r}, with another text than"
+                    f" {origin}, where it is of {title!r}; that is another wiki: use another `store`"
                 )
 
     def _ask_for_other_dates(self, language: str, kept: Iterable[Wanted]) -> None:

@@ -140,10 +140,6 @@ class PieceModel(ABC):
         after = Past(torch.tensor(pasts).reshape(state.pieces_BW.shape), torch.tensor(counts), read[:, -1])
         return summed.reshape(tokens.shape).to(tokens.device), after
 
-    def text_nats(self, text: str) -> tuple[float, int]:
-        """-log p of a plain text, and the number of its pieces; see `page_nats`."""
-        return page_nats(self, self.window, text)
-
     @cached_property
     def text_pieces(self) -> TextPieces:
         """How its tokenizer cuts plain texts."""

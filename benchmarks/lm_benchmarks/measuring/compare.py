@@ -62,7 +62,9 @@ class ModelDifference:
     def alone(self) -> str:
         """The model with one run, if the other has several: the interval lacks the chance of its seed."""
         one, two = len(self.first_runs), len(self.second_runs)
-        return "" if min(one, two) != 1 or one == two else self.first_model if one == 1 else self.second_model
+        if one == two or min(one, two) != 1:
+            return ""
+        return self.first_model if one == 1 else self.second_model
 
     @property
     def is_clear(self) -> bool:

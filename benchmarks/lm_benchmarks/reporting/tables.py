@@ -21,6 +21,7 @@ SAME: Final = (
     "context",
     "vocabulary",
 )  # all results of a table share these, and the data
+COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
 OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which papers report numbers
     "ptb": "10000+c90c83b1",
     "wikitext-2": "33278+b81ddd49",
@@ -178,8 +179,7 @@ def is_official(result: Result) -> bool:
 
 def is_papers(data: str, kind: Mapping[str, str]) -> bool:
     """Returns True if results are counted as papers do, with the official vocabulary."""
-    papers = {"convention": PAPER, "text": "tokens", "context": "carried"}
-    return kind == papers | {"vocabulary": OFFICIAL.get(data)}
+    return kind == COUNTED | {"vocabulary": OFFICIAL.get(data)}
 
 
 def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> ReportRow:

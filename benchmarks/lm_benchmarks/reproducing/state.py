@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from lm_benchmarks.choices import PAPER
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
+from lm_benchmarks.reporting.tables import COUNTED
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST
@@ -20,7 +20,6 @@ from ps_models.training.schedules import finished
 from wikitext_builder.dataset.split import SPLITS
 
 MEASURED: Final = ("valid", "test")
-COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as rows are
 VALIDATION: Final = 0.4  # of the time of training on a token, estimated: a forward pass without gradients
 
 

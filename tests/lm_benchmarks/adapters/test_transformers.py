@@ -83,7 +83,7 @@ def test_a_window_of_the_whole_text_scores_text_and_words_alike(folder, inputs, 
     """Where the tokenizer cuts a text as it cuts its words, both ways are the same number."""
     model = load_causal_model(str(folder), inputs.vocabulary)
     words = " the cat saw the dog"
-    nats, pieces = model.text_nats(words)
+    nats, pieces = page_nats(model, model.window, words)
     tokens = torch.tensor(inputs.vocabulary.encode(words.split()))
     assert pieces == model.piece_count(tokens)
     assert nats == pytest.approx(float(scored(model, tokens).sum()), abs=1e-5)

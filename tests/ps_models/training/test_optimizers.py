@@ -146,13 +146,19 @@ def test_a_scaled_learning_rate_holds_for_one_step(name):
     assert before - weight.item() == 8.0
 
 
+def stepped(size):
+    """A layer and its optimizer after one step."""
+    model, config = nn.Linear(size, size), TrainingConfig(optimizer="adamw")
+    optimizer = make_optimizer(model, config)
+    model(torch.ones(size)).sum().backward()
+    optimizer.step()
+    return model, config, optimizer
+
+
 @pytest.mark.parametrize(("name", "shape"), [("exp_avg", (1,)), ("exp_avg", ()), ("step", (2, 2))])
 def test_a_state_of_other_shapes_is_refused(name, shape):
     """A fused step on a CPU would read and write beyond its end."""
-    model, config = nn.Linear(2, 2), TrainingConfig(optimizer="adamw")
-    optimizer = make_optimizer(model, config)
-    model(torch.ones(2)).sum().backward()
-    optimizer.step()
+    model, config, optimizer = stepped(2)
     saved = optimizer.state_dict()
     saved["state"][0][name] = torch.zeros(shape)
     with pytest.raises(ModelError, match=rf"the checkpoint's {name} of weight 0 has shape"):
@@ -172,10 +178,7 @@ def test_a_state_of_other_shapes_is_refused(name, shape):
     ],
 )
 def test_a_state_that_is_not_of_this_optimizer_is_refused(change, found):
-    model, config = nn.Linear(2, 2), TrainingConfig(optimizer="adamw")
-    optimizer = make_optimizer(model, config)
-    model(torch.ones(2)).sum().backward()
-    optimizer.step()
+    model, config, optimizer = stepped(2)
     saved = optimizer.state_dict()
     load_optimizer(make_optimizer(model, config), saved)
     change(saved)
@@ -185,10 +188,7 @@ def test_a_state_that_is_not_of_this_optimizer_is_refused(change, found):
 
 def test_a_repeated_number_in_a_state_has_memory_of_its_own():
     """It has the right shape, and a fused step would read beyond its one number."""
-    model, config = nn.Linear(64, 64), TrainingConfig(optimizer="adamw")
-    optimizer = make_optimizer(model, config)
-    model(torch.ones(64)).sum().backward()
-    optimizer.step()
+    model, _, optimizer = stepped(64)
     saved = optimizer.state_dict()
     saved["state"][0]["exp_avg"] = torch.zeros(1).expand(64, 64)
     load_optimizer(optimizer, saved)
