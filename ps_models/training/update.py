@@ -200,7 +200,8 @@ class Training:
         own = snapshot["processes"][self.world.rank]
         load_optimizer(self.optimizer, snapshot["optimizer"])
         self.position = position
-        self._begin(_state(own["state"], self._initial_state()))
+        words: int = self.model.config.vocab_size  # type: ignore[assignment, union-attr]
+        self._begin(_state(own["state"], self._initial_state(), words))
         torch.set_rng_state(own["rng"])
         if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
@@ -226,12 +227,17 @@ def _position(saved: Mapping[str, Any]) -> Position:
     return position
 
 
-def _state(saved: Sequence[Tensor], initial: AnyState) -> AnyState:
-    """A saved hidden state, if it has the form of the initial one."""
-    wanted = [(tensor.shape, tensor.dtype) for tensor in tensors_of(initial)]
+def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnyState:
+    """A saved hidden state, if it has the form of the initial one, and its ids are words."""
+    first = tensors_of(initial)
+    wanted = [(tensor.shape, tensor.dtype) for tensor in first]
     found = [(tensor.shape, tensor.dtype) for tensor in saved]
     if found != wanted or not all(tensor.layout == torch.strided for tensor in saved):
         raise ValueError(f"a hidden state of {found!r:.200}, expected {wanted!r:.200}")
+    for ids, begin in zip(saved, first, strict=True):
+        least = begin.cpu().clamp(max=0)  # a window begins without words
+        if ids.dtype == torch.int64 and ((ids < least) | (ids >= vocab_size)).any():
+            raise ValueError(f"a hidden state with the ids {ids.min()} to {ids.max()} of {vocab_size} words")
     rest = iter(saved)
     return map_state(lambda tensor: next(rest).contiguous().to(tensor.device), initial)
 

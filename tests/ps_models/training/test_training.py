@@ -354,6 +354,12 @@ FORGED: tuple[Any, ...] = (
         state=[one.double() for one in saved["processes"][0]["state"]]
     ),
     lambda saved: saved["processes"][0].update(state=[one[:1] for one in saved["processes"][0]["state"]]),
+    *(
+        lambda saved, word=word: [
+            ids.fill_(word) for ids in saved["processes"][0]["state"] if ids.dtype == torch.int64
+        ]
+        for word in (10**6, -2)
+    ),
 )
 
 
