@@ -10,7 +10,7 @@ from typing import Final
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.portable import one_line
 from lm_benchmarks.reporting.report import FEW, Grouping, Report
-from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns
+from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, has_differences
 from wikitext_builder.csv_text import csv_text
 
 LAWS: Final = (
@@ -51,6 +51,7 @@ def latex(report: Report) -> str:
     parts = ["% Needs \\usepackage{booktabs}"]
     for number, table in enumerate(report.tables, start=1):
         head = columns(table)
+        caption = f"{table.caption} {INTERVALS}" if has_differences(table) else table.caption
         lines = [
             *(f"% {one_line(name)}: {line}" for name, line in signatures(table)),
             r"\begin{table}",
@@ -62,7 +63,7 @@ def latex(report: Report) -> str:
             *(" & ".join(map(latex_cell, cells(table, row))) + r" \\" for row in table.rows),
             r"\bottomrule",
             r"\end{tabular}",
-            rf"\caption{{{latex_cell(table.caption)} {latex_cell(INTERVALS)}}}",
+            rf"\caption{{{latex_cell(caption)}}}",
             rf"\label{{tab:benchmark-{number}}}",
             r"\end{table}",
         ]

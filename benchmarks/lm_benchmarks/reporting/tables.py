@@ -34,6 +34,7 @@ TRAIN: Final = {"ptb": "fcea919f", "wikitext-2": "9e9fa1ad"}  # the official one
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 WINDOWS: Final = {one.signature: one for one in REGISTRY.values() if one.signature not in MAIN}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
+PIECES: Final = "piece-perplexity"  # of all other conventions: those of windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ def _table(
     every = [result for each in models.values() for result in each.values()]
     papers = is_papers(data, kind) and all(map(is_official, every))
     known = {_plain(row.model): row for row in published if row.data == data and papers}
-    metric = MAIN.get(kind["convention"], "piece-perplexity")
+    metric = MAIN.get(kind["convention"], PIECES)
     rows = []
     for (name, _), results in models.items():
         first = next(iter(results.values()))
@@ -201,7 +202,7 @@ def value_of(row: ReportRow, split: str, metric: str) -> float | None:
     result = row.results.get(split)
     if result is None:
         return None
-    if metric == "piece-perplexity" and result.signature["convention"] in WINDOWS:
+    if metric == PIECES and result.signature["convention"] in WINDOWS:
         return result.number
     return METRICS[metric].of(result.total)
 
@@ -216,8 +217,8 @@ def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
 
 def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metric: str) -> ReportRow:
     honest = [other for other in rows if split in other.results and not other.is_broken]
-    if split not in row.results or not honest or metric == "piece-perplexity":
-        return row  # the windows of two tokenizers are not the same passages, nor their pieces one unit
+    if split not in row.results or not honest or metric == PIECES:
+        return row
     best = min(honest, key=lambda other: value_of(other, split, metric) or math.inf)
     if not all(math.isfinite(value_of(one, split, metric) or math.inf) for one in (best, row)):
         return row
@@ -243,12 +244,13 @@ def columns(table: Table) -> list[str]:
     """The headings of the columns of a table."""
     published = [f"published {split}" for split in table.splits] if has_published(table) else []
     label = "number" if table.kind["convention"] in WINDOWS else METRICS[table.metric].label
+    difference = [f"difference from the best, {table.splits[-1]} [95 %]"] if has_differences(table) else []
     return [
         "model",
         "parameters",
         *published,
         *(f"{label} {split}" for split in table.splits),
-        f"difference from the best, {table.splits[-1]} [95 %]",
+        *difference,
         f"{METRICS[table.bytes_metric].label} {table.splits[-1]}",
         "laws",
     ]
@@ -263,7 +265,7 @@ def cells(table: Table, row: ReportRow) -> list[str]:
         row.parameters,
         *published,
         *(_two(value_of(row, split, table.metric)) for split in table.splits),
-        row.difference,
+        *([row.difference] if has_differences(table) else []),
         "" if bits is None else f"{bits:.4f}",
         row.laws,
     ]
@@ -272,6 +274,11 @@ def cells(table: Table, row: ReportRow) -> list[str]:
 def has_published(table: Table) -> bool:
     """Returns True if there is a published number in any row."""
     return any(row.published for row in table.rows)
+
+
+def has_differences(table: Table) -> bool:
+    """Returns True if models can be compared: windows of two tokenizers differ, and pieces are no unit."""
+    return table.metric != PIECES
 
 
 def decimals(value: float | None) -> str:

@@ -302,6 +302,9 @@ def test_windows_of_two_lengths_are_two_rows():
     of_windows, of_words = latex(made).split(r"\end{table}")[:2]
     assert of_windows.count("convention:gptq") == 3
     assert "convention:gptq" not in of_words
+    assert "difference" not in of_windows  # the windows of two tokenizers are not the same passages
+    assert "Intervals" not in of_windows
+    assert "difference from the best, test" in of_words
 
 
 @pytest.mark.parametrize(
