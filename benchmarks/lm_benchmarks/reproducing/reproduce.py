@@ -207,7 +207,7 @@ def _measure_speeds(table: Table, progress: Progress) -> None:
     unknown = [one for one in trainings.values() if one.seconds_left(table.texts) is None]
     for number, one in enumerate(unknown):
         progress("speeds", number, len(unknown), one.job.recipe)
-        measure_speed(one.job, table.data, table.folder, table.settings, table.texts, table.threads)
+        measure_speed(one, table.data, table.folder, table.settings, table.texts, table.threads)
     if unknown:
         progress("speeds", len(unknown), len(unknown))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ import ps_models as pm
 from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
 from lm_benchmarks.reproducing.conditions import settings_text
 from lm_benchmarks.reproducing.plan import Texts, TrainingJob
+from lm_benchmarks.reproducing.state import TrainingState
 from ps_models.processor import given_threads
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.loop import Pace, StoppedError
@@ -46,7 +48,7 @@ def known_speeds(folder: Path, settings: Sequence[str], threads: int) -> dict[st
 
 
 def measure_speed(
-    job: TrainingJob, data: Path, folder: Path, settings: Sequence[str], texts: Texts, threads: int
+    one: TrainingState, data: Path, folder: Path, settings: Sequence[str], texts: Texts, threads: int
 ) -> float:
     """Train for some seconds, and keep the speed in the folder.
 
@@ -57,23 +59,40 @@ def measure_speed(
         ToolkitError: The model cannot be trained on this dataset.
         StoppedError: The user stopped it.
     """
+    # Chunks at the start of the text have fewer tokens before them to read again, and take less time.
+    short = math.ceil(one.config.lookback / one.config.stride)
     with given_threads(threads), TemporaryDirectory() as name:
-        pace, began = Pace(max_seconds=SECONDS), time.monotonic()
-        try:
-            pm.train(job.model, data, name, preset=job.preset, settings=settings, pace=pace)
-        except StoppedError:
-            if time.monotonic() - began < SECONDS:  # the user did
-                raise
-        position = (read_checkpoint(Path(name) / LAST, training=True).training or {})["position"]
-    tokens = len(position["losses"]) * texts.train + position["targets"]
+        run, before = Path(name), (0, 0.0)
+        if short:
+            before = _trained(one.job, data, run, settings, texts, Pace(max_updates=short))
+        after = _trained(one.job, data, run, settings, texts, Pace(max_seconds=SECONDS))
+    if after == before:  # it has no more epochs
+        before = 0, 0.0
     found = Speed(
-        recipe=job.recipe,
+        recipe=one.job.recipe,
         settings=settings_text(settings),
         threads=threads,
-        tokens_per_second=tokens / max(position["seconds"], 1e-9),
+        tokens_per_second=(after[0] - before[0]) / max(after[1] - before[1], 1e-9),
     )
     append_line(folder / SPEEDS, json.dumps({"format": FORMAT, **asdict(found)}))
     return found.tokens_per_second
+
+
+def _trained(
+    job: TrainingJob, data: Path, run: Path, settings: Sequence[str], texts: Texts, pace: Pace
+) -> tuple[int, float]:
+    """Train until a pace stops it; returns all tokens and seconds of the run so far."""
+    began, stopped = time.monotonic(), None
+    try:
+        pm.train(job.model, data, run, preset=job.preset, settings=settings, pace=pace)
+    except StoppedError as error:
+        stopped = error
+    position = (read_checkpoint(run / LAST, training=True).training or {})["position"]
+    most = pace.max_updates
+    ended = time.monotonic() - began >= SECONDS if most is None else position["update"] >= most
+    if stopped and not ended:  # the user did
+        raise stopped
+    return len(position["losses"]) * texts.train + position["targets"], position["seconds"]
 
 
 def _speed_of_json(line: str) -> Speed:

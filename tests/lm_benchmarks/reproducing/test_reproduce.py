@@ -13,6 +13,7 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.result import read_results
+from lm_benchmarks.reproducing import speed
 from lm_benchmarks.reproducing.child import PROGRAMS
 from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
 from lm_benchmarks.reproducing.reproduce import try_lock
@@ -54,12 +55,32 @@ def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
     (row,) = found.rows
     (training,) = row.trainings
     assert not row.done
-    speed = training.tokens_per_second or 0.0
-    assert speed > 0
+    measured = training.tokens_per_second or 0.0
+    assert measured > 0
     left = training.seconds_left(found.table.texts)
-    assert left == pytest.approx(40 * (found.table.texts.train + 0.4 * found.table.texts.valid) / speed)
+    assert left == pytest.approx(40 * (found.table.texts.train + 0.4 * found.table.texts.valid) / measured)
     assert not (tmp_path / "lstm-small-seed1").exists()
     assert "not the official files" in found.summary
+
+
+def test_a_speed_is_that_of_whole_chunks(data, tmp_path, monkeypatch):
+    """With K = 1 the first L - 1 chunks are shorter: they are not part of the speed."""
+    trained, reached = speed._trained, []
+
+    def noted(*asked):
+        reached.append((asked[-1], trained(*asked)))
+        return reached[-1][1]
+
+    monkeypatch.setattr(speed, "_trained", noted)
+    monkeypatch.setattr(speed, "SECONDS", 0.1)
+    settings = [*SETTINGS, "stride=1", "bptt=20"]
+    names = {"size": "small", "rows": ["LSTM Zaremba medium"], "settings": settings, "dry_run": True}
+    (row,) = lb.reproduce("ptb", data, tmp_path, **names).rows
+    (short, before), (_, after) = reached
+    assert short.max_updates == 19
+    assert before[0] == 19 * row.trainings[0].config.batch_size
+    measured = (after[0] - before[0]) / (after[1] - before[1])
+    assert row.trainings[0].tokens_per_second == pytest.approx(measured)
 
 
 def test_a_folder_is_of_one_table_one_dataset_and_one_set_of_settings(data, tmp_path):
