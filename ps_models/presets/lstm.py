@@ -67,7 +67,7 @@ PRESETS = {
     ),
     "zoneout-medium": Preset(
         about="the paper's baseline, zoneout + variational LSTM, trained by Gal's schedule; published: PTB"
-        " 84.4 / 80.6, not reached here yet",
+        " 84.4 / 80.6; not trained to the end here",
         training=GAL_TRAINING,  # [O] see `medium` of the pointer sentinel-LSTM
     ),
     "zoneout-medium-light": Preset(
@@ -88,8 +88,8 @@ PRESETS = {
         training=MEDIUM_TIED_SGD_TRAINING,
     ),
     "medium-tied-wikitext-2": Preset(
-        about="medium-tied-sgd for two million words: 12 epochs, as many updates, and less dropout; 28.4 M"
-        " weights there, about four hours on one core; reached here: WikiText-2 93.2 / 89.3",
+        about="medium-tied-sgd for two million words: 12 epochs, about as many updates, and less dropout;"
+        " 28.4 M weights there, about four hours on one core; reached here: WikiText-2 93.2 / 89.3",
         model=MEDIUM_TIED_WIKITEXT_2,
         training=MEDIUM_TIED_WIKITEXT_2_TRAINING,
     ),
