@@ -125,7 +125,7 @@ MEDIUM_TIED_WIKITEXT_2 = {  # [O] 12 epochs fit less: 217.2 on valid after an ep
     "recurrent_dropout": 0.1,
     "output_dropout": 0.3,
 }
-MEDIUM_TIED_WIKITEXT_2_TRAINING = {  # [O] as many updates, for more than twice as many words
+MEDIUM_TIED_WIKITEXT_2_TRAINING = {  # [O] about as many updates, for more than twice as many words
     **MEDIUM_TIED_SGD_TRAINING,  # rows of 40 x 35 had 270.2 on valid after an epoch of half as many updates
     "decay_after": 6,
     "decay": 0.6,

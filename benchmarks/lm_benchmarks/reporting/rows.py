@@ -56,6 +56,8 @@ SEGMENTS: Final = f"{TIED}; segments of 35 instead of K = 1"
 SAMPLED: Final = "trained with a softmax of sampled words"
 RATES_SAMPLED: Final = f"rates of ours; {SAMPLED}"
 OURS_SAMPLED: Final = f"dropout and {RATES_SAMPLED}"
+SHORT: Final = "shortened: 10 of 500 epochs, by SGD, with less dropout"
+SHORT_ADAMW: Final = "shortened: 8 of 500 epochs, by AdamW, with less dropout"
 MINIBATCHES: Final = "rows of words in place of one text; AdamW, dropout and weight decay"
 
 ROWS: Final = (
@@ -154,17 +156,28 @@ ROWS: Final = (
         small="awd-lstm/small",
         full="awd-lstm/ptb",
         full_on={"wikitext-2": "awd-lstm/wikitext-2"},
+        own=(OwnTraining(recipe="awd-lstm/ptb-short", differs=SHORT),),
     ),
     PaperRow(
         name="AWD-LSTM + neural cache",
         small="cache:awd-lstm/small",
         full="cache:awd-lstm/ptb",
         full_on={"wikitext-2": "cache:awd-lstm/wikitext-2"},
+        own=(OwnTraining(recipe="cache:awd-lstm/ptb-short", differs=SHORT),),
     ),
-    PaperRow(name="RHN variational, tied", full="rhn/variational-tied"),
+    PaperRow(
+        name="RHN variational, tied",
+        full="rhn/variational-tied",
+        own=(OwnTraining(recipe="rhn/variational-tied-short", differs=SHORT_ADAMW),),
+    ),
     PaperRow(name="LSTM Grave"),
     PaperRow(name="LSTM Grave + neural cache"),
-    PaperRow(name="Transformer", small="transformer/small", full="transformer/medium"),
+    PaperRow(
+        name="Transformer",
+        small="transformer/small",
+        full="transformer/medium",
+        own=(OwnTraining(recipe="transformer/medium-short", differs="shortened: 9 of 64 epochs"),),
+    ),
     PaperRow(name="Transformer-XL"),
 )
 
