@@ -37,7 +37,7 @@ from wikitext_builder.progress import shown_progress
 )
 @click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals.")
 @click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
-@click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
+@click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
 @model_options
 @json_option
 def contamination(*, by: str | None, plot: Path | None, as_json: bool, **options: Any) -> None:

@@ -80,7 +80,7 @@ def list_models(*, as_json: bool) -> None:
     type=click.IntRange(min=1),
     help="Articles per call; does not change the numbers.",
 )
-@click.option("--check/--no-check", default=True, help="Try whether the model keeps the laws.")
+@click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
 @click.option("--allow-broken", is_flag=True, help="Measure models that break a law too.")
 @click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")
 @model_options
@@ -104,7 +104,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @model_options
 @json_option
 def check(*, model: str, as_json: bool, **options: Any) -> None:
-    """Try whether MODEL keeps the laws of a language model: status 1 if it breaks one."""
+    """Test whether MODEL keeps the laws of a language model: status 1 if it breaks one."""
     with shown_progress() as progress:
         findings = lb.check(model, progress=progress, **options)
     if as_json:

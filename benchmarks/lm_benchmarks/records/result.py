@@ -63,16 +63,15 @@ class Tried:
         if self.fewest is not None:
             words = "words" if self.unit == "tokens" else "pieces"
             sums += f", the others over {self.fewest} {words} or more"
-            excess = (
-                f" an excess that shows only in the sum over all {words}, at places other than {self.whole};"
-            )
+            where = f", except at {self.whole} of the places" if self.whole else ""
+            excess = f" an excess that shows only in the sum over all {words}{where};"
         beginning = f"on the first {min(BEGINNING, self.tokens)} tokens and " if self.unit == "tokens" else ""
         return (
             f"The laws were tried {beginning}at {self.places} random places (seed {self.seed}) of"
             f" {self.tokens:,} {self.unit}, the deepest after {self.deepest:,}; {sums};"
             f" {self.predictions:,} predictions. What can still hide: a break at fewer than {self.hidden:.1%}"
             f" of the places (with a confidence of 95%) or after the deepest of them;{excess} a model that"
-            " recognises that it is tried."
+            " recognises that it is being tested."
         )
 
 

@@ -119,6 +119,8 @@ def test_what_can_hide_is_a_fraction_of_the_places():
     assert "fewer than 5.8% of the places" in str(tried)
     assert "3 of the sums over the whole vocabulary, the others over 7 words or more" in str(tried)
     assert replace(tried, places=0).hidden == 1
+    assert "sum over all words, except at 3 of the places; a model" in str(tried)
+    assert "sum over all words; a model" in str(replace(tried, whole=0))
 
 
 def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
