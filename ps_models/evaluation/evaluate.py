@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
@@ -43,14 +43,22 @@ def score_texts(
         chunk: Tokens per call; it does not change the number.
         batch: Articles per call if each starts without context; it does not change the number.
         device: Where the model is.
-        progress: Called with the number of tokens that are done.
+        progress: Called with the number of tokens that are done, within texts too if context is carried.
         total: The number of tokens of all texts, for the progress.
 
     Raises:
         ModelError: `context` is not one of CONTEXTS.
     """
     scores, total_score, done = [], Score(), 0
-    for text, nats in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
+
+    def reading(tokens: int) -> None:
+        note = f"perplexity {total_score.perplexity:.2f}" if done else ""
+        progress("evaluate", done + tokens, total, note)
+
+    scored = token_nats(
+        model, texts, context=context, chunk=chunk, batch=batch, device=device, reading=reading
+    )
+    for text, nats in scored:
         scores.append(Score(float(nats.sum()), len(nats), text.bytes))
         total_score += scores[-1]
         done += len(nats)
@@ -66,8 +74,18 @@ def token_nats(
     chunk: int = CHUNK,
     batch: int = 16,
     device: torch.device | str = "cpu",
+    reading: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[Text, Tensor]]:
     """Each text with -log p of each of its tokens, in float64 on the CPU.
+
+    Args:
+        model: See `score_texts`.
+        texts: See `score_texts`.
+        context: See `score_texts`.
+        chunk: See `score_texts`.
+        batch: See `score_texts`.
+        device: See `score_texts`.
+        reading: If context is carried: called within a long text, with how many of its tokens were read.
 
     Raises:
         ModelError: `context` is not one of CONTEXTS.
@@ -75,7 +93,7 @@ def token_nats(
     if context not in CONTEXTS:
         raise ModelError(f"`context`: found {context!r}, expected {' or '.join(CONTEXTS)}")
     if context == "carried":
-        yield from each_evaluating(model, _carried(model, texts, chunk, device))
+        yield from each_evaluating(model, _carried(model, texts, chunk, device, reading))
     else:
         yield from each_evaluating(model, _each_alone(model, texts, chunk, batch, device))
 
@@ -116,13 +134,19 @@ def _evaluation_mode(model: object) -> Iterator[None]:
 
 
 def _carried(
-    model: LanguageModel[State], texts: Iterable[Text], chunk: int, device: torch.device | str
+    model: LanguageModel[State],
+    texts: Iterable[Text],
+    chunk: int,
+    device: torch.device | str,
+    reading: Callable[[int], None] | None,
 ) -> Iterator[tuple[Text, Tensor]]:
     state = model.initial_state(1)
     for text in texts:
-        parts = []
+        parts: list[Tensor] = []
         with torch.no_grad():
             for tokens in torch.split(text.tokens, chunk):
+                if parts and reading is not None:
+                    reading(len(parts) * chunk)
                 log_probs, state = model(tokens[None].to(device), state)
                 parts.append(-log_probs[0].double().cpu())
         yield text, torch.cat(parts)

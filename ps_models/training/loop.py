@@ -309,7 +309,8 @@ class _Session:
         del stage, total
         tokens = sum(len(text.tokens) for text in self.data.valid)
         self.progress("valid", done, tokens, note)
-        if self.asked_to_stop() and self.run.world.size == 1:  # the end of `pace` waits for its result
+        # The end of `pace` waits for its result.
+        if self.asked_to_stop() and done < tokens and self.run.world.size == 1:
             self._stop()
 
     def _save(self, name: str) -> None:

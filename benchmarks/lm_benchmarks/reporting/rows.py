@@ -57,7 +57,7 @@ SAMPLED: Final = "trained with a softmax of sampled words"
 RATES_SAMPLED: Final = f"rates of ours; {SAMPLED}"
 OURS_SAMPLED: Final = f"dropout and {RATES_SAMPLED}"
 SHORT: Final = "shortened: 10 of 500 epochs, by SGD, with less dropout"
-SHORT_ADAMW: Final = "shortened: 8 of 500 epochs, by AdamW, with less dropout"
+SHORT_ADAMW: Final = "shortened: 6 of 500 epochs, by AdamW, with less dropout"
 MINIBATCHES: Final = "rows of words in place of one text; AdamW, dropout and weight decay"
 
 ROWS: Final = (

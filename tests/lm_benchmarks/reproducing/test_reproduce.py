@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
@@ -74,8 +75,8 @@ def test_a_speed_is_that_of_whole_chunks(data, tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "_trained", noted)
     monkeypatch.setattr(speed, "SECONDS", 0.1)
     settings = [*SETTINGS, "stride=1", "bptt=20"]
-    names = {"size": "small", "rows": ["LSTM Zaremba medium"], "settings": settings, "dry_run": True}
-    (row,) = lb.reproduce("ptb", data, tmp_path, **names).rows
+    row_of: dict[str, Any] = {"size": "small", "rows": ["LSTM Zaremba medium"]}
+    (row,) = lb.reproduce("ptb", data, tmp_path, settings=settings, dry_run=True, **row_of).rows
     (short, before), (_, after) = reached
     assert short.max_updates == 19
     assert before[0] == 19 * row.trainings[0].config.batch_size

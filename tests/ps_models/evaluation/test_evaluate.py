@@ -123,12 +123,14 @@ def test_a_call_has_at_most_as_many_tokens_and_rows_as_chunk_and_batch_say(model
 
 
 def test_the_progress_counts_the_tokens_and_shows_the_perplexity_so_far(model):
-    parts, seen = texts([5, 2]), []
-    scores = score_texts(model, parts, progress=lambda *report: seen.append(report), total=7)
+    parts, seen = texts([5, 4]), []
+    scores = score_texts(model, parts, chunk=3, progress=lambda *report: seen.append(report), total=9)
     first, both = scores[0].perplexity, sum(scores, Score()).perplexity
     assert seen == [
-        ("evaluate", 5, 7, f"perplexity {first:.2f}"),
-        ("evaluate", 7, 7, f"perplexity {both:.2f}"),
+        ("evaluate", 3, 9, ""),  # within a text there is nothing new to show
+        ("evaluate", 5, 9, f"perplexity {first:.2f}"),
+        ("evaluate", 8, 9, f"perplexity {first:.2f}"),
+        ("evaluate", 9, 9, f"perplexity {both:.2f}"),
     ]
 
 

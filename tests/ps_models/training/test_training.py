@@ -130,6 +130,22 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path):
     assert len(losses(tmp_path / "out")) == len(stopped) + 5
 
 
+@pytest.mark.parametrize("at_its_end", [False, True])
+def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, tmp_path, at_its_end):
+    asked = False
+
+    def stop(stage, done, total, note=""):
+        nonlocal asked
+        if stage == "valid" and not asked and (done == total) is at_its_end:
+            asked = True
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(StoppedError):
+        pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", progress=stop)
+    assert asked
+    assert ("\n1," in (tmp_path / "epochs.csv").read_text()) is at_its_end
+
+
 def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, tmp_path):
     out = tmp_path / "out"
     first = pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
