@@ -41,7 +41,7 @@ PRESETS = {
         },
     ),
     "medium-short": Preset(
-        about="the same size in 9 of 64 epochs: an hour and a half on one core",
+        about="the same size in 9 of 64 epochs: two hours on one core; reached here: PTB 86.7 / 81.6",
         model={"heads": 8},  # [O]
         training={  # [O]
             **TRAINING,
