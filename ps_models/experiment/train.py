@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -95,16 +96,17 @@ def train(
         _check_same_text(saved, texts.describe, data)
         made = _new_model(texts, model_config, training.seed, world.rank, prepare=saved is None).to(chosen)
         leads = world.rank == 0
-        position = run_training(
-            *(made, texts, training, out),
-            resume=saved,
-            device=chosen,
-            world=world,
-            progress=progress if leads else no_progress,
-            events=tensorboard(out) if log_events and leads else None,
-            pace=pace,
-            recorder=choose_recorder(cuda_graphs, made, chosen, world),
-        )
+        with tensorboard(out) if log_events and leads else nullcontext() as events:
+            position = run_training(
+                *(made, texts, training, out),
+                resume=saved,
+                device=chosen,
+                world=world,
+                progress=progress if leads else no_progress,
+                events=events,
+                pace=pace,
+                recorder=choose_recorder(cuda_graphs, made, chosen, world),
+            )
     before = (saved.training or {})["position"]["losses"] if saved else None
     done = before is not None and tuple(before) == position.losses
     updates, losses = position.update, position.losses

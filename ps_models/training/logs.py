@@ -99,7 +99,8 @@ def _writing(file: TextIO) -> Iterator[None]:
         ) from error
 
 
-def tensorboard(folder: Path) -> Events:
+@contextmanager
+def tensorboard(folder: Path) -> Iterator[Events]:
     """TensorBoard's writer for a run's folder.
 
     Raises:
@@ -111,5 +112,6 @@ def tensorboard(folder: Path) -> Events:
         raise ModelError(
             f"{error}; install the package tensorboard, or train without `log_events`"
         ) from error
-    writer: Events = SummaryWriter(str(folder / "tensorboard"))
-    return writer
+    # Its thread writes the last numbers when it is closed.
+    with SummaryWriter(str(folder / "tensorboard")) as writer:
+        yield writer

@@ -25,7 +25,7 @@ from ps_models.evaluation.score import Score
 from ps_models.explanation.predictions import predictions
 from ps_models.training import loop
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
-from ps_models.training.logs import EPOCHS, UPDATES, RunLog
+from ps_models.training.logs import EPOCHS, UPDATES, RunLog, tensorboard
 from ps_models.training.loop import Pace, StoppedError
 from tests.conftest import ROOT
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
@@ -209,6 +209,16 @@ def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
     found = [(event.step, event.value) for event in events.Scalars("update/loss")]
     assert found == [(update, pytest.approx(loss, rel=1e-6)) for update, loss in losses(tmp_path / "out")]
     assert [event.step for event in events.Scalars("epoch/valid_perplexity")] == [1, 2]
+
+
+def test_tensorboard_has_all_numbers_when_a_run_ends(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with tensorboard(tmp_path) as events:
+        for step in range(1000):
+            events.add_scalar("update/loss", 1.0, step)
+    found = accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    found.Reload()
+    assert [event.step for event in found.Scalars("update/loss")] == list(range(1000))
 
 
 def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path):
