@@ -15,6 +15,16 @@ TRAINING = {
     "loss": "token",  # [X]
     "clip": 0.25,  # [X]
 }
+MEDIUM = {"heads": 8}  # [O]
+MEDIUM_TRAINING = {  # [O]
+    **TRAINING,
+    "batch_size": 32,
+    "stride": 100,
+    "learning_rate": 0.0005,
+    "schedule": "divide-unless-best",
+    "epochs": 64,
+    "patience": 0,
+}
 PRESETS = {
     "small": Preset(
         about="H = 200, 4 layers, W = 100; a budget of 4 epochs",
@@ -29,30 +39,19 @@ PRESETS = {
     ),
     "medium": Preset(
         about="H = 400, 8 layers, W = 100: as many parameters as the table's medium models",
-        model={"heads": 8},  # [O]
-        training={  # [O]
-            **TRAINING,
-            "batch_size": 32,
-            "stride": 100,
-            "learning_rate": 0.0005,
-            "schedule": "divide-unless-best",
-            "epochs": 64,
-            "patience": 0,
-        },
+        model=MEDIUM,
+        training=MEDIUM_TRAINING,
     ),
     "medium-short": Preset(
         about="the same size in 9 of 64 epochs: two hours on one core; reached here: PTB 86.7 / 81.6",
-        model={"heads": 8},  # [O]
+        model=MEDIUM,
         training={  # [O]
-            **TRAINING,
+            **MEDIUM_TRAINING,
             "batch_size": 16,  # few epochs need many updates
-            "stride": 100,
-            "learning_rate": 0.0005,
             "schedule": "decay-after",
             "decay_after": 4,
             "decay": 0.55,
             "epochs": 9,
-            "patience": 0,
         },
     ),
     "wikitext-103-base": Preset(

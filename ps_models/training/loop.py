@@ -277,10 +277,14 @@ class _Session:
         run, position = self.run, self.run.position
         averages = averaged_weights(run.optimizer)
         with _swapped(averages), evaluating(run.model):
-            score = sum(
-                score_texts(run.scores, self.data.valid, device=run.device, progress=self._validating),
-                Score(),
+            scores = score_texts(
+                run.scores,
+                self.data.valid,
+                device=run.device,
+                progress=self._validating,
+                total=sum(len(text.tokens) for text in self.data.valid),
             )
+            score = sum(scores, Score())
             loss = run.world.first(score.nats / score.tokens)
             if math.isnan(loss):
                 raise ModelError(
@@ -306,11 +310,10 @@ class _Session:
         run.next_epoch()
 
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
-        del stage, total
-        tokens = sum(len(text.tokens) for text in self.data.valid)
-        self.progress("valid", done, tokens, note)
+        del stage
+        self.progress("valid", done, total, note)
         # The end of `pace` waits for its result.
-        if self.asked_to_stop() and done < tokens and self.run.world.size == 1:
+        if self.asked_to_stop() and done != total and self.run.world.size == 1:
             self._stop()
 
     def _save(self, name: str) -> None:

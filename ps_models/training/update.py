@@ -235,8 +235,10 @@ def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnySt
     if found != wanted or not all(tensor.layout == torch.strided for tensor in saved):
         raise ValueError(f"a hidden state of {found!r:.200}, expected {wanted!r:.200}")
     for ids, begin in zip(saved, first, strict=True):
+        if ids.dtype != torch.int64:
+            continue
         least = begin.cpu().clamp(max=0)  # a window begins without words
-        if ids.dtype == torch.int64 and ((ids < least) | (ids >= vocab_size)).any():
+        if ((ids < least) | (ids >= vocab_size)).any():
             raise ValueError(f"a hidden state with the ids {ids.min()} to {ids.max()} of {vocab_size} words")
     rest = iter(saved)
     return map_state(lambda tensor: next(rest).contiguous().to(tensor.device), initial)
