@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from extraction_eval.lost import lost_places
+from extraction_eval.plain_words import words
+
 from wikitext_builder.article import Article, Page
-from wikitext_builder.dumps.importing import TEMPLATE
-from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion.expander import Expander
 from wikitext_builder.extraction.macros import MACROS
@@ -27,8 +28,8 @@ from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.fidelity.lost import lost_places
-from wikitext_builder.fidelity.plain_words import words
+from wikitext_builder.pages.importing import TEMPLATE
+from wikitext_builder.pages.xml_dump import read_pages
 
 HEAD = """# Templates without text
 

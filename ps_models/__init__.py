@@ -15,9 +15,9 @@ from ps_models.errors import MissingPackageError, ModelError, needed_packages
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ps_models.analysis.checkpoints import Explanation, FrequencyComparison, compare, explain
     from ps_models.citation import cite
     from ps_models.configs import list_models
-    from ps_models.contract import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.evaluation.score import Score
     from ps_models.evaluation.signature import Signature
     from ps_models.experiment.check_device import DeviceCheck, DeviceChecks, check_device
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from ps_models.experiment.load import TrainedModel, load
     from ps_models.experiment.score import TextScore, score
     from ps_models.experiment.train import TrainedRun, train
-    from ps_models.explanation.checkpoints import Explanation, FrequencyComparison, compare, explain
+    from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.models.neural_cache import NeuralCacheConfig
     from ps_models.training.loop import Pace, StoppedError
 else:
     _get, __dir__ = lazy_names(
         __name__,
         {
-            "BrokenLawError": "ps_models.contract",
+            "BrokenLawError": "ps_models.invariants",
             "DeviceCheck": "ps_models.experiment.check_device",
             "DeviceChecks": "ps_models.experiment.check_device",
             "Evaluation": "ps_models.experiment.evaluate",
-            "Explanation": "ps_models.explanation.checkpoints",
-            "FrequencyComparison": "ps_models.explanation.checkpoints",
+            "Explanation": "ps_models.analysis.checkpoints",
+            "FrequencyComparison": "ps_models.analysis.checkpoints",
             "NeuralCacheConfig": "ps_models.models.neural_cache",
             "Pace": "ps_models.training.loop",
             "Score": "ps_models.evaluation.score",
@@ -48,13 +48,13 @@ else:
             "TrainedModel": "ps_models.experiment.load",
             "TrainedRun": "ps_models.experiment.train",
             "check_device": "ps_models.experiment.check_device",
-            "check_generative": "ps_models.contract",
-            "check_language_model": "ps_models.contract",
-            "check_trainable": "ps_models.contract",
+            "check_generative": "ps_models.invariants",
+            "check_language_model": "ps_models.invariants",
+            "check_trainable": "ps_models.invariants",
             "cite": "ps_models.citation",
-            "compare": "ps_models.explanation.checkpoints",
+            "compare": "ps_models.analysis.checkpoints",
             "evaluate": "ps_models.experiment.evaluate",
-            "explain": "ps_models.explanation.checkpoints",
+            "explain": "ps_models.analysis.checkpoints",
             "generate": "ps_models.experiment.generate",
             "list_models": "ps_models.configs",
             "load": "ps_models.experiment.load",

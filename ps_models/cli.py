@@ -17,9 +17,9 @@ import click
 import ps_models as pm
 from ps_models.choices import CONTEXTS, EQUAL, PRECISIONS
 from ps_models.processor import use_processor
+from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange, add_cite_option
 from wikitext_builder.cli.run import Program, run
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.progress import shown_progress
 

@@ -16,7 +16,7 @@ from ps_models.cli import commands as ps_models
 from tests.conftest import ROOT
 from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.cli import cli as wikitext_builder
-from wikitext_builder.volume import PACKAGES, is_quiet, set_volume
+from wikitext_builder.verbosity import PACKAGES, is_quiet, set_volume
 
 PROGRAMS = {"wikitext_builder": wikitext_builder, "ps_models": ps_models, "lm_benchmarks": lm_benchmarks}
 FOLDERS = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])

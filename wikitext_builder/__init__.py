@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from wikitext_builder.citation import cite
     from wikitext_builder.dataset.diff import diff
     from wikitext_builder.dataset.load import load
-    from wikitext_builder.dataset.plots import plot_window, plot_zipf
-    from wikitext_builder.dataset.stats import statistics
     from wikitext_builder.dataset.verify import verify
-    from wikitext_builder.dumps.importing import import_dump
     from wikitext_builder.extraction.page import extract
-    from wikitext_builder.fetching.fetch import fetch
-    from wikitext_builder.newness.new_lines import new_lines
-    from wikitext_builder.newness.overlap import overlap
-    from wikitext_builder.store.lock import lock
-    from wikitext_builder.store.pages import read_page
-    from wikitext_builder.store.status import status
-    from wikitext_builder.store.templates import open_templates
+    from wikitext_builder.overlap.new_lines import new_lines
+    from wikitext_builder.overlap.overlap import overlap
+    from wikitext_builder.pages.fetch import fetch
+    from wikitext_builder.pages.importing import import_dump
+    from wikitext_builder.pages.lock import lock
+    from wikitext_builder.pages.status import status
+    from wikitext_builder.pages.stored_page import read_page
+    from wikitext_builder.pages.stored_templates import open_templates
+    from wikitext_builder.statistics.plots import plot_window, plot_zipf
+    from wikitext_builder.statistics.stats import statistics
     from wikitext_builder.tokens.detokenizer import detokenize
     from wikitext_builder.tokens.tokenizer import tokenize
 else:
@@ -42,18 +42,18 @@ else:
             "detokenize": "wikitext_builder.tokens.detokenizer",
             "diff": "wikitext_builder.dataset.diff",
             "extract": "wikitext_builder.extraction.page",
-            "fetch": "wikitext_builder.fetching.fetch",
-            "import_dump": "wikitext_builder.dumps.importing",
+            "fetch": "wikitext_builder.pages.fetch",
+            "import_dump": "wikitext_builder.pages.importing",
             "load": "wikitext_builder.dataset.load",
-            "lock": "wikitext_builder.store.lock",
-            "open_templates": "wikitext_builder.store.templates",
-            "new_lines": "wikitext_builder.newness.new_lines",
-            "overlap": "wikitext_builder.newness.overlap",
-            "plot_window": "wikitext_builder.dataset.plots",
-            "plot_zipf": "wikitext_builder.dataset.plots",
-            "read_page": "wikitext_builder.store.pages",
-            "statistics": "wikitext_builder.dataset.stats",
-            "status": "wikitext_builder.store.status",
+            "lock": "wikitext_builder.pages.lock",
+            "open_templates": "wikitext_builder.pages.stored_templates",
+            "new_lines": "wikitext_builder.overlap.new_lines",
+            "overlap": "wikitext_builder.overlap.overlap",
+            "plot_window": "wikitext_builder.statistics.plots",
+            "plot_zipf": "wikitext_builder.statistics.plots",
+            "read_page": "wikitext_builder.pages.stored_page",
+            "statistics": "wikitext_builder.statistics.stats",
+            "status": "wikitext_builder.pages.status",
             "tokenize": "wikitext_builder.tokens.tokenizer",
             "verify": "wikitext_builder.dataset.verify",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+SPLITS = ("train", "valid", "test")
 HEADING = re.compile(r"(?P<marks>=(?: =){0,5}|={1,6}) (?P<text>.*\S) (?P=marks)")  # bounded: linear time
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from wikitext_builder import __version__
-from wikitext_builder.dataset.attribution import read_attribution
 from wikitext_builder.dataset.load import Dataset, load
 from wikitext_builder.hashing import file_sha256
+from wikitext_builder.pages.attribution import read_attribution
 
 PAPER: Final = "merity2016pointer"
 OFFICIAL: Final = {  # title of a dataset that was not built here: its sources

@@ -24,7 +24,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
-from wikitext_builder.volume import is_quiet
+from wikitext_builder.verbosity import is_quiet
 
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here

@@ -25,8 +25,8 @@ from pathlib import Path
 import click
 
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.reader import read_pages
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.xml_dump import read_pages
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
 WIKITEXT_103 = 28_595  # articles: 28,475 train, 60 valid, 60 test

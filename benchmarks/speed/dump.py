@@ -25,10 +25,10 @@ from pathlib import Path
 
 import click
 
-from wikitext_builder.dumps.decompress import DumpFile, decompressed
-from wikitext_builder.dumps.importing import import_into
-from wikitext_builder.dumps.reader import Dump
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.decompress import DumpFile, decompressed
+from wikitext_builder.pages.importing import import_into
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.wiki.languages import LANGUAGES
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"

@@ -86,7 +86,7 @@ def tools() -> dict[str, Tool]:
 def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
     """Titles and wikitexts."""
     from wikitext_builder.article import Page
-    from wikitext_builder.dumps.reader import read_pages
+    from wikitext_builder.pages.xml_dump import read_pages
 
     for path in paths:
         for index, dumped in enumerate(read_pages(path)):
@@ -116,8 +116,9 @@ def measure(found: list[tuple[str, str]], runs: int) -> dict[str, Result]:
 
 def compare(wikitext: str, texts: dict[str, str], results: dict[str, Result]) -> None:
     """Count the plain words of one page that each tool loses and at least two others keep."""
-    from wikitext_builder.fidelity.lost import lost_places
-    from wikitext_builder.fidelity.plain_words import plain_words, words
+    from extraction_eval.lost import lost_places
+    from extraction_eval.plain_words import plain_words, words
+
     from wikitext_builder.wiki.languages import LANGUAGES
 
     plain = plain_words(wikitext, LANGUAGES["en"])

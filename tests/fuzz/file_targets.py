@@ -10,22 +10,22 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from extraction_eval.templates import read_calls
 
 from tests.fuzz.page_targets import DUMP, JSON
 from tests.fuzz.target import HERE, Target, written
-from wikitext_builder.dataset.attribution import read_attribution
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.dataset.verify import verify
-from wikitext_builder.dumps.importing import import_dump
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fidelity.templates import read_calls
-from wikitext_builder.newness.sources import How, Rejects, pieces_of
-from wikitext_builder.store.lock import read_lock
-from wikitext_builder.store.pages import stored_pages
-from wikitext_builder.store.status import status_of
-from wikitext_builder.store.store import Store
-from wikitext_builder.store.titles import read_titles
+from wikitext_builder.overlap.sources import How, Rejects, pieces_of
+from wikitext_builder.pages.attribution import read_attribution
+from wikitext_builder.pages.importing import import_dump
+from wikitext_builder.pages.lock import read_lock
+from wikitext_builder.pages.status import status_of
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.stored_page import stored_pages
+from wikitext_builder.pages.title_files import read_titles
 from wikitext_builder.wiki.titles import title_fault
 
 CASES: Final = Path(__file__).parents[1] / "cases"

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
-from wikitext_builder.fetching.lookup import Selection
-from wikitext_builder.fetching.pages import PagesReport, fetch_pages
-from wikitext_builder.fetching.selection import Category, TitlesFile
-from wikitext_builder.store.lock import write_lock
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.fetch_pages import PagesReport, fetch_pages
+from wikitext_builder.pages.lock import write_lock
+from wikitext_builder.pages.lookup import Selection
+from wikitext_builder.pages.selections import Category, TitlesFile
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -27,10 +27,10 @@ DATE = "2016-08-31T23:59:59Z"
 CHILD = """
 import sys
 from pathlib import Path
-from wikitext_builder.fetching.pages import fetch_pages
+from wikitext_builder.pages.fetch_pages import fetch_pages
 from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.fetching.selection import Category
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.selections import Category
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 
 def report(stage, done, total, note=""):

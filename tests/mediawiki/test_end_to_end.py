@@ -16,9 +16,9 @@ from tests.mediawiki.wiki import Wiki, copy, unavailable
 from tests.mediawiki.wiki import start as start_wiki
 from tests.wikitext_builder.building.test_build import digests
 from tests.wikitext_builder.test_end_to_end import articles
-from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.xml_dump import read_pages
 
 pytestmark = pytest.mark.slow
 

@@ -6,15 +6,15 @@ from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.fetching.expansions import (
+from wikitext_builder.pages.expansions import (
     MAX_CALL_BYTES,
     ExpansionsReport,
     PageCalls,
     expand_calls,
     fetch_expansions,
 )
-from wikitext_builder.store.status import status_of
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.status import status_of
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 
 TEXTS = {

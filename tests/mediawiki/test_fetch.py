@@ -13,13 +13,13 @@ from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetching.pages import fetch_pages
-from wikitext_builder.fetching.selection import Category, ListPage, LockFile
-from wikitext_builder.store.database import sha1_of
-from wikitext_builder.store.items import item_of, items_of
-from wikitext_builder.store.status import status_of
-from wikitext_builder.store.store import Store
-from wikitext_builder.store.wikis import expect_wiki
+from wikitext_builder.pages.database import sha1_of
+from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.items import item_of, items_of
+from wikitext_builder.pages.selections import Category, ListPage, LockFile
+from wikitext_builder.pages.status import status_of
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.wikis import expect_wiki
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.titles import title_fault
 

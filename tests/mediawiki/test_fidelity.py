@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from extraction_eval.measure import measure
 
 from tests.mediawiki.asking import ask
 from tests.mediawiki.exports import export, one
 from tests.mediawiki.wiki import Administrator, copy, start
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.fetching.expansions import PageCalls, expand_calls
-from wikitext_builder.fidelity.measure import measure
+from wikitext_builder.pages.expansions import PageCalls, expand_calls
 
 # Templates that the shared pages call in sentences and that no macro knows (docs/notes/templates.md): here
 # they compute something that is easy to check.

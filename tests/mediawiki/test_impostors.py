@@ -19,7 +19,7 @@ import zstandard
 
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.fetching.selection import Category
+from wikitext_builder.pages.selections import Category
 from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.store import Store
 
 LIMITS = {"": 0, DATE: 90}  # at a date each page is one request
 

@@ -12,7 +12,7 @@ from tests.mediawiki.exports import export, one
 from tests.mediawiki.wiki import Wiki, copy, start
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.store.store import Store
+from wikitext_builder.pages.store import Store
 
 # Per language: its templates, an article, its lines without the wiki and with it, and what is left out.
 GERMAN: dict[str, Any] = {

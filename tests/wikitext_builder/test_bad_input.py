@@ -22,8 +22,8 @@ from tests.mediawiki.asking import ask
 from tests.wikitext_builder.test_end_to_end import articles, verified
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.http import Patience
 
 MANY = 100_000

@@ -27,8 +27,8 @@ from wikitext_builder.article import Page
 from wikitext_builder.cli import cli
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
-from wikitext_builder.store.store import Store
 
 PROGRAM = [sys.executable, "-c", "from wikitext_builder.cli import main; main()"]
 BAR = "━"  # what rich draws a bar with

@@ -14,8 +14,8 @@ from tests.conftest import data
 from tests.wikitext_builder.building.test_build import digests
 from wikitext_builder.article import Page
 from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.store.store import Store
 
 RESIDUE = re.compile(
     r"\{\{|\}\}|\[\[|\]\]|\||''|</?(?:ref|span|div|br|sup|sub|small|nowiki|gallery|math)\b|&[a-z]+;|&#"

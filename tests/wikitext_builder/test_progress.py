@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from wikitext_builder.progress import QUIET_SECONDS, _bars, _quiet_lines, no_progress, shown_progress
-from wikitext_builder.volume import set_volume
+from wikitext_builder.verbosity import set_volume
 
 
 def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.reader import Dump, read_pages
+from wikitext_builder.pages.xml_dump import Dump, read_pages
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.languages import LANGUAGES
 

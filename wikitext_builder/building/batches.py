@@ -16,15 +16,14 @@ from typing import Any
 
 import zstandard
 
-from wikitext_builder.article import Article
+from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.building.card import LeftOutCalls, add_left_out, left_out_of
 from wikitext_builder.building.shards import read_shard
-from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
 
 ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text

@@ -13,9 +13,9 @@ from wikitext_builder.building.sizes import NoArticlesError
 from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.newness.card import is_compared, write_into_card
-from wikitext_builder.newness.overlap import overlap
-from wikitext_builder.newness.sources import files_of
+from wikitext_builder.overlap.card import is_compared, write_into_card
+from wikitext_builder.overlap.overlap import overlap
+from wikitext_builder.overlap.sources import files_of
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.choice import open_runners
 from wikitext_builder.wiki.dates import days_of, months_of

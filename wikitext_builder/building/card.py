@@ -16,7 +16,7 @@ from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.extraction.names import call_name
-from wikitext_builder.store.store import Rejected, Revision
+from wikitext_builder.pages.store import Rejected, Revision
 
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
 EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wikitext_builder.building.batches import WrittenBatch
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
+from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner

@@ -16,17 +16,17 @@ from typing import Any
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
-from wikitext_builder.conditions import chosen
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
+from wikitext_builder.pages.items import items_of
+from wikitext_builder.pages.lock import read_lock
+from wikitext_builder.pages.page_filters import chosen
+from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.pages.stored_templates import templates_in
+from wikitext_builder.pages.title_files import read_titles
 from wikitext_builder.runners import blobs
-from wikitext_builder.store.items import items_of
-from wikitext_builder.store.lock import read_lock
-from wikitext_builder.store.store import Revision, Store
-from wikitext_builder.store.templates import templates_in
-from wikitext_builder.store.titles import read_titles
 from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.dates import parse_date
 

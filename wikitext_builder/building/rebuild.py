@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.dataset.attribution import LOCK
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
-from wikitext_builder.store.lock import write_lock
+from wikitext_builder.pages.attribution import LOCK
+from wikitext_builder.pages.lock import write_lock
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from wikitext_builder.article import SPLITS
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.dataset.split import SPLITS, Split, rank_for_test
+from wikitext_builder.dataset.split import Split, rank_for_test
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.store import Rejected
+from wikitext_builder.pages.store import Rejected
 
 ROUND: Final = 256  # articles whose words are counted first; later rounds go by the mean of these
 

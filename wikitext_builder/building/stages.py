@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from wikitext_builder.article import SPLITS
 from wikitext_builder.building import card
 from wikitext_builder.building.batches import (
     ARTICLES_PER_BATCH,
@@ -46,14 +47,14 @@ from wikitext_builder.building.sizes import (
 )
 from wikitext_builder.building.templates import pack_templates
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
-from wikitext_builder.dataset.split import SPLITS, Split, choose, rank
+from wikitext_builder.dataset.split import Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.newness.overlap import Overlap
+from wikitext_builder.overlap.overlap import Overlap
+from wikitext_builder.pages.store import Rejected, Revision
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner, Serial
-from wikitext_builder.store.store import Rejected, Revision
 
 LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory

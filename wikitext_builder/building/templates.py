@@ -10,8 +10,8 @@ from pathlib import Path
 
 import zstandard
 
+from wikitext_builder.pages.stored_templates import open_templates
 from wikitext_builder.runners import blobs
-from wikitext_builder.store.templates import open_templates
 
 FILE_CHARACTERS = 2**20  # of the templates in one file; a worker reads the files that its pages need
 

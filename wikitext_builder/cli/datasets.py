@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import wikitext_builder as wb
+from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import (
     FILE,
     FOLDER,
@@ -28,10 +29,9 @@ from wikitext_builder.cli.options import (
 from wikitext_builder.cli.run import Program
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SECTIONS, SOURCES
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.volume import is_quiet
+from wikitext_builder.verbosity import is_quiet
 
 if TYPE_CHECKING:
     from wikitext_builder.building.stages import BuildReport
@@ -174,7 +174,7 @@ def _print_report(out: Path, report: BuildReport) -> None:
     if not report.already_built:
         _print_work(report)
     if report.overlap:
-        from wikitext_builder.newness.report import as_text
+        from wikitext_builder.overlap.report import as_text
 
         click.echo(f"\n{as_text(report.overlap, most=0)}", nl=False)
 
@@ -245,7 +245,7 @@ def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, 
 
     A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
     """
-    from wikitext_builder.dataset.stats import as_text, to_records
+    from wikitext_builder.statistics.stats import as_text, to_records
 
     table = wb.statistics(*directories, names=names)
     if as_json:

@@ -14,7 +14,7 @@ import click
 from wikitext_builder.cli.options import FOLDER
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.volume import is_quiet
+from wikitext_builder.verbosity import is_quiet
 
 MODELS_NEED = ("torch", "safetensors")  # the packages of the extra `models`
 # The small sample has many rare words: from two occurrences on they stay, so that the model meets names.

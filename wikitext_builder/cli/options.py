@@ -94,7 +94,7 @@ class SelectOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The option and its help, with `{kinds}` replaced."""
-        from wikitext_builder.fetching.selection import KINDS
+        from wikitext_builder.pages.selections import KINDS
 
         record = super().get_help_record(ctx)
         kinds = ", ".join(kind.form for kind in KINDS.values())

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 import wikitext_builder as wb
+from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import FOLDER, RealRange, csv_option, json_option
 from wikitext_builder.csv_text import csv_text
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -75,8 +75,8 @@ def overlap(
     Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
     read as a stream and can be of any size.
     """
-    from wikitext_builder.newness.card import built_card, write_into_card
-    from wikitext_builder.newness.report import as_rows, as_text
+    from wikitext_builder.overlap.card import built_card, write_into_card
+    from wikitext_builder.overlap.report import as_rows, as_text
 
     if card:
         built_card(dataset)  # what is missing is an error now, and not after all comparing

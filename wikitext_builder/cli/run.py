@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
-from wikitext_builder.volume import set_volume
+from wikitext_builder.verbosity import set_volume
 
 NAMED = re.compile(r"`(?P<name>[a-z_][a-z0-9_]*)(?:=(?P<value>[^`]*))?`")
 
@@ -121,7 +121,7 @@ def _options(command: click.Command) -> dict[str, str]:
     return found
 
 
-def run(program: click.Group, *, stopped: str = "stopped") -> None:
+def run(program: click.Command, *, stopped: str = "stopped") -> None:
     """Run a command line; an error that the user can mend is printed in one paragraph, with exit status 1.
 
     Args:

@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from wikitext_builder.dataset.attribution import ATTRIBUTION, Attribution, read_attribution
+from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import WIKITEXT, Dataset, load_named
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution, read_attribution
 
 NOT_COUNTED: Final = (UNK, EOS)
 LEAST_G2: Final = 10.83  # one chance in a thousand (χ² with one degree of freedom)

@@ -18,11 +18,11 @@ from typing import Final
 
 import msgspec
 
-from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK
+from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import file_sha256
+from wikitext_builder.pages.attribution import ATTRIBUTION, LOCK
 
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1

@@ -15,11 +15,11 @@ from typing import Any, Final
 import msgspec
 
 from wikitext_builder.article import Article, heading_level
-from wikitext_builder.dataset.attribution import article_url
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.polish import own_lines
+from wikitext_builder.pages.attribution import article_url
 from wikitext_builder.tokens.tokenizer import tokenizer
 
 ARTICLES: Final = "articles"  # the folder; its files are named by their splits

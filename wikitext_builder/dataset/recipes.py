@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.article import SPLITS
 from wikitext_builder.errors import BuilderError
 
 NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain, islice
 
-SPLITS = ("train", "valid", "test")
+from wikitext_builder.article import SPLITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK, read_attribution
+from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import (
@@ -24,10 +24,10 @@ from wikitext_builder.dataset.manifest import (
     unnamed_files,
 )
 from wikitext_builder.dataset.plain import read_plain_articles, sections_of
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.lock import read_lock
+from wikitext_builder.pages.attribution import ATTRIBUTION, LOCK, read_attribution
+from wikitext_builder.pages.lock import read_lock
 
 BUILD_AGAIN = "remove the folder and build again"
 COMPARE_AGAIN = "compare it again with `overlap`"

@@ -18,7 +18,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.expansion.expander import Expander, Templates
-from wikitext_builder.extraction.holes import cut_holes
+from wikitext_builder.extraction.incomplete_sentences import cut_holes
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading

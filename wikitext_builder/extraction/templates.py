@@ -8,11 +8,11 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.call import Call, Macro
-from wikitext_builder.extraction.macros.copied import COPIED, COPIED_FUNCTIONS
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
 from wikitext_builder.extraction.macros.removed import is_mark, is_removed
+from wikitext_builder.extraction.macros.shared_templates import COPIED, COPIED_FUNCTIONS
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.preprocessor import Part, resolve

@@ -25,7 +25,7 @@ from lm_benchmarks.cli.options import (
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.metrics import METRICS
 from ps_models.choices import CONTEXTS, PRECISIONS
-from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.article import SPLITS
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import click
 
 from lm_benchmarks.choices import DTYPES, PATIENCE, SAMPLES
 from ps_models.errors import needed_packages
+from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.progress import Progress, shown_progress
 
 EXISTING: Final = click.Path(exists=True, path_type=Path)

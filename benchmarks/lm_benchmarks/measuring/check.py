@@ -23,9 +23,9 @@ from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.measuring.places import GROUP, STATE, Watched, bytes_of, try_places
 from lm_benchmarks.measuring.trials import FEW
 from lm_benchmarks.records.result import Tried
-from ps_models.contract import check_language_model
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.invariants import check_language_model
 from ps_models.language_model import LanguageModel, map_state
 from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
@@ -198,7 +198,7 @@ def _raised(error: Exception) -> str:
 
 
 def _contract(opened: Opened, _stream: Tensor, device: torch.device | str, tolerance: float) -> str:
-    """The laws of ps_models.contract, on random texts of frequent words. `_sum` tries the sums."""
+    """The laws of ps_models.invariants, on random texts of frequent words. `_sum` tries the sums."""
     check_language_model(
         opened.model,
         min(len(opened.vocabulary), FEW),

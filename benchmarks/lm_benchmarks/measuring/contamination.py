@@ -30,7 +30,7 @@ from lm_benchmarks.records.result import Result
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.newness.words import words_of
+from wikitext_builder.overlap.words import words_of
 from wikitext_builder.progress import Progress, no_progress
 
 PER_WORD: Final = Metric(

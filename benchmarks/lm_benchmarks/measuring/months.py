@@ -12,9 +12,9 @@ from lm_benchmarks.choices import DATES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.matching import Measured
 from lm_benchmarks.metrics import METRICS, Sums
-from wikitext_builder.dataset.attribution import ATTRIBUTION, LOCK, read_attribution
 from wikitext_builder.dataset.load import Dataset
-from wikitext_builder.store.lock import read_lock
+from wikitext_builder.pages.attribution import ATTRIBUTION, LOCK, read_attribution
+from wikitext_builder.pages.lock import read_lock
 
 Month = tuple[str, int, float]  # such as 2024-05, the number of articles, their bits per byte
 

@@ -10,7 +10,7 @@ import numpy as np
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.contamination import Contamination
 from lm_benchmarks.reporting.charts import Points, line_chart
-from wikitext_builder.dataset.attribution import ATTRIBUTION
+from wikitext_builder.pages.attribution import ATTRIBUTION
 
 STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240)  # months between two labels
 MOST_STEPS: Final = 7  # on an axis

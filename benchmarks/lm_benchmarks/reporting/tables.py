@@ -13,7 +13,7 @@ from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.rows import is_trained_on, published_name
-from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.article import SPLITS
 
 SAME: Final = (
     "convention",

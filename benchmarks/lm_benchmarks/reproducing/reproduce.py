@@ -31,9 +31,9 @@ from lm_benchmarks.reproducing.state import (
 )
 from ps_models.data.dataset import read_stream
 from ps_models.training.loop import StoppedError
+from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.split import SPLITS
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import cores

@@ -17,7 +17,7 @@ from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST
 from ps_models.training.config import TrainingConfig
 from ps_models.training.schedules import finished
-from wikitext_builder.dataset.split import SPLITS
+from wikitext_builder.article import SPLITS
 
 MEASURED: Final = ("valid", "test")
 VALIDATION: Final = 0.4  # of the time of training on a token, estimated: a forward pass without gradients

@@ -22,7 +22,7 @@ from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
 from tests.lm_benchmarks.records.test_result import RESULT
-from tests.ps_models.explanation.test_page import CONTRAST, browser, opened  # noqa: F401 - fixtures
+from tests.ps_models.analysis.test_page import CONTRAST, browser, opened  # noqa: F401 - fixtures
 from wikitext_builder.dataset.load import load as load_dataset
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"

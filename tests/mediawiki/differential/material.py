@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from html import unescape
 
+from extraction_eval.places import calls_in_text
+
 from docs.generate_templates import calls_of, pages_of, templates_in
 from tests.mediawiki.differential.asking import PAGES, TEMPLATES, folder
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.names import call_name
-from wikitext_builder.fidelity.places import calls_in_text
 
 LONGEST = 400  # characters of a real call that is used
 NUMBER = re.compile(r"\d+(?:\.\d+)?")

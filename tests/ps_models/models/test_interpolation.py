@@ -8,11 +8,11 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ps_models.contract import check_generative, check_language_model
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
+from ps_models.invariants import check_generative, check_language_model
 from ps_models.models.interpolation import Interpolation, fit_weights, interpolate
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.ngram import NGram, NGramConfig

@@ -13,11 +13,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps_models.contract import check_generative, check_language_model
 from ps_models.data.dataset import read_texts
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.score import Score
+from ps_models.invariants import check_generative, check_language_model
 from ps_models.models.baselines import BASELINES
 from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _discounts, estimate
 from ps_models.models.ngram import NGram, NGramConfig

@@ -19,12 +19,12 @@ from torch.utils._pytree import tree_leaves
 
 import ps_models as pm
 from ps_models.configs import make_configs, make_model
-from ps_models.contract import check_language_model
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
+from ps_models.invariants import check_language_model
 from ps_models.language_model import LanguageModel
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.models import MODELS

@@ -14,11 +14,11 @@ from wikitext_builder.article import Article
 from wikitext_builder.building import card
 from wikitext_builder.building.card import LeftOutCalls
 from wikitext_builder.building.plan import REJECTED, Plan
-from wikitext_builder.dataset.attribution import ATTRIBUTION, HEAD, Attribution, read_attribution
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.store import Rejected
+from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD, Attribution, read_attribution
+from wikitext_builder.pages.store import Rejected
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
 HOSTILE = [

@@ -12,12 +12,12 @@ from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from tests.wikitext_builder.building.test_build import store_of
 from wikitext_builder.building import sizes
-from wikitext_builder.dataset.attribution import read_attribution
 from wikitext_builder.dataset.split import rank_for_test
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.newness.overlap import Overlap
-from wikitext_builder.store.dates import Dates, add_dates
-from wikitext_builder.store.store import Store
+from wikitext_builder.overlap.overlap import Overlap
+from wikitext_builder.pages.attribution import read_attribution
+from wikitext_builder.pages.page_dates import Dates, add_dates
+from wikitext_builder.pages.store import Store
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 

@@ -8,8 +8,8 @@ from functools import cache
 
 from tests.conftest import ROOT, data
 from wikitext_builder.article import Article, Page
-from wikitext_builder.dumps.reader import read_pages
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.pages.xml_dump import read_pages
 
 CASES = ROOT / "tests" / "cases" / "extract"
 

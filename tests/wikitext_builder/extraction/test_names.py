@@ -1,6 +1,8 @@
 """A template has one name, for every spelling of a call and everywhere it is counted."""
 
 import pytest
+from extraction_eval.places import names_of_calls
+from extraction_eval.templates import RenderedCall, compare_calls
 
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import names
@@ -8,9 +10,7 @@ from wikitext_builder.extraction.macros import removed
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.fetching.html import without_templates
-from wikitext_builder.fidelity.places import names_of_calls
-from wikitext_builder.fidelity.templates import RenderedCall, compare_calls
+from wikitext_builder.pages.fetch_rendered import without_templates
 from wikitext_builder.wiki.languages import LANGUAGES
 
 INFLATION = [

@@ -7,9 +7,9 @@ a few words, and why.
 from collections import Counter
 
 import pytest
+from extraction_eval.residue import RESIDUE, count_residue
 
 from tests.wikitext_builder.extraction.pages import cases, real_articles
-from wikitext_builder.fidelity.residue import RESIDUE, count_residue
 
 
 def found(month: str) -> Counter[tuple[str, str]]:

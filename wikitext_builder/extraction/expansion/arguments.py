@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wikitext_builder.extraction.expansion.nodes import Nodes, Part
-from wikitext_builder.extraction.macros.texts import trimmed
+from wikitext_builder.extraction.macros.php_strings import trimmed
 
 if TYPE_CHECKING:
     from wikitext_builder.extraction.expansion.expander import Expander, Frame

@@ -13,7 +13,7 @@ from wikitext_builder.extraction.expansion.functions import FUNCTIONS, UNKNOWN_F
 from wikitext_builder.extraction.expansion.inclusion import included, redirect_target
 from wikitext_builder.extraction.expansion.nodes import Braced, Nodes, Part, parse
 from wikitext_builder.extraction.expansion.variables import VARIABLES
-from wikitext_builder.extraction.macros.texts import ERROR, trimmed
+from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.wiki.titles import title_fault

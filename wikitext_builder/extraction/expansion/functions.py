@@ -12,7 +12,7 @@ from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
 from wikitext_builder.extraction.macros.parser_functions import MODULES_WITHOUT_TEXT
-from wikitext_builder.extraction.macros.texts import (
+from wikitext_builder.extraction.macros.php_strings import (
     ERROR,
     encoded,
     equal,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros.local import LOCAL
-from wikitext_builder.extraction.macros.texts import encoded
+from wikitext_builder.extraction.macros.php_strings import encoded
 from wikitext_builder.extraction.macros.times import formatted_time, revision_time
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import at_most
 from wikitext_builder.extraction.macros.call import Call, Macro, joined, text
+from wikitext_builder.extraction.macros.safe_int import at_most
 
 
 def _spaces(call: Call) -> str:

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.safe_int import whole_number
 
 # The arguments that a citation takes for each of its fields, the first that is not empty.
 FIELDS = {

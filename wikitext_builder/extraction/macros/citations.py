@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, text
 from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, Arguments
 from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
+from wikitext_builder.extraction.macros.safe_int import whole_number
 
 TYPES = {
     "av media notes": "Media notes", "dvd notes": "Media notes", "mailing list": "Mailing list", "map": "Map",

@@ -6,8 +6,8 @@ import re
 from datetime import UTC, date, datetime
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+from wikitext_builder.extraction.macros.safe_int import whole_number
 
 MONTHS = listed(
     """

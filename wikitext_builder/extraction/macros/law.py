@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around
+from wikitext_builder.extraction.macros.safe_int import whole_number
 
 # Names of the kinds of bills in {{USBill}}.
 BILLS = {

@@ -6,8 +6,8 @@ import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+from wikitext_builder.extraction.macros.safe_int import whole_number
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have

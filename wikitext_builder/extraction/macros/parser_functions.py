@@ -8,7 +8,7 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, first, text
 from wikitext_builder.extraction.macros.citations import invoked
-from wikitext_builder.extraction.macros.texts import (
+from wikitext_builder.extraction.macros.php_strings import (
     ERROR,
     equal,
     expression,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+from wikitext_builder.extraction.macros.safe_int import whole_number
 
 ORBITERS = {
     "99": "Challenger", "101": "Enterprise", "102": "Columbia", "103": "Discovery", "104": "Atlantis",

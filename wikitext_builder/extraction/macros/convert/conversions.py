@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros.bounded import whole_number
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.convert.names import (
     Shown,
@@ -33,6 +32,7 @@ from wikitext_builder.extraction.macros.convert.units import (
     find_unit,
 )
 from wikitext_builder.extraction.macros.convert.values import Between, Value, parse_values, value_of
+from wikitext_builder.extraction.macros.safe_int import whole_number
 
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")

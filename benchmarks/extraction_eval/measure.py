@@ -1,0 +1,306 @@
+"""measure: how faithful extraction is over many pages, against what MediaWiki renders and official lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from extraction_eval.compare import ArticleComparison, Summary, compare, summarize, worst
+from extraction_eval.lost import LostCount, LostWords
+from extraction_eval.page import side_by_side
+from extraction_eval.places import CallPlaces
+from extraction_eval.removed import Expand, RemovedCheck, RemovedTemplate, expand_with
+from extraction_eval.residue import Residue, ResidueCount
+from extraction_eval.templates import (
+    RenderedCall,
+    TemplateShare,
+    compare_calls,
+    read_calls,
+)
+from wikitext_builder.article import Article, Page
+from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.expansion.expander import Templates
+from wikitext_builder.extraction.names import call_name
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.pages.fetch_rendered import Rendering, render_page
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.stored_page import StoredPage, stored_pages
+from wikitext_builder.pages.stored_templates import templates_in
+from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.tokens.tokenizer import tokenize_article
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.languages import language_of
+
+DUMPS = (".xml", ".bz2", ".gz", ".zst")
+WIKITEXT = (".wiki", ".wikitext")  # one page per file; the file's name up to the first dot is the title
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fidelity:
+    """What was measured."""
+
+    pages: int
+    tokens: int
+    rejected: Mapping[str, int]  # pages by reason, of the wiki or of extraction
+    left_out: Mapping[str, int]  # template calls without a text, by name
+    residue: tuple[Residue, ...]
+    lost: LostWords  # plain words of the wikitext that do not come out
+    rendered: tuple[ArticleComparison, ...]
+    official: tuple[ArticleComparison, ...]
+    places: CallPlaces  # where the template calls of the pages stand
+    removed: tuple[RemovedTemplate, ...]  # in sentences; checked if a store or a wiki has the templates
+    calls: tuple[TemplateShare, ...] = ()  # of the file of calls, if there is one
+
+    def comparisons(self) -> dict[str, tuple[ArticleComparison, ...]]:
+        """The comparisons that were made, by the name of the reference lines."""
+        both = {"rendered": self.rendered, "official": self.official}
+        return {name: found for name, found in both.items() if found}
+
+    def summaries(self) -> dict[str, Summary]:
+        """The figures of each comparison that was made."""
+        return {name: summarize(found) for name, found in self.comparisons().items()}
+
+    def record(self, worst_count: int = 10) -> dict[str, Any]:
+        """The report as JSON takes it, with this many of the worst differences per comparison."""
+        return {
+            "pages": self.pages,
+            "tokens": self.tokens,
+            "rejected": self.rejected,
+            "left_out": self.left_out,
+            "residue": [asdict(one) for one in self.residue],
+            "lost": self.lost.figures(worst_count),
+            "comparisons": {
+                name: {
+                    "summary": asdict(summarize(found)),
+                    "articles": [one.figures() for one in found],
+                    "worst": [{"title": title} | part.figures() for title, part in worst(found, worst_count)],
+                }
+                for name, found in self.comparisons().items()
+            },
+            "calls": self.places.totals(),
+            "removed": [asdict(one) for one in self.removed],
+            "templates": [asdict(one) for one in self.calls],
+        }
+
+
+def measure(
+    pages: str | Path | Iterable[str | Path] = (),
+    *,
+    store: str | Path | None = None,
+    api: str = "",
+    contact: str = "",
+    official: str | Path | None = None,
+    calls: str | Path | None = None,
+    language: str = "en",
+    sections: str = "official",
+    limit: int | None = None,
+    title: str = "",
+    page: str | Path | None = None,
+    progress: Progress = no_progress,
+) -> Fidelity:
+    """Extract pages and compare their lines with rendered and official ones.
+
+    Args:
+        pages: MediaWiki XML exports, files of wikitext (`Title.wiki`), or folders of them.
+        store: Store of fetched pages; those with HTML are compared with its lines.
+        api: Address of the `api.php` of a wiki, which renders the pages that have no HTML.
+        contact: Your address, for the wiki.
+        official: WikiText file; its articles are compared with the pages of the same title.
+        calls: JSON lines with `wikitext`, `text` and `page`: template calls and what Wikipedia rendered.
+        language: Code of the Wikipedia.
+        sections: Which sections to remove, see `extract`.
+        limit: The largest number of pages.
+        title: Only measure the page of this title.
+        page: HTML file to write with wikitext, our lines and the reference lines; needs `title`.
+        progress: Called after each page.
+
+    Raises:
+        BuilderError: The arguments name nothing to measure, or a file cannot be read.
+    """
+    files = [pages] if isinstance(pages, str | Path) else [*pages]
+    _check_asked(files, store, calls, title, page)
+    shown = list[StoredPage]()
+    with ExitStack() as stack:
+        asked = Wikipedia(api, language=language_of(language), contact=contact) if api else None
+        render = _renderer(stack.enter_context(asked) if asked else None)
+        opened = stack.enter_context(Store.open(Path(store))) if store else None
+        templates = templates_in(opened, language) if opened else None
+        given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
+        chosen = islice((one for one in given if not title or one.page.title == title), limit)
+        found = measure_pages(
+            _noted(chosen, shown) if page is not None else chosen,
+            language=language,
+            sections=sections,
+            templates=templates,
+            expand=expand_with(templates, asked, language),
+            render=render,
+            official=_read_official_articles(Path(official)) if official else None,
+            calls=read_calls(Path(calls)) if calls else (),
+            progress=progress,
+        )
+    if title and not found.pages:
+        raise BuilderError(f"no page has the title {title!r}; expected a title as Wikipedia writes it")
+    if page is not None:
+        _write_page(Path(page), found, shown[0].page.wikitext)
+    return found
+
+
+def _check_asked(files: object, store: object, calls: object, title: str, page: object) -> None:
+    if page and not title:
+        raise BuilderError("`page` shows one article; name it with `title`")
+    if not (files or store or calls):
+        raise BuilderError("nothing to measure; name files of `pages`, a `store` or a file of `calls`")
+
+
+def measure_pages(
+    pages: Iterable[StoredPage],
+    *,
+    language: str = "en",
+    sections: str = "official",
+    templates: Templates | None = None,
+    expand: Expand = lambda _page, _calls: {},
+    render: Callable[[Page], Rendering] | None = None,
+    official: Mapping[str, tuple[str, ...]] | None = None,
+    calls: Iterable[RenderedCall] = (),
+    progress: Progress = no_progress,
+) -> Fidelity:
+    """Extract pages and compare their lines.
+
+    Args:
+        pages: Those with HTML are compared with its lines.
+        language: Code of the Wikipedia.
+        sections: Which sections to remove, see `extract`.
+        templates: Templates for calls that have no macro, see `extract`.
+        expand: Expands calls that give no text on purpose, to check that a reader sees none.
+        render: Renders a page that has no HTML; None leaves it without.
+        official: Lines of official articles by tokenized title, see `read_official_articles`.
+        calls: Template calls with what Wikipedia rendered for them.
+        progress: Called after each page.
+    """
+    residue, lost, places = ResidueCount(), LostCount(), CallPlaces()
+    removed = RemovedCheck(expand, language)
+    rejected, left_out, count = Counter[str](), Counter[str](), 0
+    rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
+    read = partial(extract, language=language, sections=sections, templates=templates)
+    for count, one in enumerate(pages, start=1):
+        try:
+            plain = read(one.page, expansions=one.expansions)
+            tokenized = tokenize_article(plain, language=language)
+            residue.add(plain, tokenized)
+            lost.add(one.page, plain.lines, language)
+            removed.add(one.page, places.add(one.page, language))
+            left_out.update(map(call_name, plain.left_out))
+            if official is not None and (lines := official.get(tokenized.lines[1])):
+                theirs.append(compare(plain.title, tokenized.lines, lines))
+            if rendering := _rendering(one, render):
+                ours = read(rendering.page, expansions=one.expansions)
+                rendered.append(_compare_with_rendering(rendering, ours, language, sections))
+        except RejectedError as error:
+            rejected[error.reason] += 1
+        progress("measuring", count, None, f"{rejected.total()} rejected" if rejected else "")
+    progress("measuring", count, count)
+    return Fidelity(
+        pages=count,
+        tokens=residue.tokens,
+        rejected=dict(sorted(rejected.items())),
+        left_out=dict(left_out.most_common()),
+        residue=residue.result(),
+        lost=lost.result(),
+        rendered=tuple(rendered),
+        official=tuple(theirs),
+        places=places,
+        removed=removed.result(),
+        calls=tuple(compare_calls(calls, language=language, places=places if count else None)),
+    )
+
+
+def _rendering(one: StoredPage, render: Callable[[Page], Rendering] | None) -> Rendering | None:
+    if one.html is not None:
+        return Rendering(page=one.page, html=one.html)
+    return render(one.page) if render else None
+
+
+def _compare_with_rendering(
+    rendering: Rendering, ours: Article, language: str, sections: str
+) -> ArticleComparison:
+    page = rendering.page
+    theirs = extract_rendered(rendering.html, page, language=language, sections=sections)
+    lines = tokenize_article(ours, language=language).lines
+    return compare(page.title, lines, tokenize_article(theirs, language=language).lines)
+
+
+def _renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:
+    """The function that renders a page on a wiki; None without a wiki."""
+    return None if wikipedia is None else lambda page: render_page(wikipedia, page)
+
+
+def _noted(pages: Iterable[StoredPage], kept: list[StoredPage]) -> Iterator[StoredPage]:
+    for one in pages:
+        kept.append(one)
+        yield one
+
+
+def _write_page(path: Path, found: Fidelity, wikitext: str) -> None:
+    for name, comparisons in found.comparisons().items():
+        text = side_by_side(wikitext, comparisons[0], theirs=name)
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    raise BuilderError(
+        f"{path}: nothing to compare with; name an `api`, an `official` file or a `store` with rendered pages"
+    )
+
+
+# --- where pages come from
+
+
+def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
+    """The pages of XML exports and of files of wikitext; the files of a folder in the order of their names.
+
+    Raises:
+        BuilderError: A file is neither.
+    """
+    for path in paths:
+        files = sorted(one for one in path.iterdir() if _has_pages(one)) if path.is_dir() else [path]
+        for file in files:
+            if file.suffix in WIKITEXT:
+                yield StoredPage(page=_page_of_file(file))
+            elif file.suffix in DUMPS:
+                for dumped in read_pages(file):
+                    if isinstance(dumped.content, Page) and dumped.namespace == 0:
+                        yield StoredPage(page=dumped.content)
+            else:
+                expected = ", ".join(DUMPS + WIKITEXT)
+                raise BuilderError(f"{file}: expected a file of pages: {expected}")
+
+
+def _has_pages(path: Path) -> bool:
+    return path.suffix in WIKITEXT or ".xml" in path.suffixes
+
+
+def _page_of_file(path: Path) -> Page:
+    try:
+        wikitext = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuilderError(f"{path}: {error}; expected wikitext in UTF-8") from error
+    title = path.name.partition(".")[0].replace("_", " ")
+    return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
+
+
+def read_store_pages(store: Store, language: str) -> Iterator[StoredPage]:
+    """The newest revision of each page of a store, with its expansions and its HTML if the store has them."""
+    numbers = [one.revision_id for one in store.revisions(language)]
+    yield from stored_pages(store, language, numbers, html=True)
+
+
+def _read_official_articles(path: Path) -> dict[str, tuple[str, ...]]:
+    """The articles of a WikiText file by their title line, `= Title =`."""
+    return {lines[1]: lines for lines in read_articles(path)}

@@ -1,0 +1,224 @@
+"""The paper's analysis: what a pointer gains by word frequency, when it is used, how far back it points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+import torch
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from ps_models.analysis.style import POINTER, STYLE, VOCABULARY, picture_metadata
+from ps_models.errors import ModelError
+from ps_models.evaluation.evaluate import evaluating
+from ps_models.models.pointer_sentinel import PointerSentinel
+
+CHUNK = 64  # predictions at once, (chunk x window) numbers each
+LABELS = 24  # of buckets under an axis, at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """Words of similar frequency in train, and how two models predict them."""
+
+    least: int  # of its words' counts in train
+    most: int
+    types: int
+    tokens: int  # in the text that was predicted
+    difference: float | None  # mean nats of the second model minus the first; negative: the second is better
+    gate: float | None  # mean share of the softmax in the second; None without a pointer or without tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointing:
+    """What a pointer did at each token of a text."""
+
+    gates: Tensor  # float64, (time,): the share of the softmax
+    back: Tensor  # float64, (window,): the sum of the attention to the word 1, 2, … back
+    right: Tensor  # float64, (window,): how much of it was on the right word
+
+    @property
+    def half(self) -> int:
+        """How far back half of the attention is."""
+        shares = self.back.cumsum(0) / self.back.sum()
+        return int((shares < 0.5).sum()) + 1
+
+
+def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
+    """The bucket of each word; 0 has the most frequent words.
+
+    Args:
+        counts: Of each word in train.
+        number: Of buckets.
+        equal: `types`: equally many types in each, as in the paper's figure; `tokens`: equally many tokens of
+            train.
+
+    Raises:
+        ModelError: There are more buckets than words, or `equal` is neither of the two.
+    """
+    if not 1 <= number <= len(counts) or equal not in ("types", "tokens"):
+        raise ModelError(
+            f"{number} buckets of equally many {equal}: expected 1 to {len(counts)}, of types or tokens"
+        )
+    order = torch.sort(counts, descending=True, stable=True).indices
+    if equal == "types":
+        places = torch.arange(len(counts)) * number // len(counts)
+    else:
+        before = counts[order].double().cumsum(0) - counts[order]
+        places = (before * number / counts.sum()).long().clamp(max=number - 1)
+    return torch.empty_like(order).scatter_(0, order, places)
+
+
+def compare_by_frequency(
+    tokens: Tensor,
+    first: Tensor,
+    second: Tensor,
+    counts: Tensor,
+    *,
+    number: int = 10,
+    equal: str = "types",
+    gates: Tensor | None = None,
+) -> list[Bucket]:
+    """How two models predict words, by their frequency, the most frequent first.
+
+    Args:
+        tokens: The text, (time,).
+        first: -log p of each token by the first model.
+        second: The same by the second.
+        counts: Of each word in train.
+        number: Of buckets.
+        equal: See `buckets_of`.
+        gates: The share of the softmax at each token, of the second model, if it has a pointer.
+    """
+    bucket_of_word = buckets_of(counts, number, equal=equal)
+    bucket_of_token = bucket_of_word[tokens]
+    result = []
+    for bucket in range(number):
+        words, here = bucket_of_word == bucket, bucket_of_token == bucket
+        seen = int(here.sum())
+        own = counts[words]
+        result.append(
+            Bucket(
+                least=int(own.min()) if len(own) else 0,
+                most=int(own.max()) if len(own) else 0,
+                types=int(words.sum()),
+                tokens=seen,
+                difference=float((second - first)[here].mean()) if seen else None,
+                gate=float(gates[here].mean()) if seen and gates is not None else None,
+            )
+        )
+    return result
+
+
+def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu") -> Pointing | None:
+    """What the pointer of a model does over a text; None for a model without one."""
+    if not isinstance(model, PointerSentinel):
+        return None
+    window = model.window
+    gates, back, right = [], torch.zeros(window).double(), torch.zeros(window).double()
+    with evaluating(model), torch.no_grad():
+        state = model.initial_state(1)
+        for chunk in torch.split(tokens.to(device), CHUNK):
+            found, state = model.inspect(chunk[None], state)
+            attention = found.attention_BTW[0].double().cpu().flip(-1)
+            hits = (found.words_BTW[0] == chunk[:, None]).cpu().flip(-1)
+            gates.append(found.gate_BT[0].double().cpu())
+            back += attention.sum(0)
+            right += (attention * hits).sum(0)
+    return Pointing(gates=torch.cat(gates), back=back, right=right)
+
+
+def save_figure(
+    path: Path, buckets: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]
+) -> None:
+    """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points.
+
+    Args:
+        path: The file; its ending gives the format.
+        buckets: See `compare_by_frequency`; those whose words have the same counts are drawn as one.
+        pointer: Of the second model.
+        names: Of the two models.
+
+    Raises:
+        ModelError: The ending is not one of FORMATS.
+    """
+    metadata = picture_metadata(path)
+    shown = merged(buckets)
+    with style.context(["default", STYLE], after_reset=True):
+        figure = Figure(figsize=(9 if pointer is not None else 4.5, 3.4), layout="constrained")
+        columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
+        _differences(columns[0], shown, names)
+        if pointer is not None:
+            _bars(columns[1], shown, [bucket.gate for bucket in shown])
+            columns[1].set_title(f"Gate of {names[1]}", fontsize=8, loc="left", parse_math=False)
+            columns[1].set_ylabel("mean gate g")
+            columns[1].set_ylim(0, 1)
+            _distances(columns[2], pointer)
+        figure.savefig(path, dpi=200, metadata=metadata)
+
+
+def merged(buckets: Sequence[Bucket]) -> list[Bucket]:
+    """The buckets that have words; those whose words have the same counts in train are one."""
+    found = list[Bucket]()
+    filled = [bucket for bucket in buckets if bucket.types]
+    for _, group in groupby(filled, key=lambda bucket: (bucket.least, bucket.most)):
+        same = list(group)
+        seen = [bucket for bucket in same if bucket.tokens]
+        tokens = sum(bucket.tokens for bucket in seen)
+        gates = [bucket.gate * bucket.tokens for bucket in seen if bucket.gate is not None]
+        found.append(
+            replace(
+                same[0],
+                types=sum(bucket.types for bucket in same),
+                tokens=tokens,
+                difference=sum((one.difference or 0.0) * one.tokens for one in seen) / tokens
+                if tokens
+                else None,
+                gate=sum(gates) / tokens if gates else None,
+            )
+        )
+    return found
+
+
+def _differences(axes: Axes, buckets: Sequence[Bucket], names: tuple[str, str]) -> None:
+    _bars(axes, buckets, [bucket.difference for bucket in buckets])
+    axes.set_title(
+        f"{names[1]} minus {names[0]}\n↓ below 0: {names[1]} is better\n↑ above 0: {names[0]} is better",
+        fontsize=8,
+        loc="left",
+        parse_math=False,
+    )
+    axes.set_ylabel("difference, nats per token")
+    axes.axhline(0, color="black", linewidth=0.6)
+
+
+def _bars(axes: Axes, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:
+    """A bar for each bucket that has tokens; labels are left out where there is no room."""
+    places = [place for place, value in enumerate(values) if value is not None]
+    axes.bar(places, [value for value in values if value is not None], color=VOCABULARY)
+    labels = [f"{one.least:,}" if one.least == one.most else f"{one.least:,}–{one.most:,}" for one in buckets]
+    ticks = range(0, len(buckets), math.ceil(len(buckets) / LABELS))
+    axes.set_xticks(ticks, [labels[tick] for tick in ticks], rotation=90, fontsize=7.5)
+    axes.set_xlim(-0.6, len(buckets) - 0.4)
+    axes.set_xlabel("count of the word in train")
+    axes.grid(visible=False, axis="x")
+
+
+def _distances(axes: Axes, pointer: Pointing) -> None:
+    total = len(pointer.gates)
+    places = range(1, len(pointer.back) + 1)
+    axes.plot(places, (pointer.back / total).tolist(), label="all attention", color=POINTER)
+    right = [share or math.nan for share in (pointer.right / total).tolist()]  # 0 has no logarithm
+    axes.plot(places, right, "--", label="on the true word", color=VOCABULARY)
+    axes.set_yscale("log")
+    axes.set_xlim(1, max(2, len(places)))
+    axes.set_title("Where its pointer looks", fontsize=8, loc="left")
+    axes.set_ylabel("mean attention per place")
+    axes.set_xlabel("words back")
+    axes.legend(frameon=False)

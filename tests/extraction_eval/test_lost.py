@@ -1,0 +1,172 @@
+"""Lost words: which words are plain, which of them do not come out, and real faults that must be seen."""
+
+import time
+
+import pytest
+from extraction_eval.lost import KEPT, LostCount, lost_places
+from extraction_eval.plain_words import plain_words, words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fuzz.growth import ATOMS, repeated
+from wikitext_builder.article import Page
+from wikitext_builder.extraction import page as extraction
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.wiki.languages import LANGUAGES
+
+ENGLISH = LANGUAGES["en"]
+
+
+def page(wikitext, title="A"):
+    return Page(title=title, page_id=1, revision_id=1, timestamp="", wikitext=wikitext)
+
+
+def counted(*pages):
+    count = LostCount()
+    for one in pages:
+        count.add(one, extract(one).lines, "en")
+    return count.result()
+
+
+# --- plain words
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "plain"),
+    [
+        ("'''Oxen''' ''are'' big.", "Oxen are big"),
+        ("'''Ox'''en are", "are"),
+        ("''[[Time]]'''s cover", "cover"),  # bold or an apostrophe: not certain
+        ("a {{b|c [[d]] {{e}}}} f{{g}}h i", "a i"),
+        ("a<ref>b</ref> c<ref name=x /> d<!-- e --> f", "a c d f"),
+        ("[[a|b]]s [[c]] [[File:d.jpg|thumb|e [[f]]]] [[Category:g]] [[de:h]] [[i (j)|]]", "bs c"),
+        ("[http://a.org b c] http://d.org e", "b c e"),
+        ("{|\n| a\n{|\n| b\n|}\n|}\nc\n|}\nd", "c d"),
+        ("{| class=a\n! b\n* c\n== D ==\ne", "D e"),
+        ("<div class='x'>a<div>b</div></div> <span style='color:red'>c</span> <small>d</small>", "c d"),
+        ("a<math>b</math> <nowiki>c</nowiki> <br/>d <unknown>e", "d"),
+        ("== Notes ==\na\n=== B ===\nc\n== References and sources ==\nd", "B c"),
+        ("{{refbegin}}\n* a\n{{refend}}\nb {{ref begin|30em}} c", "b c"),
+        ("caf&eacute;&nbsp;b &lt;c", "café b c"),
+        ("__NOTOC__ a_b 1,500", "a b 1 500"),
+        ("{{a b ]] c }} d", "d"),
+        ("a {{b", "a"),  # what touches an open brace is not certain
+        ("* a\n# b\n; c : d", "a b c d"),
+    ],
+)
+def test_plain_words_stand_between_markup(wikitext, plain):
+    assert plain_words(wikitext, ENGLISH) == plain.split()
+
+
+MARKUP = ["{{b|x}}", "<ref>x</ref>", "[[File:x.jpg|thumb|x [[x]]]]", "<!-- x -->", "\n{|\n| x\n|}\n", "\n\n"]
+WORDS = st.lists(st.sampled_from(["red", "big", "ox", "café"]), min_size=1, max_size=4).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from(MARKUP)), max_size=8))
+def test_words_come_out_of_what_is_made_of_words_and_markup(pieces):
+    plain = [word for text, _ in pieces for word in text.split()]
+    made = page("".join(f"{text} {markup} " for text, markup in pieces))
+    assert plain_words(made.wikitext, ENGLISH) == plain
+    assert counted(made).lost == 0
+
+
+@given(st.text(alphabet="{}[]|<>='*\n a:", max_size=60))
+def test_no_wikitext_fails(wikitext):
+    assert all(word == "a" * len(word) for word in plain_words(wikitext, ENGLISH))
+
+
+# --- what is lost
+
+
+def test_each_lost_word_is_found():
+    found = counted(page("It is here."), page("So {{b}} on."))
+    assert (found.words, found.lost, found.share, found.long_runs, found.runs) == (5, 0, 0.0, 0, ())
+    count = LostCount()
+    count.add(page("one two three four five six seven eight nine ten"), ["one ten"], "en")
+    found = count.result()
+    assert (found.words, found.lost, found.long_runs) == (10, 8, 1)
+    assert (found.runs[0].size, found.runs[0].text) == (8, "two three four five six seven eight nine")
+    assert (found.pages[0].title, found.pages[0].lost, found.pages[0].words) == ("A", 8, 10)
+    assert LostCount().result().share == 0.0
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=30), st.lists(st.sampled_from("abcdef"), max_size=30))
+def test_what_is_there_is_not_lost(plain, ours):
+    places = lost_places(plain, ours)
+    assert lost_places(plain, plain) == []
+    assert len(places) >= sum(max(plain.count(one) - ours.count(one), 0) for one in set(plain)) or not places
+    kept = [word for place, word in enumerate(plain) if place not in set(places)]
+    assert all(kept.count(one) <= ours.count(one) for one in kept)
+
+
+def test_only_the_worst_are_kept():
+    count = LostCount()
+    for number in range(3 * KEPT):
+        count.add(page("a " * (number + 1), title=f"P{number}"), [], "en")
+    found = count.result()
+    assert len(found.pages) == len(found.runs) == KEPT
+    assert found.pages[0].lost == 3 * KEPT
+
+
+def sample_pages():
+    return [one.content for one in read_pages(SAMPLE_DUMP) if isinstance(one.content, Page)]
+
+
+def test_the_sample_loses_nothing_and_a_cut_paragraph_is_seen():
+    pages = sample_pages()
+    assert counted(*pages).lost == 0
+    count, expected = LostCount(), 0
+    for one in pages:
+        lines = list(extract(one).lines)
+        plain = set(plain_words(one.wikitext, ENGLISH))
+        cut = lines.pop(max(range(len(lines)), key=lambda place: len(lines[place])))
+        expected += sum(word in plain for word in words(cut))
+        count.add(one, lines, "en")
+    assert count.result().lost == pytest.approx(expected, rel=0.05)
+    assert count.result().long_runs >= len(pages) - 6  # a disambiguation page has no long paragraph
+
+
+STARBOX = (
+    "{{Starbox begin}}\n{{Starbox detail|a=b}}\n{{Starbox end}}\n'''Vega''' is the brightest star there."
+)
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "step", "fault"),
+    [
+        # A table that a template opened once took all up to the next heading.
+        ("|-\n| a || b\n\nText after it.", "remove_tables", lambda text: text.partition("|-")[0]),
+        (STARBOX, "resolve", lambda text, **_: text.partition("{{Starbox")[0]),
+        # A section was once removed whole.
+        ("a\n== Notes ==\nb\n=== The notes ===\nLong text.", "cut_lists", lambda text, _: text[:1]),
+        # Tags that are never closed once hid what follows.
+        ("a <div>b</div> c d", "flatten_tags", lambda text: text.partition("<div")[0]),
+    ],
+)
+def test_real_faults_are_seen(monkeypatch, wikitext, step, fault):
+    assert counted(page(wikitext)).lost == 0
+    monkeypatch.setattr(extraction, step, fault)
+    assert counted(page(wikitext)).lost > 0
+
+
+@pytest.mark.parametrize("first", ATOMS)
+def test_time_is_linear(first):
+    def seconds(length):
+        started = time.process_time()
+        for second in ATOMS:
+            plain_words(repeated(first + second, length), ENGLISH)
+            plain_words(first + repeated(second, length), ENGLISH)
+        return time.process_time() - started
+
+    # Eight times the length. Up to three trials: a busy machine slows one of them down.
+    limit = 20 * max(seconds(1 << 10), 0.01)
+    assert any(seconds(1 << 13) < limit for _ in range(3))
+
+
+def test_words_that_are_all_alike_take_linear_time():
+    started = time.process_time()
+    assert len(lost_places(["a"] * 300_000, ["b", *["a"] * 200_000])) == 100_000
+    assert len(lost_places(["a", "b"] * 150_000, ["b", "c"] * 150_000)) == 150_000
+    assert time.process_time() - started < 5

@@ -1,0 +1,282 @@
+"""Looking inside: the components of a prediction add up to the model's own, and buckets divide the words."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.patches import Rectangle
+
+from ps_models.analysis.figure import _one_word, save_picture
+from ps_models.analysis.frequency import (
+    Bucket,
+    buckets_of,
+    compare_by_frequency,
+    merged,
+    pointing,
+    save_figure,
+)
+from ps_models.analysis.passages import best_start, gains, passage_end
+from ps_models.analysis.predictions import Distribution, _distribution, predictions
+from ps_models.analysis.sentence import draw_sentence
+from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
+from ps_models.evaluation.evaluate import token_nats
+from ps_models.evaluation.generate import draw_words
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+WORDS = Vocabulary(("<unk>", "<eos>", "$", "<b>", "a_b", "the", "cat", "dog", "naïve", "\\frac", "^"))
+V = len(WORDS)
+
+
+@pytest.fixture(scope="module")
+def pointer():
+    torch.manual_seed(3)
+    return PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=6, init=0.7, window=9)).eval()
+
+
+@pytest.fixture(scope="module")
+def lstm():
+    torch.manual_seed(3)
+    return LSTM(LSTMConfig(vocab_size=V, hidden_size=6, init=0.7)).eval()
+
+
+TOKENS = torch.randint(V, (100,), generator=torch.Generator().manual_seed(5))
+
+
+@pytest.mark.parametrize("name", ["lstm", "pointer"])
+def test_predictions_are_the_models_own(request, name):
+    model = request.getfixturevalue(name)
+    found = list(predictions(model, TOKENS))
+    ((_, nats),) = token_nats(model, [Text(TOKENS, 0)])
+    assert [-math.log(p.probability) for p in found] == pytest.approx(nats.tolist(), rel=1e-4)
+    for prediction in found:
+        shares = [share for _, share in prediction.mixture.top]
+        assert shares == sorted(shares, reverse=True)
+        assert {prediction.gate is None, prediction.gain is None} == {name == "lstm"}
+
+
+def test_gate_and_attention_make_one_and_point_at_the_window(pointer):
+    for place, prediction in enumerate(predictions(pointer, TOKENS)):
+        read = [1, *TOKENS[:place].tolist()]  # <eos> before the text
+        assert list(prediction.window) == read[-9:]
+        assert prediction.gate is not None
+        assert prediction.gate + sum(share for _, share in prediction.attention) == pytest.approx(1, abs=0.02)
+        assert prediction.pointer is not None
+        assert sum((share for _, share in prediction.pointer.top), 0.0) <= 1 + 1e-6
+        pointed = {prediction.window[-back] for back, _ in prediction.attention}
+        assert {word for word, share in prediction.pointer.top if share > 0.01} <= pointed
+        assert (prediction.pointer.rank is None) == (prediction.word not in prediction.window)
+
+
+def test_the_gain_is_the_mixture_against_the_vocabulary_part_alone(pointer):
+    found = list(predictions(pointer, TOKENS))
+    torch.testing.assert_close(
+        torch.tensor([one.gain for one in found]).double(), gains(pointer, TOKENS), atol=1e-4, rtol=0
+    )
+    for one in found:
+        assert one.vocabulary is not None
+        assert one.pointer is not None
+        assert one.gate is not None
+        assert one.gain is not None
+        rest = one.gate * one.vocabulary.probability + (1 - one.gate) * one.pointer.probability
+        assert one.probability == pytest.approx(rest, rel=1e-4)
+        assert one.from_pointer == pytest.approx((1 - one.gate) * one.pointer.probability, rel=1e-3, abs=1e-7)
+        assert one.gain >= math.log(one.gate) - 1e-5  # the most that the pointer can take away
+        if one.word not in one.window:
+            assert one.gain == pytest.approx(math.log(one.gate), abs=1e-5)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=9), st.integers(0, 4))
+def test_the_rank_is_one_more_than_the_likelier_words(weights, word):
+    probabilities = torch.bincount(torch.tensor([*weights, 4]), minlength=5).double()
+    found = _distribution(probabilities / probabilities.sum(), word)
+    likelier = sorted(probabilities.tolist(), reverse=True).index(float(probabilities[word]))
+    assert found.rank == (likelier + 1 if word in (*weights, 4) else None)
+    assert all(share for _, share in found.top)
+
+
+TEXT = "= the cat = <eos> the dog . the cat the cat . <b> <eos> <unk> <unk> <unk> . <eos>"
+
+
+def test_the_best_passage_is_where_the_pointer_helped_known_words():
+    words = Vocabulary(("<unk>", "<eos>", ".", "=", "the", "cat", "dog", "<b>"))
+    tokens = torch.tensor(words.encode(TEXT.split()))
+
+    def best(gain, length):
+        start = best_start(tokens, torch.tensor(gain).double(), words, length)
+        return TEXT.split()[start : passage_end(tokens, words, start, length)]
+
+    known = [0, 0, 3, 0, 0, 0, 0, 0, 2, 2, 0, 2, 0, 0, 0, 9, 9, 9, 0, 0]
+    assert best(known, None) == ["the", "cat", "the", "cat", "."]
+    assert best(known, 5) == ["the", "dog", ".", "the", "cat"]  # begins with a line; <unk> does not count
+    assert best(known, 99) == TEXT.split()
+    assert best([-1.0] * 20, 4) == ["<unk>", "<unk>", "<unk>", "."]
+    assert passage_end(tokens, words, 0, None) == 5
+    assert passage_end(tokens, words, 18, 50) == len(tokens)
+
+
+def test_generation_follows_its_seed_and_temperature(pointer, lstm):
+    def drawn(model, seed, **options):
+        return list(
+            draw_words(model, WORDS, generator=torch.Generator().manual_seed(seed), words=40, **options)
+        )
+
+    for model in (pointer, lstm):
+        assert drawn(model, 1) == drawn(model, 1) != drawn(model, 2)
+        assert drawn(model, 1, temperature=0) == drawn(model, 2, temperature=0)
+        assert "<unk>" in drawn(model, 1, temperature=9)  # then nearly all words are equally likely
+        assert "<unk>" not in drawn(model, 1, temperature=9, unknown=False)
+    with pytest.raises(ModelError, match="temperature"):
+        drawn(lstm, 1, temperature=-1)
+
+
+def test_generation_continues_its_prompt(pointer, lstm):
+    prompt = ["the"] * 9  # a window full of it
+    for model in (pointer, lstm):
+        _, state = model(torch.tensor([WORDS.encode(prompt)]), model.initial_state(1))
+        likeliest = WORDS.tokens[int(model.next_log_probs(state)[0].argmax())]
+        drawn = draw_words(model, WORDS, generator=torch.Generator(), prompt=prompt, words=1, temperature=0)
+        assert list(drawn) == [likeliest]
+
+
+def test_generation_draws_what_the_model_says(lstm):
+    state = lstm.initial_state(1)
+    expected = lstm.next_log_probs(state)[0].exp()
+    generator = torch.Generator().manual_seed(0)
+    first = [next(draw_words(lstm, WORDS, generator=generator, words=1)) for _ in range(1500)]
+    shares = torch.tensor([first.count(token) / 1500 for token in WORDS.tokens])
+    assert (shares - expected).abs().max() < 0.05  # about four standard deviations
+
+
+def test_buckets_divide_the_words_by_frequency():
+    counts = torch.tensor([0, 5, 100, 7, 3, 50])
+    assert buckets_of(counts, 3).tolist() == [2, 1, 0, 1, 2, 0]
+    assert buckets_of(counts, 2, equal="tokens").tolist() == [1, 1, 0, 1, 1, 1]
+    for number in range(1, 7):
+        parted = buckets_of(counts, number)
+        assert sorted(parted.unique().tolist()) == list(range(number))
+        assert max(parted.bincount()) - min(parted.bincount()) <= 1
+    with pytest.raises(ModelError, match="expected 1 to 6"):
+        buckets_of(counts, 7)
+
+
+def test_differences_add_up_to_the_whole(lstm, pointer):
+    ((_, first),) = token_nats(lstm, [Text(TOKENS, 0)])
+    ((_, second),) = token_nats(pointer, [Text(TOKENS, 0)])
+    gates = torch.linspace(0, 1, 100).double()
+    buckets = compare_by_frequency(TOKENS, first, second, torch.bincount(TOKENS), number=4, gates=gates)
+    assert sum(bucket.tokens for bucket in buckets) == 100
+    total = sum((bucket.difference or 0) * bucket.tokens for bucket in buckets)
+    assert total == pytest.approx(float((second - first).sum()))
+    assert sum((bucket.gate or 0) * bucket.tokens for bucket in buckets) == pytest.approx(50)
+    assert [bucket.least for bucket in buckets] == sorted((b.least for b in buckets), reverse=True)
+
+
+def test_where_the_pointer_looks_is_what_the_predictions_say(pointer, lstm):
+    found = pointing(pointer, TOKENS)
+    assert found is not None
+    back, right = torch.zeros(9).double(), torch.zeros(9).double()
+    for prediction in predictions(pointer, TOKENS):
+        for distance, share in prediction.attention:
+            back[distance - 1] += share
+            if prediction.window[-distance] == prediction.word:
+                right[distance - 1] += share
+    torch.testing.assert_close(found.back, back, rtol=0.02, atol=0.2)
+    torch.testing.assert_close(found.right, right, rtol=0.02, atol=0.2)
+    assert float(found.back.sum() + found.gates.sum()) == pytest.approx(100, rel=1e-5)
+    assert 1 <= found.half <= 9
+    assert pointing(lstm, TOKENS) is None
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm, tmp_path, ending):
+    for name, model in (("pointer", pointer), ("lstm", lstm)):
+        found = list(predictions(model, TOKENS[:20]))
+        for shown in (found[-1:], found[5:]):
+            paths = [tmp_path / f"{name}{len(shown)}{number}{ending}" for number in range(2)]
+            for path in paths:
+                save_picture(path, shown, WORDS)
+            assert paths[0].read_bytes() == paths[1].read_bytes()
+            if ending == ".svg" and name == "pointer":
+                assert "&lt;b&gt;" in paths[0].read_text()
+                assert "<b>" not in paths[0].read_text()
+    with pytest.raises(ModelError, match=r"gif: expected a name that ends in \.png"):
+        save_picture(tmp_path / "x.gif", found, WORDS)
+    with pytest.raises(ModelError, match=r"words=80.*1 to 60"):
+        save_picture(tmp_path / "x.png", found * 4, WORDS)
+
+
+def test_a_picture_has_no_empty_panel_and_one_scale(pointer, lstm):
+    for model, panels in ((pointer, 4), (lstm, 1)):
+        one = next(predictions(model, TOKENS))
+        figure = _one_word(one, WORDS)
+        assert len(figure.axes) == panels
+        assert all(axes.patches for axes in figure.axes)
+        assert len({axes.get_xlim() for axes in figure.axes[-3:]}) == 1
+    unused = replace(
+        one, vocabulary=one.mixture, pointer=Distribution(probability=0, rank=None, top=()), gate=1.0
+    )
+    assert [axes.get_title() for axes in _one_word(unused, WORDS).axes] == ["vocabulary", "mixture"]
+
+
+def test_a_sentence_is_drawn_with_its_window_inside_the_page(pointer):
+    found = list(predictions(pointer, torch.cat([TOKENS[:30], torch.tensor([5] * 30)])))[20:80]
+    names = [f"{'w' * 50}{number}" for number in range(9 + len(found))]  # all of them too long
+    figure = draw_sentence(found, WORDS, names)
+    text, chart = figure.axes
+    assert len(text.texts) == 9 + len(found) + 1  # words, and the key
+    right, low = (max(values) for values in zip(*[one.get_position() for one in text.texts], strict=True))
+    assert right < 6.5 * 72 - 50
+    assert low < text.get_ylim()[0]
+    assert [bar.get_height() for bar in chart.patches if isinstance(bar, Rectangle)] == pytest.approx(
+        [one.gain for one in found]
+    )
+    assert len(chart.get_xticklabels()) == len(found)
+
+
+def test_the_figure_is_drawn(pointer, lstm, tmp_path):
+    nats = torch.rand(100).double()
+    for model in (pointer, lstm):
+        found = pointing(model, TOKENS)
+        gates = None if found is None else found.gates
+        buckets = compare_by_frequency(TOKENS, nats, nats, torch.bincount(TOKENS), number=3, gates=gates)
+        save_figure(tmp_path / "figure.svg", buckets, found, ("lstm", "a_$pointer"))
+        drawn = (tmp_path / "figure.svg").read_text()
+        for text in (
+            "a_$pointer minus lstm",
+            "below 0: a_$pointer is better",
+            "above 0: lstm is better",
+            "nats per token",
+        ):
+            assert text in drawn
+        assert ("Gate of a_$pointer" in drawn) == (found is not None)
+    with pytest.raises(ModelError, match=r"gif: expected a name that ends in \.png"):
+        save_figure(tmp_path / "x.gif", buckets, None, ("a", "b"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.floats(-1, 1)), min_size=1, max_size=30))
+def test_buckets_of_the_same_words_are_drawn_as_one(parts):
+    buckets = [
+        Bucket(
+            least=count,
+            most=count,
+            types=1 + tokens,
+            tokens=tokens,
+            difference=mean if tokens else None,
+            gate=None,
+        )
+        for count, tokens, mean in sorted(parts, reverse=True)
+    ]
+    empty = Bucket(least=0, most=0, types=0, tokens=0, difference=None, gate=None)
+    found = merged([*buckets, empty])
+    assert [one.least for one in found] == sorted({count for count, _, _ in parts}, reverse=True)
+    for name in ("types", "tokens"):
+        assert sum(getattr(one, name) for one in found) == sum(getattr(one, name) for one in buckets)
+    total = sum((one.difference or 0) * one.tokens for one in buckets)
+    assert sum((one.difference or 0) * one.tokens for one in found) == pytest.approx(total, abs=1e-9)
+    assert all((one.difference is None) == (one.tokens == 0) for one in found)

@@ -1,0 +1,324 @@
+"""Every model keeps the laws, and models that are wrong on purpose are caught."""
+
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
+from ps_models.language_model import detach, map_state
+from ps_models.models import MODELS
+from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
+from ps_models.models.char_cnn import CharCNN, CharCNNConfig
+from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
+from ps_models.models.monte_carlo import MonteCarloDropout
+from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.pointer_sentinel_awd_lstm import (
+    PointerSentinelAWDLSTM,
+    PointerSentinelAWDLSTMConfig,
+)
+from ps_models.models.pointer_sentinel_transformer import (
+    PointerSentinelTransformer,
+    PointerSentinelTransformerConfig,
+)
+from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
+from ps_models.models.rnn import RNN, RNNConfig
+from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
+from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
+from ps_models.models.transformer import Transformer, TransformerConfig
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+V = 11
+LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)
+POINTER = PointerSentinelConfig(vocab_size=V, hidden_size=8, init=0.8)
+GAL = replace(LSTM_CONFIG, recurrent_dropout=0.3, type_dropout=0.3, per_gate=True, zoneout=0)
+RHN = RecurrentHighwayConfig(vocab_size=V, hidden_size=8, depth=3, init=0.8)
+TRANSFORMER = TransformerConfig(
+    vocab_size=V, hidden_size=8, layers=2, heads=2, inner_size=8, init=0.8, window=5
+)
+AWD = AWDLSTMConfig(vocab_size=V, embedding_size=6, hidden_size=8, init=0.8)
+SPELLED = CharCNNConfig(
+    vocab_size=V, hidden_size=8, init=0.8, character_size=3, widths=(1, 3), features=(4, 5), word_length=4
+)
+CACHE = NeuralCacheConfig(window=4, weight=0.4)
+TRAINABLE = {
+    "awd-lstm": lambda: AWDLSTM(AWD),
+    "awd-lstm-one-layer": lambda: AWDLSTM(replace(AWD, layers=1)),
+    "char-cnn": lambda: spelled_model(),
+    "char-cnn-unprepared": lambda: CharCNN(SPELLED),
+    "lstm": lambda: LSTM(LSTM_CONFIG),
+    "lstm-tied": lambda: LSTM(replace(LSTM_CONFIG, tied=True, softmax_bias=True)),
+    "lstm-adaptive": lambda: LSTM(replace(LSTM_CONFIG, hidden_size=16, cutoffs=(3, 6))),
+    "lstm-sampled": lambda: LSTM(replace(LSTM_CONFIG, tied=True, sampled=4)),
+    "lstm-zaremba": lambda: LSTM(replace(LSTM_CONFIG, locked=False, zoneout=0)),
+    "lstm-zoneout-both": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3)),
+    "lstm-zoneout-outputs": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3, zoneout_outputs=True)),
+    "lstm-gal": lambda: LSTM(GAL),
+    "rnn": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8)),
+    "rnn-deep": lambda: RNN(
+        RNNConfig(vocab_size=V, hidden_size=8, embedding_size=5, init=0.8, deep=True, dropout=0.2)
+    ),
+    "rnn-lda": lambda: rnn_lda(),
+    "sum-product": lambda: SumProductNetwork(SumProductConfig(vocab_size=V, hidden_size=5)),
+    "sum-product-scaled": lambda: SumProductNetwork(
+        SumProductConfig(vocab_size=V, context=2, hidden_size=5, powers=3, scaled=True, least_bias=0.1)
+    ),
+    "rhn": lambda: RecurrentHighway(RHN),
+    "rhn-tied": lambda: RecurrentHighway(replace(RHN, tied=True, depth=1)),
+    "transformer-1": lambda: Transformer(replace(TRANSFORMER, window=1)),
+    "transformer-5": lambda: Transformer(TRANSFORMER),
+    "transformer-50": lambda: Transformer(replace(TRANSFORMER, window=50, heads=1, locked=True)),
+    "pointer-1": lambda: PointerSentinelLSTM(replace(POINTER, window=1)),
+    "pointer-2": lambda: PointerSentinelLSTM(replace(POINTER, window=2)),
+    "pointer-5": lambda: PointerSentinelLSTM(replace(POINTER, window=5)),
+    "pointer-50": lambda: PointerSentinelLSTM(replace(POINTER, window=50)),
+    "pointer-zoneout-outputs": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_outputs=True, window=5)),
+    "pointer-adaptive": lambda: PointerSentinelLSTM(replace(POINTER, cutoffs=(4,), window=5)),
+    "pointer-sampled": lambda: PointerSentinelLSTM(replace(POINTER, sampled=4, window=5)),
+    "pointer-tied": lambda: PointerSentinelLSTM(replace(POINTER, tied=True, window=5)),
+    "pointer-awd-lstm": lambda: PointerSentinelAWDLSTM(
+        PointerSentinelAWDLSTMConfig(**asdict(AWD) | {"window": 5})
+    ),
+    "pointer-transformer": lambda: PointerSentinelTransformer(
+        PointerSentinelTransformerConfig(**asdict(TRANSFORMER) | {"pointer_window": 7})
+    ),
+}
+
+
+def spelled_model():
+    model = CharCNN(SPELLED)
+    words = ["<unk>", "<eos>", "a", "at", "attic", "né", "s", "t", "st", "ta", "tea"]
+    model.prepare(torch.arange(V), Vocabulary(tuple(words)), seed=1)
+    return model
+
+
+def rnn_lda():
+    model = RNNLDA(RNNLDAConfig(vocab_size=V, hidden_size=8, topics=3, init=0.8, dropout=0.2))
+    model.log_topics_VK.copy_(torch.randn(V, 3).log_softmax(dim=-1))
+    return model
+
+
+def samples_of(model):
+    return MonteCarloDropout(model, 3, torch.Generator().manual_seed(1))
+
+
+ADD_ONS = {
+    "cache-awd-lstm": lambda: NeuralCache(AWDLSTM(AWD).eval(), CACHE),
+    "cache-char-cnn": lambda: NeuralCache(spelled_model().eval(), CACHE),
+    "cache-lstm": lambda: NeuralCache(LSTM(LSTM_CONFIG).eval(), CACHE),
+    "cache-rnn": lambda: NeuralCache(RNN(RNNConfig(vocab_size=V, hidden_size=8)).eval(), CACHE),
+    "cache-rnn-lda": lambda: NeuralCache(rnn_lda().float().eval(), CACHE),
+    "cache-rhn": lambda: NeuralCache(RecurrentHighway(RHN).eval(), CACHE),
+    "cache-transformer": lambda: NeuralCache(Transformer(TRANSFORMER).eval(), CACHE),
+    "cache-pointer": lambda: NeuralCache(PointerSentinelLSTM(replace(POINTER, window=3)).eval(), CACHE),
+    "monte-carlo-gal": lambda: samples_of(LSTM(GAL).eval()),
+    "monte-carlo-rhn": lambda: samples_of(RecurrentHighway(RHN).eval()),
+    "monte-carlo-pointer": lambda: samples_of(PointerSentinelLSTM(replace(POINTER, window=3)).eval()),
+}
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(2)
+
+
+@pytest.mark.parametrize("make", TRAINABLE.values(), ids=TRAINABLE)
+def test_trainable_models_keep_the_laws(make):
+    model = make().double().eval()
+    check_language_model(model, V, tolerance=1e-10)
+    check_trainable(model, V, tolerance=1e-10)
+    check_generative(model, V, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("make", ADD_ONS.values(), ids=ADD_ONS)
+def test_add_ons_keep_the_laws(make):
+    check_language_model(make(), V, tolerance=1e-5)
+
+
+def test_models_of_the_registry_are_made_from_their_configs():
+    for config, module in MODELS.values():
+        model = module(config(vocab_size=V, hidden_size=4)).eval()
+        check_language_model(model, V)
+        check_trainable(model, V)
+
+
+def test_an_open_vocabulary_sums_to_less_than_one():
+    model = Unknowns(LSTM_CONFIG).eval()
+    check_language_model(model, V, open_vocabulary=True)
+    with pytest.raises(BrokenLawError, match="sum to one"):
+        check_language_model(model, V)
+
+
+class Unknowns(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, state = super().forward(tokens, state)
+        return scores - 0.01, state
+
+
+class Peeking(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, state = super().forward(tokens, state)
+        return scores - (tokens.roll(-1, dims=1) == 0).float(), state
+
+
+class PeekingAtLength(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, state = super().forward(tokens, state)
+        return scores - tokens.shape[1] / 100, state
+
+
+class Forgetful(LSTM):
+    def forward(self, tokens, state, masks=None):
+        return super().forward(tokens, self.initial_state(len(tokens)))
+
+
+class ForgettingTheToken(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, after = super().forward(tokens, state)
+        return scores, after._replace(token_B=torch.zeros_like(after.token_B))
+
+
+class Unnormalised(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, state = super().forward(tokens, state)
+        return scores * 1.1, state
+
+
+class UnnormalisedAtFirst(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, after = super().forward(tokens, state)
+        first = (state.h_BLH[:, :1, 0] == 0) & (torch.arange(tokens.shape[1]) == 0)
+        return scores - 0.1 * first, after
+
+
+class Probabilities(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, state = super().forward(tokens, state)
+        return scores.exp(), state
+
+
+class OfEachWord(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, state = super().forward(tokens, state)
+        return scores[..., None].expand(-1, -1, V), state
+
+
+class BatchNormalised(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, after = super().forward(tokens, state)
+        return scores, after._replace(h_BLH=after.h_BLH - after.h_BLH.mean(dim=0))
+
+
+class ChangingItsState(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, after = super().forward(tokens, state)
+        state.h_BLH.add_(1)
+        return scores, after
+
+
+class Remembering(LSTM):
+    calls = 0
+
+    def forward(self, tokens, state, masks=None):
+        self.calls += 1
+        scores, after = super().forward(tokens, state)
+        return scores - 1e-3 * self.calls, after
+
+
+class NotANumber(LSTM):
+    def forward(self, tokens, state, masks=None):
+        scores, after = super().forward(tokens, state)
+        return scores.log(), after
+
+
+WRONG = {
+    Peeking: "do not change the scores before|chunks of",
+    PeekingAtLength: "chunks of",
+    Forgetful: "chunks of",
+    ForgettingTheToken: "chunks of",
+    Unnormalised: "sum to one",
+    UnnormalisedAtFirst: "sum to one",
+    Probabilities: "none above 0",
+    OfEachWord: "one for each token",
+    BatchNormalised: "chunks of|alone",
+    ChangingItsState: "unchanged",
+    Remembering: "call to call",
+    NotANumber: "finite",
+}
+
+
+@pytest.mark.parametrize(("wrong", "law"), WRONG.items(), ids=lambda value: getattr(value, "__name__", ""))
+def test_wrong_models_are_caught(wrong, law):
+    with pytest.raises(BrokenLawError, match=law):
+        check_language_model(wrong(LSTM_CONFIG).eval(), V)
+
+
+def test_a_model_in_training_mode_is_caught():
+    with pytest.raises(BrokenLawError, match="evaluation mode"):
+        check_language_model(LSTM(LSTM_CONFIG), V)
+
+
+class RowsOfAverages(LSTM):
+    """Wrong between rows only: each text's score depends on the others'."""
+
+    def forward(self, tokens, state, masks=None):
+        scores, after = super().forward(tokens, state)
+        return scores + (tokens == 0).float().mean() * 0.1 - 0.1, after
+
+
+def test_rows_that_see_each_other_are_caught():
+    with pytest.raises(BrokenLawError):
+        check_language_model(RowsOfAverages(LSTM_CONFIG).eval(), V, open_vocabulary=True)
+
+
+class AveragedLoss(LSTM):
+    def loss(self, tokens, state, scored=None, advance=None):
+        nats, state = super().loss(tokens, state, scored, advance)
+        return nats.mean(), state
+
+
+class LossOfTheFirst(LSTM):
+    def loss(self, tokens, state, scored=None, advance=None):
+        nats, state = super().loss(tokens, state, None, advance)
+        return nats[:, :scored], state
+
+
+class StateOfTheEnd(LSTM):
+    def loss(self, tokens, state, scored=None, advance=None):
+        return super().loss(tokens, state, scored, None)
+
+
+class InfiniteGradients(LSTM):
+    def loss(self, tokens: Tensor, state: LSTMState, scored=None, advance=None):
+        nats, state = super().loss(tokens, state, scored, advance)
+        return nats + 0 * self.embedding.weight.sub(self.embedding.weight).sqrt().sum(), state
+
+
+@pytest.mark.parametrize("wrong", [AveragedLoss, LossOfTheFirst, StateOfTheEnd, InfiniteGradients])
+def test_wrong_losses_are_caught(wrong):
+    with pytest.raises(BrokenLawError):
+        check_trainable(wrong(LSTM_CONFIG).eval(), V)
+
+
+class UniformNext(LSTM):
+    def next_log_probs(self, state):
+        return super().next_log_probs(state).mean(dim=-1, keepdim=True).expand(-1, V)
+
+
+def test_wrong_next_words_are_caught():
+    with pytest.raises(BrokenLawError, match="next_log_probs"):
+        check_generative(UniformNext(LSTM_CONFIG).eval(), V)
+
+
+def test_a_state_of_other_things_is_refused():
+    with pytest.raises(TypeError, match="list"):
+        map_state(Tensor.clone, [torch.zeros(1)])
+
+
+def test_detached_states_are_constants():
+    model = LSTM(LSTM_CONFIG).eval()
+    _, state = model(torch.zeros(1, 3, dtype=torch.int64), model.initial_state(1))
+    assert state.h_BLH.requires_grad
+    assert not any(tensor.requires_grad for tensor in detach(state))

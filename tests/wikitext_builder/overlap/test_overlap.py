@@ -1,0 +1,170 @@
+"""overlap: what was copied into other text is found, whatever its form, the memory, and the workers."""
+
+import csv
+import gzip
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wikitext_builder as wb
+from tests.command import done, refused
+from tests.conftest import data
+from tests.wikitext_builder.building.test_build import PAGES, store_of
+from wikitext_builder.dataset.vocabulary import UNK
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.overlap.report import as_text
+from wikitext_builder.sample import SAMPLE_DUMP
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample as a dataset, beside its store."""
+    folder = tmp_path_factory.mktemp("newness")
+    wb.import_dump(folder / "sample.store", SAMPLE_DUMP)
+    wb.build("demo", folder / "sample.store", folder / "demo", workers=1)
+    return folder / "demo"
+
+
+def plain_text(dataset: Path, split: str) -> str:
+    """The articles of a split as anyone may have them: no tokens, other case, other line ends."""
+    lines = (wb.detokenize(line) for line in wb.load(dataset).lines(split, raw=True) if line)
+    return "\n".join(lines).upper().replace(". ", ".\n")
+
+
+def test_a_dataset_overlaps_itself_in_everything(built: Path) -> None:
+    found = wb.overlap(built, against=built)
+    for split in found.splits:
+        assert split.shared == split.ngrams
+        assert split.paragraphs == split.duplicate_paragraphs == split.near_duplicate_paragraphs > 0
+        assert split.near_duplicates == split.articles
+    for one in found.articles:
+        assert one.nearest == f"{built}: {one.title}"
+        assert one.nearest_shared == one.ngrams[8]
+        assert one.stretch_in.startswith(f"{built}: ")
+    assert sum(one.articles for one in found.splits) == 28
+
+
+def test_what_was_copied_is_found_in_every_form(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy.txt.gz").write_bytes(gzip.compress(plain_text(built, "test").encode()))
+    found = {one.split: one for one in wb.overlap(built, against=tmp_path / "copy.txt.gz").splits}
+    assert found["test"].shared == found["test"].ngrams
+    assert found["test"].duplicate_paragraphs == found["test"].paragraphs
+    assert found["train"].shared[13] == 0
+    assert found["train"].duplicate_paragraphs == 0
+    store = built.with_name("sample.store")
+    for source in (store, SAMPLE_DUMP):
+        of_pages = wb.overlap(built, against=source)
+        shares = [one.shared[8] / one.ngrams[8] for one in of_pages.splits]
+        assert min(shares) > 0.99, source
+    until = wb.overlap(built, against=store, as_of="2001-01-01")
+    assert until.characters == 0
+    assert not any(one.longest for one in until.splits)
+
+
+def test_official_files_with_other_rare_words_overlap(tmp_path: Path) -> None:
+    """WikiText-103's valid is WikiText-2's, with other words as `<unk>`."""
+    found = wb.overlap(data("wikitext-103"), against=data("wikitext-2"), splits=["valid"]).splits[0]
+    assert found.articles >= found.near_duplicates > 55
+    raw = wb.overlap(data("wikitext-2"), against=data("wikitext-2-raw/wiki.valid.raw"), splits=["valid"])
+    assert raw.splits[0].shared == raw.splits[0].ngrams
+    assert UNK not in raw.articles[0].stretch
+
+
+@pytest.fixture
+def others(built: Path, tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    text = plain_text(built, "valid")
+    (folder / "b.txt").write_text(text, encoding="utf-8")
+    (folder / "a.txt").write_text(text, encoding="utf-8")
+    (folder / "c.jsonl").write_text(json.dumps({"text": text[5000:]}) + "\n{", encoding="utf-8")
+    return [folder, folder / "a.txt", built / "titles.lock"]
+
+
+def test_the_result_depends_on_nothing_but_the_texts(built: Path, others: list[Path]) -> None:
+    whole = wb.overlap(built, against=others)
+    ways: list[dict[str, Any]] = [{"memory": 3, "workers": 2}, {"memory": 1}]
+    for options in ways:
+        assert wb.overlap(built, against=others[::-1], **options) == whole, options
+    assert [one.reason for one in whole.rejected] == ["not-json"]
+    assert {one.nearest for one in whole.articles if one.split == "valid"} == {f"{others[0]}/a.txt"}
+
+
+def test_lock_files(built: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "a.lock"
+    shutil.copy(built / "titles.lock", lock)
+    assert {one.listed for one in wb.overlap(built, against=lock).articles} == {"revision"}
+    first, second, *_ = (one.title for one in wb.load(built).articles("test", raw=True))
+    pages = [replace(PAGES[0], title=first, page_id=10**9, revision_id=10**9)]
+    lock.write_text(wb.lock(store_of(tmp_path / "other.store", pages)), encoding="utf-8")
+    listed = {one.title: one.listed for one in wb.overlap(built, against=lock).articles}
+    assert (listed[first], listed[second]) == ("page", "")
+    assert sum(bool(one) for one in listed.values()) == 1
+    assert wb.overlap(built, against=lock).splits[0].longest == 0
+
+
+def test_the_command_prints_what_the_library_finds(built: Path, others: list[Path], tmp_path: Path) -> None:
+    words = ["overlap", built, *(word for one in others for word in ("--against", one))]
+    found = wb.overlap(built, against=others)
+    assert done(*words) == as_text(found)
+    as_json = json.loads(done(*words, "--json"))
+    assert as_json["splits"][1]["shared"] == {str(n): count for n, count in found.splits[1].shared.items()}
+    rows = list(csv.DictReader(io.StringIO(done(*words, "--csv"))))
+    assert [row["title"] for row in rows] == [one.title for one in found.articles]
+    assert [int(row["shared_13"]) for row in rows] == [one.shared[13] for one in found.articles]
+    only = json.loads(done(*words, "--split", "test", "--words", "5", "--json"))
+    assert [one["split"] for one in only["splits"]] == ["test"]
+    assert list(only["articles"][0]["ngrams"]) == ["5"]
+    assert "is not a date" in refused(*words, "--as-of", "soon")
+
+
+def test_the_card_says_it_and_the_dataset_stays_valid(
+    built: Path, others: list[Path], tmp_path: Path
+) -> None:
+    copy = tmp_path / "demo"
+    shutil.copytree(built, copy)
+    before = (copy / "README.md").read_text(encoding="utf-8")
+    manifest = (copy / "manifest.json").read_bytes()
+    for against in (others[0], others[1]):
+        done("overlap", copy, "--against", against, "--card")
+        text = (copy / "README.md").read_text(encoding="utf-8")
+        assert text.startswith(before)
+        assert text.count("## Overlap with other text") == 1
+        assert str(against) in text
+        assert all(check.passed for check in wb.verify(copy))
+        assert (copy / "manifest.json").read_bytes() == manifest
+        rows = list(csv.DictReader(io.StringIO((copy / "overlap.csv").read_text(encoding="utf-8"))))
+        found = wb.overlap(copy, against=against)
+        assert [int(row["shared_8"]) for row in rows] == [one.shared[8] for one in found.articles]
+        stored = json.loads((copy / "overlap.json").read_text(encoding="utf-8"))
+        sizes = {
+            str(one): one.stat().st_size for one in (against.iterdir() if against.is_dir() else [against])
+        }
+        assert dict(zip(stored["against"], stored["bytes"], strict=True)) == sizes
+    (copy / "README.md").write_text("changed", encoding="utf-8")
+    assert "manifest" in refused("overlap", copy, "--against", others[0], "--card")
+    assert (copy / "README.md").read_text(encoding="utf-8") == "changed"
+
+
+def test_a_card_that_is_missing_is_an_error_before_all_comparing(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
+    said = refused("overlap", tmp_path / "data", "--against", tmp_path / "data", "--card", "--as-of", "soon")
+    assert "has no card" in said  # the date is read when the comparison begins
+
+
+def test_bad_arguments(built: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="absent"):
+        wb.overlap(built, against=tmp_path / "absent")
+    with pytest.raises(BuilderError, match="expected 1 or more"):
+        wb.overlap(built, against=built, words=[0])
+    with pytest.raises(BuilderError, match="no valid2 file"):
+        wb.overlap(built, against=built, splits=["valid2"])
+    (tmp_path / "bad.lock").write_text("# wikitext-builder lock 1; language de; wiki -\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match="expected a lock file"):
+        wb.overlap(built, against=tmp_path / "bad.lock")

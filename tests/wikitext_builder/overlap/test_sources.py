@@ -1,0 +1,206 @@
+"""The other side: each kind of source gives its text, and what is broken is a reject with a reason."""
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+import wikitext_builder as wb
+from tests.wikitext_builder.building.test_build import PAGES, store_of
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
+from wikitext_builder.sample import SAMPLE_DUMP
+
+TEXT = "Tea is a drink.\nCafé – 茶 is another.\n" * 9000
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstandard.compress,
+}
+
+
+def read(path: Path, **how: str) -> tuple[list[Piece], tuple[Reject, ...]]:
+    rejects = Rejects()
+    return list(pieces_of(path, How(**how), rejects)), rejects.all()
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_plain_text(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(PACKERS[suffix](TEXT.encode()))
+    pieces, rejected = read(path)
+    assert "".join(one.text for one in pieces) == TEXT
+    assert {one.document for one in pieces} == {str(path)}
+    assert rejected == ()
+    assert all(one.text[-1:] in (" ", "\n", "") for one in pieces)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_json_lines(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.jsonl{suffix}"
+    rows = [json.dumps({"id": 1, "text": "one"}), "", '{"text": 5}', "{", '{"body": "x"}', '["text"]']
+    rows.append(f'{{"text": "x", "deep": {"[" * 100_000}{"]" * 100_000}}}')
+    last = json.dumps({"text": "two\nthree", "meta": {"a": [None]}})
+    path.write_bytes(PACKERS[suffix]("\n".join([*rows, last]).encode()))
+    pieces, rejected = read(path)
+    assert [(one.document, one.text) for one in pieces] == [
+        (f"{path}: line 1", "one"),
+        (f"{path}: line 8", "two\nthree"),
+    ]
+    assert [(one.reason, one.count) for one in rejected] == [("no-column", 1), ("not-json", 4)]
+    assert rejected[1].detail.startswith("line 3: ")
+    assert [one.text for one in read(path, column="body")[0]] == ["x"]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["one", None, "two"], "n": [1, 2, 3]}), path)
+    pieces, rejected = read(path)
+    assert [(one.document, one.text) for one in pieces] == [
+        (f"{path}: row 1", "one"),
+        (f"{path}: row 3", "two"),
+    ]
+    assert [(one.reason, one.count) for one in rejected] == [("no-text", 1)]
+    assert [one.reason for one in read(path, column="body")[1]] == ["no-column"]
+    path.write_bytes(path.read_bytes()[:-20] + b"\0" * 20)
+    assert [one.reason for one in read(path)[1]] == ["damaged"]
+
+
+def test_text_within_other_columns(tmp_path: Path) -> None:
+    rows = [
+        {"meta": {"text": "one", "n": {"text": "deep"}}, "a.b": "dotted", "list": ["x"]},
+        {"meta": {"text": None, "n": None}, "a.b": "", "list": []},
+        {"meta": None, "a.b": "more", "list": None},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    for column, texts in (
+        ("meta.text", ["one"]),
+        ("meta.n.text", ["deep"]),
+        ("a.b", ["dotted", "", "more"]),
+        ("meta", []),
+        ("meta.nothing", []),
+        ("meta.text.x", []),
+        ("nothing.text", []),
+        ("list", []),
+    ):
+        for name in ("a.jsonl", "a.parquet"):
+            pieces, rejected = read(tmp_path / name, column=column)
+            assert [one.text for one in pieces] == texts, (name, column)
+            assert bool(rejected) == (len(texts) < len(rows)), (name, column)
+
+
+def test_a_dump_has_all_its_revisions(tmp_path: Path) -> None:
+    path = tmp_path / "history.xml"
+    revisions = "".join(
+        f"<revision><id>{n}</id><timestamp>201{n}-01-01T00:00:00Z</timestamp><model>wikitext</model>"
+        f"<text>It has [[text|text number {n}]].</text></revision>"
+        for n in (1, 2, 3)
+    )
+    page = f"<page><title>Tea</title><ns>0</ns><id>7</id>{revisions}</page>"
+    path.write_text(f"<mediawiki>{page}</mediawiki>", encoding="utf-8")
+    assert [(one.document, one.text) for one in read(path)[0]] == [
+        (f"{path}: Tea (revision {n})", f"It has text number {n}.") for n in (1, 2, 3)
+    ]
+    assert len(read(path, as_of="2012-06-01T00:00:00Z")[0]) == 2
+
+
+def test_the_sample_dump_and_a_store_give_their_articles(tmp_path: Path) -> None:
+    pieces, rejected = read(SAMPLE_DUMP)
+    assert len(pieces) > 25
+    assert rejected == ()
+    store = store_of(tmp_path / "pages.store", PAGES[:5])
+    found, _ = read(store)
+    assert [one.document for one in found] == [
+        f"{store}: {page.title} (revision {page.revision_id})" for page in PAGES[:5]
+    ]
+    assert read(store, as_of="1999-01-01T00:00:00Z")[0] == []
+
+
+def test_datasets_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    text = " \n = Tea = \n \n It is hot . \n \n = Chess = \n \n It is old . \n"
+    (tmp_path / "set" / "wiki.test.tokens").write_text(text.replace("hot", "<unk>"), encoding="utf-8")
+    (tmp_path / "set" / "wiki.test.raw").write_text(text, encoding="utf-8")
+    (tmp_path / "texts" / "deep").mkdir(parents=True)
+    (tmp_path / "texts" / "b.txt").write_text("b", encoding="utf-8")
+    (tmp_path / "texts" / "deep" / "a.txt").write_text("a", encoding="utf-8")
+    sources = files_of([tmp_path / "texts", tmp_path / "set", tmp_path / "texts" / "b.txt"])
+    assert [one.relative_to(tmp_path).as_posix() for one in sources] == [
+        "set",
+        "texts/b.txt",
+        "texts/deep/a.txt",
+    ]
+    pieces, _ = read(sources[0])
+    assert [one.document for one in pieces] == [f"{sources[0]}: Tea", f"{sources[0]}: Chess"]
+    assert "It is hot ." in pieces[0].text
+    (tmp_path / "empty").mkdir()
+    for wrong in ("empty", "absent"):
+        with pytest.raises(BuilderError, match=wrong):
+            files_of([tmp_path / wrong])
+
+
+BROKEN = {
+    "cut.txt.gz": (gzip.compress(TEXT.encode())[:-50], "damaged"),
+    "wrong.txt.gz": (gzip.compress(TEXT.encode())[:100] + b"\xff" * 100, "damaged"),
+    "cut.txt.bz2": (bz2.compress(TEXT.encode())[:-50], "damaged"),
+    "latin.txt": (b"abc \xe9t\xe9 abc", "not-utf-8"),
+    "half.txt": ("abc é".encode()[:-1], "not-utf-8"),
+    "image.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary"),
+    "zeros.bin": (b"text\0\0\0", "binary"),
+    "empty.txt": (b"", "damaged"),
+    "archive.zip": (b"PK\x03\x04 and so on", "damaged"),
+    "store.sqlite": (b"SQLite format 3\0 and nothing else", "damaged"),
+    "dump.xml": (b"<mediawiki><page><title>A</title>", "damaged"),
+    "table.parquet": (b"PAR1 and nothing else", "damaged"),
+    "wiki.test.tokens": (b"no space before it\n", "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_a_reject_and_the_rest_is_read(name: str, tmp_path: Path) -> None:
+    content, reason = BROKEN[name]
+    (tmp_path / name).write_bytes(content)
+    pieces, rejected = read(tmp_path / name)
+    assert [(one.source, one.reason, one.count) for one in rejected] == [(str(tmp_path / name), reason, 1)]
+    assert rejected[0].detail
+    assert "import" not in rejected[0].detail
+    if name == "cut.txt.gz":  # what comes before the damage counts
+        assert pieces
+        assert TEXT.startswith("".join(one.text for one in pieces))
+
+
+def test_a_line_of_json_without_end_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wikitext_builder.overlap.sources.LINE_LIMIT", 2**20)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "one"}\n{"text": "' + b"ha " * 2**20)
+    pieces, rejected = read(path)
+    assert [one.text for one in pieces] == ["one"]
+    assert [one.reason for one in rejected] == ["too-long"]
+
+
+def test_a_bomb_is_a_reject(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.bz2"
+    path.write_bytes(bz2.compress(b" " * 2**28))
+    assert [one.reason for one in read(path)[1]] == ["damaged"]
+
+
+def test_overlap_names_what_was_not_read(tmp_path: Path) -> None:
+    (tmp_path / "wiki.test.tokens").write_text(" \n = Tea = \n \n a b c d e f g h i \n", encoding="utf-8")
+    (tmp_path / "others").mkdir()
+    for name, (content, _) in BROKEN.items():
+        (tmp_path / "others" / name).write_bytes(content)
+    (tmp_path / "others" / "good.txt").write_text("x A, b; c d-e f g h y", encoding="utf-8")
+    (tmp_path / "others" / "wiki.test.tokens").rename(tmp_path / "others" / "some.tokens")
+    found = wb.overlap(tmp_path, against=tmp_path / "others")
+    assert len(found.rejected) == len(BROKEN)
+    assert found.articles[0].shared == {8: 1, 13: 0}

@@ -1,0 +1,53 @@
+"""Fetching without a wiki; the rest is in tests/mediawiki."""
+
+from pathlib import Path
+
+from wikitext_builder.article import Page
+from wikitext_builder.pages.database import sha1_of
+from wikitext_builder.pages.fetch_pages import revisions_to_build
+from wikitext_builder.pages.lock import write_lock
+from wikitext_builder.pages.lookup import Lookup
+from wikitext_builder.pages.selections import LockFile
+from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.languages import LANGUAGES
+
+
+def page(page_id: int, revision_id: int, timestamp: str) -> Page:
+    title = f"Title {page_id}"
+    return Page(
+        title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=f"{revision_id}"
+    )
+
+
+PAGES = [
+    page(1, 10, "2016-01-01T00:00:00Z"),
+    page(1, 11, "2016-06-01T00:00:00Z"),
+    page(1, 12, "2017-01-01T00:00:00Z"),
+    page(2, 20, "2016-12-01T00:00:00Z"),
+]
+
+
+def test_templates_are_expanded_in_the_revisions_that_a_build_takes(tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    locked = [
+        Revision(
+            title=one.title,
+            page_id=one.page_id,
+            revision_id=one.revision_id,
+            timestamp=one.timestamp,
+            sha1=sha1_of(one.wikitext),
+        )
+        for one in (PAGES[0], page(3, 30, "2016-01-01T00:00:00Z"))  # the last is not in the store
+    ]
+    with lock.open("w", encoding="utf-8", newline="\n") as file:
+        write_lock(locked, file, language="en")
+    with (
+        Store.create(tmp_path / "a.store") as store,
+        Wikipedia("http://127.0.0.1:9/api.php", language=LANGUAGES["en"]) as wikipedia,
+    ):
+        store.add("en", PAGES, origin="test")
+        assert revisions_to_build(store, "en") == (12, 20)
+        assert revisions_to_build(store, "en", as_of="2016-08-31T23:59:59Z") == (11,)
+        found = LockFile(path=lock).find(Lookup(store=store, wikipedia=wikipedia))
+        assert revisions_to_build(store, "en", found.locked) == (10, 12, 20)

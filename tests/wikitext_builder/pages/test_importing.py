@@ -1,0 +1,391 @@
+"""Imports: the right pages are kept, each once, also after a kill or a damaged file."""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conftest import DATA, ROOT
+from tests.dumps import COMPRESSIONS, END, export_xml, numbered_page, page_xml, revision_xml
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages import importing
+from wikitext_builder.pages.dump_site import DumpedSite
+from wikitext_builder.pages.importing import ImportReport, Keep, import_into, why_skipped
+from wikitext_builder.pages.store import Rejected, Revision, Store
+from wikitext_builder.pages.stored_templates import StoredTemplates
+from wikitext_builder.pages.wikis import expect_wiki
+from wikitext_builder.pages.xml_dump import DumpedPage
+from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.languages import LANGUAGES
+
+SHARED_PAGES = DATA / "pages"
+CASES = json.loads((ROOT / "tests" / "cases" / "marks.json").read_text())
+ENGLISH = LANGUAGES["en"]
+
+
+def page(number: int, wikitext: str = "{{good article}} text", title: str = "") -> Page:
+    return numbered_page(number, wikitext, title)
+
+
+def written(folder: Path, *pages: str, name: str = "dump.xml") -> Path:
+    path = folder / name
+    path.write_bytes(export_xml(pages))
+    return path
+
+
+def imported(store: Path, path: Path, *, keep: Keep = "marked", as_of: str = "") -> ImportReport:
+    with Store.create(store) as opened:
+        return import_into(opened, path, language=ENGLISH, keep=keep, as_of=as_of)
+
+
+def content(store: Path) -> tuple[Sequence[Revision], list[Rejected]]:
+    with Store.open(store) as opened:
+        return opened.all_revisions("en"), opened.rejected("en")
+
+
+# --- which pages
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["label"] for case in CASES])
+def test_kinds(case: dict[str, str]) -> None:
+    dumped = DumpedPage(
+        namespace=0, redirect=False, content=page(1, case["wikitext"], case.get("title", "A"))
+    )
+    assert why_skipped(dumped, classifier(LANGUAGES[case["language"]]), keep="marked") == case["kind"]
+
+
+@pytest.mark.parametrize("opener", ["<!--", "<nowiki>", "<nowiki ", "{{", "{{good ", "{{<!--", "<pre>", "[["])
+def test_openers_by_the_hundred_thousand_take_no_time(opener: str) -> None:
+    started = time.process_time()
+    classifier(ENGLISH).is_marked(opener * 100_000 + "{{good article}}")
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_marked_real_pages_are_kept(tmp_path: Path) -> None:
+    with (SHARED_PAGES / "SOURCES.tsv").open() as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    marked = Counter(row["title"] for row in rows if row["class"])
+    reports = [imported(tmp_path / "a", path) for path in sorted(SHARED_PAGES.glob("pages-*.xml.bz2"))]
+    revisions, rejected = content(tmp_path / "a")
+    assert Counter(revision.title for revision in revisions) == marked
+    assert rejected == []
+    assert [report.kept for report in reports] == [11, 72, 25]
+    assert reports[1].skipped == {"disambiguation": 49, "list": 4, "unmarked": 789}
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_all_real_articles_are_kept_on_demand(tmp_path: Path) -> None:
+    path = SHARED_PAGES / "pages-2016-04.xml.bz2"
+    report = imported(tmp_path / "a", path, keep="all")
+    assert (report.pages, report.kept, report.skipped) == (62, 56, {"disambiguation": 4, "list": 2})
+
+
+def test_the_report_counts_every_page(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        page_xml(page(1)),
+        page_xml(page(2, "plain")),
+        page_xml(page(3, "#REDIRECT [[A]]"), redirect="A"),
+        page_xml(page(4, "{{disambiguation}}")),
+        page_xml(page(5, title="List of A")),
+        page_xml(page(6, title="Talk:A"), namespace=1),
+        page_xml(page(7), revision_xml(page(7), model="css")),
+        page_xml(page(8), revision_xml(page(8), text='<text deleted="deleted" />')),
+        page_xml(page(9), revision_xml(page(9), model="css"), namespace=8),
+    )
+    report = imported(tmp_path / "a", path)
+    assert (report.pages, report.kept, report.already_there) == (9, 1, 0)
+    kinds = {"disambiguation": 1, "list": 1, "not-an-article": 2, "redirect": 1, "unmarked": 1}
+    assert report.skipped == kinds
+    assert report.rejected == {"hidden": 1, "not-wikitext": 1}
+    assert report.pages == report.kept + sum((*report.skipped.values(), *report.rejected.values()))
+    revisions, rejected = content(tmp_path / "a")
+    assert [revision.title for revision in revisions] == ["Page 1"]
+    assert [(one.title, one.page_id, one.revision_id, one.reason) for one in rejected] == [
+        ("Page 7", 7, 1007, "not-wikitext"),
+        ("Page 8", 8, 1008, "hidden"),
+    ]
+
+
+def test_a_page_made_after_the_date_is_only_skipped(tmp_path: Path) -> None:
+    report = imported(tmp_path / "a", written(tmp_path, page_xml(page(1))), as_of="2015-01-01T00:00:00Z")
+    assert report.skipped == {"no-revision": 1}
+    assert content(tmp_path / "a") == ([], [])
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_dump_of_another_wikipedia_is_refused(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(COMPRESSIONS[compression](export_xml([page_xml(page(1))], language="de")))
+    with pytest.raises(BuilderError, match="`language=de`"):
+        imported(tmp_path / "a", path)
+    assert [one.name for one in tmp_path.iterdir()] == ["dump"], "a failed import leaves no empty store"
+
+
+def of_wiki(folder: Path, name: str, wikitext: str, dbname: str) -> Path:
+    site = f"<siteinfo><dbname>{dbname}</dbname><base>http://localhost/</base></siteinfo>" if dbname else ""
+    path = folder / name
+    path.write_bytes(export_xml([page_xml(page(1, wikitext))], site=site))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("one", "two"), "holds pages of the wiki 'one', but .*b.xml is of 'two'"),
+        (("wiki", "wiki"), "has revision 1001, of 'Page 1', with another text than b.xml"),
+        (("", ""), "with another text than b.xml"),
+    ],
+)
+def test_dumps_of_two_wikis_are_not_mixed(tmp_path: Path, names: tuple[str, str], words: str) -> None:
+    first = of_wiki(tmp_path, "a.xml", "{{good article}} a", names[0])
+    second = of_wiki(tmp_path, "b.xml", "{{good article}} b", names[1])
+    imported(tmp_path / "a", first)
+    before = content(tmp_path / "a")
+    with pytest.raises(BuilderError, match=f"{words}.*use another `store`"):
+        imported(tmp_path / "a", second)
+    assert content(tmp_path / "a") == before
+
+
+def test_a_wiki_is_known_by_its_dumps_and_its_api(tmp_path: Path) -> None:
+    dump = of_wiki(tmp_path, "a.xml", "{{good article}} a", "wiki")
+    with Store.create(tmp_path / "b") as store:
+        expect_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
+    imported(tmp_path / "b", dump)
+    imported(tmp_path / "a", dump)
+    with Store.create(tmp_path / "a") as store:
+        with pytest.raises(BuilderError, match=r"holds pages of the wiki 'wiki', but http.* is of 'enwiki'"):
+            expect_wiki(store, "en", "enwiki", "http://localhost/api.php")
+        expect_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
+
+
+# --- once
+
+
+def test_a_finished_import_is_not_repeated(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
+    first = imported(tmp_path / "a", path)
+    again = imported(tmp_path / "a", path)
+    assert not first.finished_before
+    assert again.finished_before
+    assert first.megabytes_per_second
+    assert again.megabytes_per_second is None
+    assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
+
+
+@pytest.mark.parametrize("note", ["{", "[]", "{}", "null"])
+def test_a_damaged_note_of_an_import_is_none(tmp_path: Path, note: str) -> None:
+    path = written(tmp_path, page_xml(page(1)))
+    imported(tmp_path / "a", path)
+    with sqlite3.connect(tmp_path / "a") as store:
+        store.execute("UPDATE progress SET value = ? WHERE key LIKE 'import with templates%'", (note,))
+        assert store.total_changes == 1
+    again = imported(tmp_path / "a", path)
+    assert (again.finished_before, again.kept, again.already_there) == (False, 0, 1)
+
+
+def test_a_site_without_an_address_is_that_of_its_texts() -> None:
+    assert DumpedSite(base="http://[x", xml_lang="de").language == "de"
+
+
+def test_a_different_content_or_choice_is_a_different_import(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
+    imported(tmp_path / "a", path)
+    everything = imported(tmp_path / "a", path, keep="all")
+    assert (everything.kept, everything.already_there, everything.finished_before) == (1, 1, False)
+    written(tmp_path, page_xml(page(1)), page_xml(page(3)))
+    grown = imported(tmp_path / "a", path)
+    assert (grown.kept, grown.already_there, grown.finished_before) == (1, 1, False)
+    assert len(content(tmp_path / "a")[0]) == 3
+
+
+def test_pages_before_a_break_are_kept_and_a_good_file_completes_them(tmp_path: Path) -> None:
+    path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 11)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 6 // 10])
+    with pytest.raises(BuilderError, match="5 pages were read before"):
+        imported(tmp_path / "a", path)
+    assert len(content(tmp_path / "a")[0]) == 5
+    path.write_bytes(whole)
+    report = imported(tmp_path / "a", path)
+    assert (report.kept, report.already_there) == (5, 5)
+
+
+def test_a_good_download_replaces_a_damaged_one(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)), page_xml(page(2)))
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b" text<", b" test<", 1))
+    assert imported(tmp_path / "a", path).rejected == {"damaged": 1}
+    path.write_bytes(good)
+    assert imported(tmp_path / "a", path).kept == 1
+    revisions, rejected = content(tmp_path / "a")
+    assert [revision.title for revision in revisions] == ["Page 1", "Page 2"]
+    assert rejected == []
+
+
+def test_progress_and_time_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 1201)))
+    heard: list[tuple[int, int | None]] = []
+    ticks = iter([10.0, 12.0])
+    monkeypatch.setattr(importing, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    with Store.create(tmp_path / "a") as store:
+        report = import_into(
+            store,
+            path,
+            language=ENGLISH,
+            progress=lambda _stage, done, total, _note="": heard.append((done, total)),
+        )
+    size = path.stat().st_size
+    assert len(heard) == 3
+    assert heard[-1] == (size, size)
+    assert sorted(heard) == heard
+    assert report.seconds == 2.0
+    assert report.megabytes_per_second == size / 2e6
+
+
+# --- killed
+
+IMPORT_AND_DIE = """
+import os, signal, sys, threading
+from pathlib import Path
+from wikitext_builder.pages.importing import import_into
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.pages.store import Store
+store, path, batches, seconds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+heard = []
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+def progress(*_):
+    heard.append(1)
+    if len(heard) == 1 and seconds:
+        threading.Timer(seconds, die).start()
+    if len(heard) == batches:
+        die()
+with Store.create(store) as opened:
+    import_into(opened, path, language=LANGUAGES["en"], keep="all", progress=progress)
+"""
+
+
+@pytest.mark.parametrize(("batches", "seconds"), [(1, 0), (3, 0), (0, 0.003), (0, 0.02)])
+def test_after_a_kill_and_a_second_run_nothing_is_twice_or_lost(
+    tmp_path: Path, batches: int, seconds: float
+) -> None:
+    pages = [page_xml(page(number, f"text {number} " * 50)) for number in range(1, 5001)]
+    pages[7::50] = [
+        page_xml(page(n), revision_xml(page(n), text='<text deleted="deleted" />'))
+        for n in range(8, 5001, 50)
+    ]
+    path = written(tmp_path, *pages)
+    imported(tmp_path / "undisturbed", path, keep="all")
+    killed = subprocess.run(
+        [sys.executable, "-c", IMPORT_AND_DIE, str(tmp_path / "a"), str(path), str(batches), str(seconds)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    before = len(content(tmp_path / "a")[0])
+    assert 0 < before < 4900
+    report = imported(tmp_path / "a", path, keep="all")
+    assert not report.finished_before
+    assert (report.kept, report.already_there) == (4900 - before, before)
+    assert content(tmp_path / "a") == content(tmp_path / "undisturbed")
+
+
+def test_an_incomplete_dump_never_counts_as_finished(tmp_path: Path) -> None:
+    path = written(tmp_path, page_xml(page(1)))
+    path.write_bytes(path.read_bytes().removesuffix(END))
+    for _ in range(2):
+        with pytest.raises(BuilderError, match="breaks off"):
+            imported(tmp_path / "a", path)
+
+
+# --- templates
+
+
+def template(number: int, title: str, wikitext: str, *revisions: str, redirect: str = "") -> str:
+    return page_xml(page(number, wikitext, title), *revisions, namespace=10, redirect=redirect)
+
+
+def templates_of(store: Path, *, language: str = "en") -> dict[str, str]:
+    with Store.open(store) as opened:
+        return dict(StoredTemplates(opened, language).items())
+
+
+def test_templates_are_kept_by_name_and_counted(tmp_path: Path) -> None:
+    module = page(5, "return {}", "Module:Convert")
+    css = page(6, "a { b: c }", "Template:Convert/styles.css")
+    dump = written(
+        tmp_path,
+        page_xml(page(1)),
+        template(2, "Template:birth year", "{{{1}}}"),
+        template(3, "Template:By", "#REDIRECT [[Template:Birth year]]", redirect="Template:Birth year"),
+        page_xml(module, revision_xml(module, model="Scribunto"), namespace=828),
+        page_xml(css, revision_xml(css, model="sanitized-css"), namespace=10),
+        page_xml(page(7, "text", "Talk:A"), namespace=1),
+        template(8, "Template:A|b", "no page can have this title"),
+    )
+    report = imported(tmp_path / "a", dump)
+    assert (report.pages, report.kept, report.templates, report.templates_there) == (7, 1, 2, 0)
+    assert report.skipped == {"module": 1, "not-an-article": 3}
+    assert templates_of(tmp_path / "a") == {
+        "Birth year": "{{{1}}}",
+        "By": "#REDIRECT [[Template:Birth year]]",
+    }
+    again = imported(tmp_path / "a", dump)
+    assert again.finished_before
+    assert (again.pages, again.templates, again.templates_there) == (7, 0, 2)
+    other = imported(
+        tmp_path / "a", written(tmp_path, template(2, "Template:Birth year", "{{{1}}}"), name="b")
+    )
+    assert (other.templates, other.templates_there) == (0, 1)
+
+
+def test_templates_of_a_date(tmp_path: Path) -> None:
+    texts = [replace(page(2, f"text {year}"), revision_id=year, timestamp=f"{year}-05-01T00:00:00Z")
+             for year in (2012, 2014, 2016)]  # fmt: skip
+    dump = written(
+        tmp_path,
+        template(2, "Template:A", "", *map(revision_xml, texts)),
+        template(3, "Template:B", "", revision_xml(texts[2])),
+    )
+    report = imported(tmp_path / "a", dump, as_of="2015-01-01T00:00:00Z")
+    assert (report.templates, report.skipped) == (1, {"not-an-article": 1})
+    assert templates_of(tmp_path / "a") == {"A": "text 2014"}
+    assert imported(tmp_path / "a", dump).templates == 2
+    assert templates_of(tmp_path / "a") == {"A": "text 2016", "B": "text 2016"}
+
+
+def test_a_dump_that_an_earlier_version_imported_is_read_again_for_its_templates(tmp_path: Path) -> None:
+    dump = written(tmp_path, page_xml(page(1)), template(2, "Template:A", "text"))
+    imported(tmp_path / "a", dump)
+    with Store.create(tmp_path / "a") as store:
+        (key,) = (key for (key,) in store.read("SELECT key FROM progress WHERE key LIKE 'import%'", ()))
+        store.connection.execute(
+            "UPDATE progress SET key = ? WHERE key LIKE 'import%'", (key.replace(" with templates", ""),)
+        )
+        store.connection.execute("DELETE FROM templates")
+    report = imported(tmp_path / "a", dump)
+    assert (report.finished_before, report.kept, report.already_there, report.templates) == (False, 0, 1, 1)
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_real_templates_are_kept(tmp_path: Path) -> None:
+    report = imported(tmp_path / "a", SHARED_PAGES / "templates.xml.bz2")
+    assert (report.pages, report.templates, report.skipped) == (342, 280, {"module": 62})
+    found = templates_of(tmp_path / "a")
+    assert len(found) == 280
+    assert found["Cn"].lower().startswith("#redirect [[template:citation needed]]")

@@ -1,0 +1,111 @@
+"""Lock files: what is written is read, and nothing else is."""
+
+import random
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.lock import read_lock, write_lock
+from wikitext_builder.pages.store import Revision
+from wikitext_builder.wiki.titles import title_fault
+
+SHA1 = "0123456789abcdef0123456789abcdef01234567"
+GOOD = (
+    "# wikitext-builder lock 1; language en; wiki enwiki\n"
+    "title\tpage_id\trevision_id\ttimestamp\tsha1\n"
+    f"AT&T\t17\t70\t2016-04-16T17:15:34Z\t{SHA1}\n"
+)
+NUMBERS = st.integers(1, 10**17)
+TITLES = st.text(min_size=1, max_size=60).filter(lambda title: not title_fault(title))
+TIMES = st.datetimes().map(lambda moment: moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20))
+REVISIONS = st.lists(
+    st.builds(
+        Revision,
+        title=TITLES,
+        page_id=NUMBERS,
+        revision_id=NUMBERS,
+        timestamp=TIMES,
+        sha1=st.text("0123456789abcdef", min_size=40, max_size=40),
+    ),
+    unique_by=lambda one: one.revision_id,
+)
+
+
+def written(revisions: list[Revision]) -> str:
+    file = StringIO()
+    assert write_lock(revisions, file, language="en", wiki="enwiki") == len(revisions)
+    return file.getvalue()
+
+
+@given(revisions=REVISIONS, seed=st.integers(0, 9))
+def test_what_is_written_is_read_in_the_same_order(
+    tmp_path_factory: pytest.TempPathFactory, revisions: list[Revision], seed: int
+) -> None:
+    path = tmp_path_factory.mktemp("lock") / "titles.lock"
+    text = written(revisions)
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_lock(path, language="en") == sorted(revisions, key=lambda r: (r.title, r.revision_id))
+    shuffled = random.Random(seed).sample(revisions, len(revisions))
+    assert written(shuffled) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("# wikitext-builder lock 1", "# wikitext-builder lock 2", "line 1: expected .*lock 1"),
+        ("# wikitext-builder", "title", "line 1"),
+        ("language en", "language de", "Wikipedia 'en', found one of 'de'; take `language=de`"),
+        ("page_id\trevision_id", "revision_id\tpage_id", "line 2: expected the columns"),
+        ("AT&T\t17", "AT&T", "line 3: expected 5 columns, found 4"),
+        ("AT&T\t17", "AT&T\t17\t", "line 3: expected 5 columns, found 6"),
+        ("AT&T", "A|T", "line 3: 'A\\|T' is not a title"),
+        ("\t17\t", "\t017\t", "'017' is not a page_id"),
+        ("\t17\t", "\t0\t", "'0' is not a page_id"),
+        ("\t70\t", "\t-70\t", "'-70' is not a revision_id"),
+        ("\t70\t", "\t٧٠\t", "is not a revision_id"),
+        ("17:15:34Z", "17:15:34", "is not a timestamp"),
+        ("17:15:34Z", "25:15:34Z", "is not a timestamp"),
+        (SHA1, SHA1.upper(), "is not a sha1"),
+        (SHA1, SHA1[:-1], "is not a sha1"),
+        (f"{SHA1}\n", SHA1, "line 3: the file breaks off"),
+        ("\nAT&T", "\n\nAT&T", "line 3: expected 5 columns, found 1"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "titles.lock"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1), encoding="utf-8", newline="")
+    with pytest.raises(BuilderError, match=words):
+        read_lock(path, language="en")
+
+
+def test_a_wiki_can_have_any_name(tmp_path: Path) -> None:
+    file, path = StringIO(), tmp_path / "a.lock"
+    write_lock([], file, language="en", wiki="my own\nwiki")
+    path.write_text(file.getvalue(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8").startswith(
+        "# wikitext-builder lock 1; language en; wiki my own wiki\n"
+    )
+    assert not read_lock(path, language="en")
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "titles.lock"
+    with pytest.raises(BuilderError, match="expected a lock file"):
+        read_lock(path, language="en")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BuilderError, match="expected a lock file"):
+        read_lock(path, language="en")
+    path.write_text(GOOD + GOOD.splitlines(keepends=True)[-1], encoding="utf-8")
+    with pytest.raises(BuilderError, match="twice"):
+        read_lock(path, language="en")
+
+
+def test_a_title_that_would_break_the_lines_is_not_written() -> None:
+    odd = Revision(title="A\tB", page_id=1, revision_id=1, timestamp="2016-04-16T17:15:34Z", sha1=SHA1)
+    with pytest.raises(BuilderError, match="cannot be written"):
+        written([odd])

@@ -1,0 +1,317 @@
+"""Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wikitext_builder as wb
+from tests.conftest import ROOT
+from tests.dumps import numbered_page
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.attribution import read_attribution
+from wikitext_builder.pages.lock import read_lock, write_lock
+from wikitext_builder.pages.page_filters import (
+    CONDITIONS,
+    STORED,
+    First,
+    arguments,
+    chosen,
+    first_fault,
+    parse_kind,
+    parse_rules,
+)
+from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.dates import days_before, parse_date, parse_span
+from wikitext_builder.wiki.languages import LANGUAGES
+
+EN = LANGUAGES["en"]
+SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
+PAGE = numbered_page(7, "'''Tea''' is a drink of leaves.<ref>A long note about leaves</ref>", "Tea")
+
+
+@dataclass
+class Known:
+    """A past that is known."""
+
+    timestamp: str = "2026-01-15T00:00:00Z"
+    summary: str = ""
+    asked: list[int] = field(default_factory=list)
+
+    def first(self, page: Page) -> First:
+        self.asked.append(page.page_id)
+        return First(timestamp=self.timestamp, summary=self.summary)
+
+    def why_older(self, _page: Page, _since: str) -> str:
+        return ""
+
+
+def reason(within: str = "", without: str = "", *, past: Known | None = None) -> str:
+    rules = parse_rules([within] if within else [], [without] if without else [], EN)
+    found = first_fault(rules, PAGE, past or Known())
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "within", "without"),
+    [
+        ("words:7-7", "", "without-words"),  # with the title, without the note
+        ("words:8-", "too-short", ""),
+        ("words:-6", "too-long", ""),
+        ("bytes:66-66", "", "without-bytes"),
+        ("bytes:67-", "too-short", ""),
+        ("stubs", "within-stubs", ""),
+        ("template:Tea*", "within-template", ""),
+        ("created-since:2026-01-15", "", "without-created-since"),
+        ("created-since:2026-01-16", "created-earlier", ""),
+        ("created-since:2026-01-01..2026-01-14", "created-later", ""),
+    ],
+)
+def test_a_page_is_so_or_not(text: str, within: str, without: str) -> None:
+    assert len(PAGE.wikitext.encode()) == 66
+    assert (reason(within=text), reason(without=text)) == (within, without)
+
+
+def test_a_first_revision_that_is_not_known_is_not_new() -> None:
+    assert reason(within="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+    assert reason(without="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+
+
+def test_a_range_without_a_number_in_it_is_refused() -> None:
+    with pytest.raises(BuilderError, match="no page has 300 or more and 100 or fewer"):
+        parse_kind("within", "words:300-100", EN, CONDITIONS)
+
+
+@pytest.mark.parametrize(
+    ("summary", "copied"),
+    [
+        ("Copied content from [[Tea]]; see that page's history for attribution", True),
+        ("Contents [[WP:SPLIT|split]] from [[Tea]]", True),
+        ("text moved here from [[Tea#History]]", True),
+        ("Created page with 'Content from [[Tea]]'", False),  # the wiki wrote this, of the text's beginning
+        ("a new article about a [[drink]]", False),
+        ("he moved away from home", False),
+        ("", False),
+        ("split from [[" * 20_000, False),  # a wiki that stores such a summary must not stop us
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
+    past = Known(summary=summary)
+    assert reason(within="created-since:2020-01-01", past=past) == ("split" if copied else "")
+    assert classifier(LANGUAGES["de"]).copied_from(summary) == ""  # no words are known
+
+
+def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
+    past = Known()
+    rules = parse_rules(["created-since:2030-01-01", "words:1000-", "bytes:1000-"], (), EN)
+    assert first_fault(rules, PAGE, past) == ("too-short", "66 bytes, fewer than 1,000")
+    assert past.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("words", "expected titles:FILE, lock:FILE, dataset:FOLDER, words:MIN-MAX"),
+        ("words:", "expected titles:FILE"),
+        ("words:3", "expected MIN-MAX"),
+        ("words:-", "expected MIN-MAX"),
+        ("words:a-b", "expected MIN-MAX"),
+        ("stubs:many", "expected titles:FILE"),
+        ("template:a,,b", "separated by commas, found '': it is empty"),
+        ("template:a|b", "it contains '|'"),
+        ("created-since:yesterday", "is not a date"),
+        ("created-since:2026-02-01..2026-01-01", "is before"),
+        ("lock:nowhere", "expected a lock file"),
+    ],
+)
+def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
+    with pytest.raises(BuilderError, match=words) as raised:
+        parse_rules(text, (), EN)
+    assert str(raised.value).startswith(f"`within={text}`")
+
+
+def test_a_language_without_known_stubs_says_so() -> None:
+    with pytest.raises(BuilderError, match=r"known for the de Wikipedia.*template:NAME"):
+        parse_rules((), "stubs", LANGUAGES["de"])
+
+
+@pytest.mark.parametrize(
+    ("code", "stubs", "others"),
+    [
+        ("en", "{{stub}} {{Peru-river-stub}}", "{{stubble}} {{geo-stubs}} <!-- {{stub}} -->"),
+        ("fr", "{{Ébauche|film}} {{ébauche|Paris}}", "{{ébauche-étym|fr}} {{Article de qualité}}"),
+        ("it", "{{S|biologia}} {{Template:s|fiumi|Perù}}", "{{S sezione|x}} {{Sp}}"),
+        ("ja", "{{Stub}} {{Animal-stub}} {{substub}}", "{{節スタブ}}"),
+        ("nl", "{{beginnetje|biologie}} {{Sjabloon:Beginnetje}}", "{{Begin}}"),
+        ("pt", "{{esboço}} {{esboço-biologia}} {{Esboço-álbum}}", "{{esboçado}}"),
+        ("ru", "{{заготовка}} {{Russia-geo-stub}} {{авто-заготовка}}", "{{rq|check}} {{Заготовки}}"),
+        ("sv", "{{stub}} {{svensk geostub}} {{Stub-djur}}", "{{stubavsnitt}}"),
+        ("zh", "{{Stub}} {{小作品}} {{歷史小作品}} {{Asia-stub}}", "{{小作品集}}"),
+    ],
+)  # fmt: skip
+def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
+    (rule,) = parse_rules("stubs", (), LANGUAGES[code])
+    for text, expected in ((stubs, ""), (others, "within-stubs")):
+        for call in re.findall(r"(?:<!-- )?\{\{.*?\}\}(?: -->)?", text):
+            found = rule.why_not(replace(PAGE, wikitext=f"Text. {call}"), Known())
+            assert (found[0] if found else "") == expected, call
+
+
+def test_arguments_can_be_one_text() -> None:
+    assert arguments("stubs", ()) == [("within", "stubs")]
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        ("Esbozo", True),
+        ("miniesbozo, esbozo", True),
+        ("Esb*", True),
+        ("Esboz", False),
+    ],
+)
+def test_templates_can_be_named(names: str, called: bool) -> None:
+    page = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
+    rules = parse_rules(f"template:{names}", (), LANGUAGES["es"])
+    found = first_fault(rules, page, Known())
+    assert (found is None) == called
+    if found:
+        assert found == ("within-template", f"it calls none of the templates {names}")
+
+
+@given(st.datetimes(), st.integers(0, 400))
+def test_days_before_is_before_by_these_days_or_the_first_moment(moment: object, days: int) -> None:
+    text = parse_date(str(moment).partition(".")[0])
+    before = days_before(text, days)
+    assert before <= text
+    assert (before == text) == (days == 0 or text == "0001-01-01T00:00:00Z")
+
+
+def test_spans_have_both_days() -> None:
+    span = parse_span("2026-01-01..2026-01-31")
+    moments = ("2025-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "2026-01-31T23:59:59Z", "2026-02-01T00:00:00Z")
+    assert [span.has(one) for one in moments] == [False, True, True, False]
+    assert not span.has("")
+
+
+# --- stores, lock files, builds
+
+
+def revision(number: int, created: str = "", promoted: str = "") -> Revision:
+    return Revision(
+        title=f"Page {number}",
+        page_id=number,
+        revision_id=1000 + number,
+        timestamp="2026-04-16T17:15:34Z",
+        sha1="a" * 40,
+        created=created,
+        promoted=promoted,
+    )
+
+
+DATED = [revision(1, "2026-01-05T00:00:00Z"), revision(2, "2026-02-05T00:00:00Z", "2026-02-09T00:00:00Z")]
+
+
+def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    for revisions, columns in (([*DATED, revision(3)], 7), ([revision(3)], 5)):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write_lock(revisions, file, language="en")
+        assert len(path.read_text(encoding="utf-8").splitlines()[1].split("\t")) == columns
+        found = read_lock(path, language="en")
+        assert [(one, one.created, one.promoted) for one in found] == [
+            (one, one.created, one.promoted) for one in revisions
+        ]
+    text = path.read_text(encoding="utf-8").replace("sha1\n", "sha1\tcreated\tpromoted\n")
+    path.write_text(text.replace("a" * 40, "a" * 40 + "\tsoon\t-"), encoding="utf-8")
+    with pytest.raises(BuilderError, match="'soon' is not a created"):
+        read_lock(path, language="en")
+
+
+@pytest.mark.parametrize(
+    ("within", "without", "pages"),
+    [
+        ("created-since:2026-02-01", (), [2]),
+        ("created-since:2026-01-01..2026-01-31", (), [1]),
+        ((), "created-since:2026-02-01", [1, 3]),
+        ("promoted-since:2026-01-01", (), [2]),
+        ("titles:titles.txt", (), [3]),
+        ("titles:small.txt", (), [3]),
+        ((), "lock:some.lock", [2, 3]),
+        ([], ["titles:titles.txt", "lock:some.lock"], [2]),
+    ],
+)
+def test_a_build_takes_what_is_within_and_not_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str, without: str, pages: list[int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("titles.txt").write_text("Page 3\n", encoding="utf-8")
+    Path("small.txt").write_text("page_3\n", encoding="utf-8")  # MediaWiki takes it for the same title
+    with Path("some.lock").open("w", encoding="utf-8", newline="") as file:
+        write_lock([revision(1)], file, language="en")
+    found = chosen([*DATED, revision(3)], within, without, "en")
+    assert [one.page_id for one in found] == pages
+
+
+def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write_lock([revision(1)], file, language="en")
+    condition = parse_kind("without", f"lock:{path}", EN, STORED)
+    moved = Revision(title="Another", page_id=1, revision_id=5, timestamp="", sha1="")
+    assert condition.why_not(moved) is None  # it is one of these pages
+    same_title = Revision(title="Page 1", page_id=9, revision_id=5, timestamp="", sha1="")
+    assert condition.why_not(same_title) is None
+    assert condition.why_not(DATED[1]) is not None
+
+
+def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) -> None:
+    store = tmp_path / "a.store"
+    wb.import_dump(store, SAMPLE)
+    whole = wb.lock(store).splitlines(keepends=True)
+    (tmp_path / "some.lock").write_text("".join([*whole[:2], *whole[2:8]]), encoding="utf-8", newline="")
+    wb.build("demo", store, tmp_path / "out", without=f"lock:{tmp_path / 'some.lock'}", workers=1)
+    left = (tmp_path / "out" / "titles.lock").read_text(encoding="utf-8").splitlines(keepends=True)
+    assert left[1:] == [whole[1], *whole[8:]]
+    with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
+        wb.build("demo", store, tmp_path / "none", within="created-since:2020-01-01", workers=1)
+
+
+def test_a_second_set_from_the_same_pages_leaves_out_the_first(tmp_path: Path) -> None:
+    store, first, second = tmp_path / "a.store", tmp_path / "first", tmp_path / "second"
+    wb.import_dump(store, SAMPLE)
+    wb.build("live", store, first, test_articles=10, workers=1)
+    with pytest.raises(BuilderError, match=r"leave none of its 28\. .* `dataset:FOLDER` names those"):
+        wb.build("live", store, second, without=f"lock:{first / 'titles.lock'}", workers=1)
+    wb.build("live", store, second, without=f"dataset:{first}", workers=1)
+    used, others = ({row.page_id for row in read_attribution(one)} for one in (first, second))
+    assert (len(used), len(others), used & others) == (10, 18, set())
+    with pytest.raises(BuilderError, match=r"oldid=\d+ is not of the de Wikipedia"):
+        parse_kind("without", f"dataset:{first}", LANGUAGES["de"], STORED)
+    with pytest.raises(BuilderError, match="expected the attribution of a dataset"):
+        parse_kind("without", f"dataset:{tmp_path}", EN, STORED)
+
+
+def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> None:
+    wanted = [Wanted(title="A"), Wanted(title="B")]
+    with Store.create(tmp_path / "a.store") as store:
+        store.want("en", wanted)
+        store.ask_again("en", "one")
+        rejected = Rejected(title="A", reason="too-short", detail="")
+        store.add("en", [], origin="x", settled=wanted, rejected=[rejected])
+        store.ask_again("en", "one")
+        assert store.missing("en") == []
+        store.ask_again("en", "another")  # also of pages that are not selected now
+        assert store.missing("en") == [Wanted(title="A")]
+
+
+def test_every_kind_is_documented() -> None:
+    page = (ROOT / "docs" / "fetching.md").read_text(encoding="utf-8")
+    for name in {*CONDITIONS, *STORED}:
+        assert f"`{name}" in page, name

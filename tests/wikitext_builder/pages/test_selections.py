@@ -1,0 +1,83 @@
+"""What `select` means, and what a list page links to."""
+
+from pathlib import Path
+
+import pytest
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.lookup import Selection
+from wikitext_builder.pages.selections import (
+    Category,
+    ListPage,
+    LockFile,
+    TitlesFile,
+    default_selections,
+    linked_titles,
+    parse_selection,
+)
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.responses import Site
+
+EN = LANGUAGES["en"]
+
+
+@pytest.mark.parametrize(
+    ("text", "selection"),
+    [
+        ("good", Category(name="Good articles")),
+        ("featured", Category(name="Featured articles")),
+        ("category:Good_articles", Category(name="Good articles")),
+        ("category:Category: Good articles", Category(name="Good articles")),
+        ("category:AT&T: a history", Category(name="AT&T: a history")),
+        ("list:Wikipedia:Featured articles", ListPage(title="Wikipedia:Featured articles")),
+        (
+            "list:Wikipedia:Featured articles@715",
+            ListPage(title="Wikipedia:Featured articles", revision_id=715),
+        ),
+        ("list:P@home", ListPage(title="P@home")),
+        ("titles:a b.txt", TitlesFile(path=Path("a b.txt"))),
+        ("lock:C:/titles.lock", LockFile(path=Path("C:/titles.lock"))),
+    ],
+)
+def test_selections(text: str, selection: Selection) -> None:
+    assert parse_selection(text, EN) == selection
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Good", "goood", "category", "category:", "list: ", "titles:", "lock:", "good:x", "file:a"]
+)
+def test_the_error_of_an_unknown_word_lists_the_known_ones(text: str) -> None:
+    with pytest.raises(BuilderError, match="expected good, featured, category:NAME"):
+        parse_selection(text, EN)
+
+
+@pytest.mark.parametrize("text", ["category:A|B", "list:../x", "list:#top"])
+def test_names_that_no_page_can_have_are_refused(text: str) -> None:
+    with pytest.raises(BuilderError, match="no page can have this title"):
+        parse_selection(text, EN)
+
+
+def test_the_default_is_good_and_featured_if_a_language_has_them() -> None:
+    assert default_selections(EN) == (Category(name="Good articles"), Category(name="Featured articles"))
+    for language in LANGUAGES.values():
+        if language.good_category is None:
+            with pytest.raises(BuilderError, match="no such category"):
+                parse_selection("good", language)
+        if language.good_category or language.featured_category:
+            assert default_selections(language)
+
+
+def test_links_in_a_list_page() -> None:
+    site = Site(
+        wiki="enwiki",
+        language="en",
+        namespaces={"wikipedia": 4, "wp": 4, "category": 14, "file": 6},
+        capital_first=True,
+    )
+    wikitext = (
+        "* [[AT&amp;T]] ''[[C++|the language]]'' [[łódź#History|x]] {{FA|[[2001: A Space Odyssey]]}}"
+        "<!-- [[A]] --><nowiki>[[B]]</nowiki> [[WP:Pump]] [[:Category:C]] [[#D]] [[/E]]"
+        "[[File:F.jpg|thumb|[[ G_h ]]]]"
+        " [[I|J]] [[ßx]] [[<b>]] [[ ]] [[K\n]] [[" + "[[" * 50_000
+    )
+    assert linked_titles(wikitext, site) == ["2001: A Space Odyssey", "AT&T", "C++", "G h", "I", "ßx", "Łódź"]

@@ -1,0 +1,484 @@
+"""Dumps: what was exported is read back, and no file does harm."""
+
+import bz2
+import csv
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import DATA
+from tests.dumps import COMPRESSIONS, export_xml, page_xml, revision_xml
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.decompress import THREADS
+from wikitext_builder.pages.store import Rejected
+from wikitext_builder.pages.xml_dump import TEXT_LIMIT, Dump, DumpedPage, read_pages
+
+SHARED_PAGES = DATA / "pages"
+# https://www.w3.org/TR/xml/#charsets without U+FFFE and U+FFFF, and without what no title can have
+XML_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\r&<>]\"'"))
+TITLES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=60)
+
+
+JUNK = [
+    b"<",
+    b">",
+    b"</page>",
+    b"<page>",
+    b"<text>",
+    b"</text>",
+    b"<revision>",
+    b"<title/>",
+    b"&",
+    b"]]>",
+    b"\xff",
+]
+
+
+def legal(text: str) -> str:
+    return text.replace("\ufffe", "").replace("\uffff", "")
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Page:
+    year, month, day = draw(st.tuples(st.integers(2001, 2026), st.integers(1, 12), st.integers(1, 28)))
+    return Page(
+        title=legal(draw(TITLES)) or "A",
+        page_id=draw(st.integers(1, 10**12)),
+        revision_id=draw(st.integers(1, 10**12)),
+        timestamp=f"{year}-{month:02}-{day:02}T00:00:00Z",
+        wikitext=legal(draw(XML_TEXT)),
+    )
+
+
+def page(number: int, **fields: str) -> Page:
+    text = "".join(f"Word{(n * number) % 101} " for n in range(40))
+    return Page(
+        title=fields.get("title", f"Title {number}"),
+        page_id=number,
+        revision_id=1000 + number,
+        timestamp=fields.get("timestamp", f"2016-01-{number % 28 + 1:02}T00:00:00Z"),
+        wikitext=fields.get("wikitext", text),
+    )
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "dump"  # the name does not show what is in it
+    path.write_bytes(data)
+    return path
+
+
+def read(folder: Path, data: bytes, *, as_of: str = "") -> list[DumpedPage]:
+    return list(Dump(written(folder, data), as_of=as_of).pages())
+
+
+def only(folder: Path, *xml: str, as_of: str = "") -> Page | Rejected:
+    (dumped,) = read(folder, export_xml(xml), as_of=as_of)
+    return dumped.content
+
+
+def read_until_error(path: Path) -> tuple[list[Page | Rejected], str]:
+    contents = []
+    try:
+        for dumped in read_pages(path):
+            contents.append(dumped.content)
+    except BuilderError as error:
+        return contents, str(error)
+    return contents, ""
+
+
+# --- what was exported is read back
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@given(exported=st.lists(pages(), max_size=8))
+def test_exported_pages_are_read_back(
+    compression: str, tmp_path_factory: pytest.TempPathFactory, exported: list[Page]
+) -> None:
+    data = COMPRESSIONS[compression](export_xml(map(page_xml, exported)))
+    dump = Dump(written(tmp_path_factory.mktemp("dump"), data))
+    assert [dumped.content for dumped in dump.pages()] == exported
+    assert dump.count == len(exported)
+    assert dump.bytes_taken == len(data)
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_real_pages() -> None:
+    with (SHARED_PAGES / "SOURCES.tsv").open() as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    counts = {}
+    for path in sorted(SHARED_PAGES.glob("pages-*.xml.bz2")):
+        expected = {row["title"] for row in rows if row["file"] == path.name}
+        found = list(read_pages(path))
+        counts[path.name] = len(found)
+        assert {dumped.content.title for dumped in found} == expected
+        assert all(isinstance(dumped.content, Page) and dumped.namespace == 0 for dumped in found)
+        assert len({dumped.content.revision_id for dumped in found}) == len(found)
+    assert counts == {"pages-2016-04.xml.bz2": 62, "pages-2016-12.xml.bz2": 914, "pages-2018-06.xml.bz2": 73}
+
+
+@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
+def test_real_modules_are_not_wikitext() -> None:
+    found = list(read_pages(SHARED_PAGES / "templates.xml.bz2"))
+    modules = [dumped for dumped in found if dumped.namespace == 828]
+    assert modules
+    assert {dumped.content.reason for dumped in modules if isinstance(dumped.content, Rejected)} == {
+        "not-wikitext"
+    }
+
+
+@pytest.mark.parametrize("version", ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.10", "0.11"])
+def test_every_version_of_the_format(tmp_path: Path, version: str) -> None:
+    (dumped,) = read(tmp_path, export_xml([page_xml(page(1))], version=version))
+    assert dumped.content == page(1)
+
+
+def test_a_page_of_2006_has_neither_namespace_nor_model_nor_sha1(tmp_path: Path) -> None:
+    xml = (
+        "<page><title>Talk:A</title><id>5</id><revision><id>6</id><timestamp>2006-01-01T00:00:00Z</timestamp>"
+        "<contributor><ip>1.2.3.4</ip></contributor><minor/><text xml:space='preserve'>x</text>"
+        "</revision></page>"
+    )
+    (dumped,) = read(tmp_path, export_xml([xml], version="0.3"))
+    assert (dumped.namespace, dumped.redirect) == (1, False)
+    assert dumped.content == Page(
+        title="Talk:A", page_id=5, revision_id=6, timestamp="2006-01-01T00:00:00Z", wikitext="x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "xml", "created"),
+    [
+        ("0.4", "", ""),
+        ("0.4", "<parentid>1</parentid>", ""),
+        ("0.8", "", "2016-01-02T00:00:00Z"),
+        ("0.11", "<parentid>0</parentid>", "2016-01-02T00:00:00Z"),
+    ],
+)
+def test_a_revision_without_a_parent_is_the_first_if_the_export_names_parents(
+    tmp_path: Path, version: str, xml: str, created: str
+) -> None:
+    revision = revision_xml(page(1)).replace("<parentid>1</parentid>", xml)
+    (dumped,) = read(tmp_path, export_xml([page_xml(page(1), revision)], version=version))
+    assert dumped.created == created
+
+
+def test_a_colon_alone_makes_no_namespace(tmp_path: Path) -> None:
+    xml = page_xml(page(1, title="Thor: Ragnarok"), namespace=None)
+    assert read(tmp_path, export_xml([xml]))[0].namespace == 0
+
+
+def test_redirects_are_reported(tmp_path: Path) -> None:
+    dumped = read(tmp_path, export_xml([page_xml(page(1), redirect="B & C"), page_xml(page(2))]))
+    assert [one.redirect for one in dumped] == [True, False]
+
+
+def test_the_text_of_the_main_slot_is_taken(tmp_path: Path) -> None:
+    other = (
+        "<content><role>data</role><origin>1</origin><model>json</model><text bytes='2'>{}</text></content>"
+    )
+    xml = revision_xml(page(1)).replace("</revision>", f"{other}</revision>")
+    assert only(tmp_path, page_xml(page(1), xml)) == page(1)
+
+
+def test_titles_are_only_titles(tmp_path: Path) -> None:
+    titles = ["../../etc/passwd", "AT&T", "<b>", "🙂", "‮evil", "a/b", "CON"]
+    dumped = read(tmp_path, export_xml(page_xml(page(n, title=title)) for n, title in enumerate(titles, 1)))
+    assert [one.content.title for one in dumped] == titles
+
+
+def test_an_export_in_utf_16_with_its_mark_is_read(tmp_path: Path) -> None:
+    data = export_xml([page_xml(page(1, wikitext="é"))]).decode().encode("utf-16")
+    assert [dumped.content for dumped in read(tmp_path, data)] == [page(1, wikitext="é")]
+
+
+# --- one revision per page
+
+
+def history(*days: int) -> str:
+    revisions = (
+        Page(
+            title="A",
+            page_id=1,
+            revision_id=100 + day,
+            timestamp=f"2016-01-{day:02}T00:00:00Z",
+            wikitext=f"day {day}",
+        )
+        for day in days
+    )
+    return page_xml(page(1), *map(revision_xml, revisions))
+
+
+@pytest.mark.parametrize("days", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_of_a_history_the_newest_is_taken(tmp_path: Path, days: tuple[int, ...]) -> None:
+    content = only(tmp_path, history(*days))
+    assert isinstance(content, Page)
+    assert (content.revision_id, content.wikitext) == (103, "day 3")
+
+
+def test_of_a_history_the_newest_as_of_a_date_is_taken(tmp_path: Path) -> None:
+    content = only(tmp_path, history(1, 5, 9), as_of="2016-01-08T23:59:59Z")
+    assert isinstance(content, Page)
+    assert (content.revision_id, content.wikitext) == (105, "day 5")
+    after = only(tmp_path, history(1, 5, 9), as_of="2016-01-05T00:00:00Z")
+    assert isinstance(after, Page)
+    assert after.revision_id == 105
+
+
+def test_a_page_that_became_a_redirect_later_was_not_one_before(tmp_path: Path) -> None:
+    xml = history(1, 5).replace("<id>1</id>", '<id>1</id><redirect title="B" />', 1)
+    assert [one.redirect for one in read(tmp_path, export_xml([xml]))] == [True]
+    before = read(tmp_path, export_xml([xml]), as_of="2016-01-04T00:00:00Z")
+    assert [one.redirect for one in before] == [False]
+
+
+def test_a_page_younger_than_the_date_is_not_there(tmp_path: Path) -> None:
+    content = only(tmp_path, history(5), as_of="2016-01-01T00:00:00Z")
+    assert isinstance(content, Rejected)
+    assert content.reason == "no-revision"
+
+
+# --- pages that cannot be used, between others that can
+
+
+@pytest.mark.parametrize(
+    ("reason", "xml"),
+    [
+        ("hidden", revision_xml(page(2), text='<text deleted="deleted" />')),
+        ("not-wikitext", revision_xml(page(2), model="css")),
+        ("damaged", revision_xml(page(2), sha1="phoiac9h4m842xq45sp7s6u21eteeq1")),
+        ("damaged", revision_xml(page(2), sha1="no sha1 at all")),
+        ("malformed", revision_xml(page(2)).replace("<id>1002</id>", "")),
+        ("malformed", revision_xml(page(2)).replace("<id>1002</id>", "<id>-5</id>")),
+        ("malformed", revision_xml(page(2)).replace("<id>1002</id>", f"<id>{'9' * 5000}</id>")),
+        ("malformed", revision_xml(page(2)).replace("2016-01-03T00:00:00Z", "yesterday")),
+        ("malformed", revision_xml(page(2)).replace("2016-01-03T00:00:00Z", "2016-02-30T00:00:00Z")),
+        ("malformed", revision_xml(page(2), text="")),
+        ("too-large", revision_xml(page(2), text=f"<text>{'a' * (TEXT_LIMIT + 1)}</text>")),
+        ("too-large", revision_xml(page(2), text=f"<text>{'あ' * (TEXT_LIMIT // 3 + 1)}</text>")),
+    ],
+)
+def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, xml: str) -> None:
+    data = export_xml([page_xml(page(1)), page_xml(page(2), xml), page_xml(page(3))])
+    first, bad, last = (dumped.content for dumped in read(tmp_path, data))
+    assert (first, last) == (page(1), page(3))
+    assert isinstance(bad, Rejected)
+    assert (bad.title, bad.page_id, bad.reason) == ("Title 2", 2, reason)
+    assert bad.detail
+
+
+@pytest.mark.parametrize("number", ["0", "9" * 19])
+def test_an_id_that_no_store_or_lock_file_holds_is_rejected(tmp_path: Path, number: str) -> None:
+    for old in (f"<id>{page(1).revision_id}</id>", f"<id>{page(1).page_id}</id>"):
+        content = only(tmp_path, page_xml(page(1)).replace(old, f"<id>{number}</id>", 1))
+        assert isinstance(content, Rejected)
+        assert (content.reason, number in content.detail) == ("malformed", True)
+        assert "an id of 1 to 18 digits, not 0" in content.detail
+
+
+def test_a_text_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
+    content = only(tmp_path, page_xml(page(1, wikitext="é" * (TEXT_LIMIT // 2))))
+    assert isinstance(content, Page)
+    assert len(content.wikitext.encode()) == TEXT_LIMIT
+
+
+def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
+    data = export_xml(["<page><title>A</title><ns>0</ns><id>1</id></page>", "<page><ns>0</ns></page>"])
+    reasons = [one.content.reason for one in read(tmp_path, data) if isinstance(one.content, Rejected)]
+    assert reasons == ["no-revision", "malformed"]
+
+
+# --- files that are not dumps, or are broken, or are made to do harm
+
+
+@pytest.mark.parametrize(
+    ("message", "data"),
+    [
+        ("is empty", b""),
+        ("unpacks to nothing", bz2.compress(b"")),
+        ("HTML page", b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"),
+        ("HTML page", b"<html><body>404 Not Found</body></html>"),
+        ("expected XML with <mediawiki>", b"<feed><doc><title>A</title></doc></feed>"),
+        ("not the XML", b"Not found\n"),
+        ("not the XML", b"\x00\x01\x02\x03"),
+        ("not the XML", b"BZ"),
+        ("not the XML", export_xml([page_xml(page(1, wikitext="é"))]).decode().encode("latin-1")),
+        ("not the XML", export_xml([page_xml(page(1))]).decode().encode("utf-32")),
+        ("not the XML", export_xml([]).replace(b"</mediawiki>", b"\x00</mediawiki>")),
+        ("not the XML", export_xml([]) + b"junk"),
+        ("not the XML", export_xml([]) + export_xml([])),
+        (
+            "stub dump",
+            export_xml([page_xml(page(1), revision_xml(page(1), text='<text id="7" bytes="9" />'))]),
+        ),
+        (
+            "stub dump",
+            export_xml([page_xml(page(1), revision_xml(page(1), text='<text location="tt:7" />'))]),
+        ),
+        ("7-Zip", b"7z\xbc\xaf\x27\x1c\x00\x04"),
+        ("xz", b"\xfd7zXZ\x00\x00\x04"),
+        ("nested elements", b"<mediawiki>" + b"<a>" * 100),
+        ("tag or comment", b"<mediawiki><!--" + b"a" * 2**22),
+        ("tag or comment", b"<mediawiki><a b='" + b"a" * 2**22),
+        (
+            "document type",
+            b'<!DOCTYPE m [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><mediawiki><page><title>&b;</title></page>',
+        ),
+        (
+            "document type",
+            b'<!DOCTYPE m [<!ENTITY x SYSTEM "file:///etc/passwd">]><mediawiki><page><title>&x;</title></page>',
+        ),
+        ("document type", b'<!DOCTYPE mediawiki SYSTEM "http://127.0.0.1/x.dtd"><mediawiki></mediawiki>'),
+    ],
+)
+def test_a_file_that_is_not_a_dump_is_named(tmp_path: Path, message: str, data: bytes) -> None:
+    with pytest.raises(BuilderError, match=message) as error:
+        read(tmp_path, data)
+    assert str(tmp_path / "dump") in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        b"<x>" + b"a" * 2**22 + b"</x>",
+        b"\n" * 2**22,
+        b"<x>" + b"&lt;\n" * 2**20 + b"</x>",
+        b"<?x y?><!-- z -->",
+    ],
+)
+def test_long_content_that_is_not_needed_is_skipped(tmp_path: Path, nothing: bytes) -> None:
+    data = export_xml(["@", page_xml(page(1))]).replace(b"@", nothing)
+    assert [dumped.content for dumped in read(tmp_path, data)] == [page(1)]
+
+
+@given(at=st.integers(0, 2000), gone=st.integers(0, 50), junk=st.binary(max_size=20) | st.sampled_from(JUNK))
+def test_any_file_gives_pages_or_our_error(
+    tmp_path_factory: pytest.TempPathFactory, at: int, gone: int, junk: bytes
+) -> None:
+    data = export_xml([page_xml(page(1)), page_xml(page(2))])
+    at %= len(data)
+    path = written(tmp_path_factory.mktemp("dump"), data[:at] + junk + data[at + gone :])
+    found, _ = read_until_error(path)
+    assert len(found) <= 3
+    assert {one.wikitext for one in found if isinstance(one, Page)} <= {page(1).wikitext, page(2).wikitext}
+
+
+def test_a_date_must_be_complete(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="2016-04-16"):
+        read(tmp_path, export_xml([]), as_of="2016-04-16")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(BuilderError, match=str(path)):
+            list(read_pages(path))
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_pages_before_a_break_are_kept(tmp_path: Path, compression: str) -> None:
+    whole = [page(number) for number in range(1, 21)]
+    data = COMPRESSIONS[compression](export_xml(map(page_xml, whole)))
+    most = 0
+    for cut in range(0, len(data) - 1, 10):
+        found, message = read_until_error(written(tmp_path, data[:cut]))
+        assert found == whole[: len(found)]
+        assert "break" in message or "empty" in message or "not the XML" in message or not message
+        # After the XML a Zstandard frame has a checksum and gzip a length; they may be missing.
+        assert message or (len(found) == len(whole) and cut >= len(data) - 12)
+        assert str(len(found)) in message or not found or not message
+        most = max(most, len(found))
+    assert most >= {"plain": 19, "multistream": 18}.get(compression, 0)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_an_altered_text_is_rejected(tmp_path: Path, compression: str) -> None:
+    whole = [page(number) for number in range(1, 11)]
+    data = COMPRESSIONS[compression](export_xml(map(page_xml, whole)))
+    for at in range(0, len(data), 10):
+        altered = bytearray(data)
+        altered[at] ^= 0x04
+        found, _ = read_until_error(written(tmp_path, bytes(altered)))
+        assert {one.wikitext for one in found if isinstance(one, Page)} <= {one.wikitext for one in whole}
+
+
+def test_a_file_that_unpacks_without_end_is_stopped(tmp_path: Path) -> None:
+    start = export_xml([page_xml(page(1))]).removesuffix(b"</mediawiki>\n") + b"<page><title>"
+    ten_megabytes = bz2.compress(b"a" * 10_000_000)
+    assert len(ten_megabytes) < 100
+    path = written(tmp_path, bz2.compress(start) + ten_megabytes * 100)
+    found, message = read_until_error(path)
+    assert found == [page(1)]
+    assert "unpack to more than" in message
+    assert "1 pages were read before, the last is 'Title 1'" in message
+
+
+def test_a_large_text_is_left_out_and_others_are_kept(tmp_path: Path) -> None:
+    start, end = export_xml([page_xml(page(1)), page_xml(page(2, wikitext="@")), page_xml(page(3))]).split(
+        b"@"
+    )
+    data = bz2.compress(start) + bz2.compress(b"a" * 20_000_000) + bz2.compress(end)
+    first, large, last = (dumped.content for dumped in read(tmp_path, data))
+    assert (first, last) == (page(1), page(3))
+    assert isinstance(large, Rejected)
+    assert large.reason == "too-large"
+
+
+PEAK_MEMORY = """
+import sys
+from pathlib import Path
+from wikitext_builder.pages.xml_dump import read_pages
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+before = peak()
+count = sum(1 for _ in read_pages(Path(sys.argv[1])))
+print(count, peak() - before)
+"""
+
+
+def megabytes_of_pages() -> Iterator[bytes]:
+    head, end = export_xml(["@"]).split(b"@")
+    pages_of_one_megabyte = b"".join(
+        page_xml(page(n, wikitext="word " * 400)).encode() for n in range(1, 450)
+    )
+    yield head
+    for _ in range(100):
+        yield pages_of_one_megabyte
+    start, rest = page_xml(page(1, wikitext="@")).encode().split(b"@")
+    yield start
+    for _ in range(100):
+        yield b"a&amp;b\n" * 131_072
+    yield rest + end
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
+    path = tmp_path / "large.xml"
+    with path.open("wb") as file:
+        file.writelines(megabytes_of_pages())
+    assert path.stat().st_size > 200_000_000
+    run = subprocess.run(
+        [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
+    )
+    count, kibibytes = map(int, run.stdout.split())
+    assert count == 44_901
+    assert kibibytes < 40 * 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@pytest.mark.parametrize("times", [10, 40])
+def test_memory_does_not_grow_with_the_streams_of_a_dump(tmp_path: Path, times: int) -> None:
+    head, end = export_xml(["@"]).split(b"@")
+    hundred_pages = b"".join(page_xml(page(n, wikitext="word " * 4_000)).encode() for n in range(1, 101))
+    path = tmp_path / "large.xml.bz2"
+    path.write_bytes(bz2.compress(head) + bz2.compress(hundred_pages) * times + bz2.compress(end))
+    run = subprocess.run(
+        [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
+    )
+    count, kibibytes = map(int, run.stdout.split())
+    assert count == 100 * times
+    assert kibibytes < ((2 * THREADS + 1) * 3 + 20) * 1024  # streams of 2 MB, and one more piece

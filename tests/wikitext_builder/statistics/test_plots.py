@@ -1,0 +1,148 @@
+"""The window's curve against a loop that follows its definition; plots are the same bytes each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import DATA, ROOT
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.statistics.plots import (
+    ZIPF_POINTS,
+    _figure,
+    _set_window_axis,
+    draw_window,
+    draw_zipf,
+    plot_window,
+    plot_zipf,
+    spaced_ranks,
+    window_coverage,
+)
+
+COUNTS = {f"w{rank}": 10_000 // rank for rank in range(1, 3000)}
+CURVES = {"A": ([0.1, 0.2, 0.3], [0.05, 0.1, 0.2]), "B": ([0.2, 0.3, 0.35], [0.3, 0.4, 0.5])}
+
+
+def naive_coverage(tokens: list[str], longest: int, without: tuple[str, ...]) -> list[float]:
+    asked = [t for t, token in enumerate(tokens) if token not in without]
+    if not asked:
+        return [0.0] * longest
+    return [
+        sum(tokens[t] in tokens[max(0, t - window) : t] for t in asked) / len(asked)
+        for window in range(1, longest + 1)
+    ]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "<unk>", "<eos>"]), max_size=40), st.integers(1, 12))
+@pytest.mark.parametrize("without", [(), ("<unk>", "<eos>")])
+def test_window_coverage_equals_its_definition(
+    without: tuple[str, ...], tokens: list[str], longest: int
+) -> None:
+    assert window_coverage(iter(tokens), longest, without=without) == naive_coverage(tokens, longest, without)
+
+
+def test_window_coverage_of_the_penn_treebank() -> None:
+    path = DATA / "ptb" / "ptb.valid.txt"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    curve = window_coverage(read_tokens(path))
+    assert len(curve) == 500
+    assert curve == sorted(curve)
+    tokens = list(read_tokens(path))
+    expected = sum(token in tokens[max(0, t - 100) : t] for t, token in enumerate(tokens)) / len(tokens)
+    assert curve[99] == expected
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path, suffix: str) -> None:
+    draw_zipf({"A": COUNTS, "B": list(range(500))}, tmp_path / f"zipf{suffix}")
+    draw_window(CURVES, tmp_path / f"window{suffix}")
+    program = (
+        "from tests.wikitext_builder.statistics.test_plots import *\n"
+        "directory, suffix = Path(sys.argv[1]), sys.argv[2]\n"
+        "draw_zipf({'A': Counter(COUNTS), 'B': list(range(500))[::-1]}, directory / f'zipf2{suffix}')\n"
+        "draw_window(CURVES, directory / f'window2{suffix}')\n"
+    )
+    arguments = [sys.executable, "-c", program, str(tmp_path), suffix]
+    subprocess.run(arguments, check=True, cwd=ROOT)
+    for name in ("zipf", "window"):
+        first = (tmp_path / f"{name}{suffix}").read_bytes()
+        assert first == (tmp_path / f"{name}2{suffix}").read_bytes()
+        assert first.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+        assert b"<dc:date>" not in first
+
+
+@pytest.mark.parametrize("longest", [3, 50, 100, 500, 2000])
+def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest: int) -> None:
+    with _figure(tmp_path / "window.svg", ["A", "B", "C"], overlay=False) as panels:
+        for axes in panels:
+            _set_window_axis(axes, longest)
+    labels = [label for axes in panels for label in axes.get_xticklabels() if label.get_text()]
+    boxes = sorted((label.get_window_extent().x0, label.get_window_extent().x1) for label in labels)
+    assert len(boxes) >= 9
+    assert "0" not in {label.get_text() for label in labels}
+    assert all(right - left > 8 for (_, left), (right, _) in pairwise(boxes))
+
+
+def test_different_data_give_different_plots(tmp_path: Path) -> None:
+    draw_zipf({"A": COUNTS}, tmp_path / "a.svg")
+    draw_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() != (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize("overlay", [False, True])
+def test_datasets_of_one_title_are_all_drawn(tmp_path: Path, overlay: bool) -> None:
+    folders = [tmp_path / name / "wikitext-2" for name in ("2016", "today")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "wiki.train.tokens").write_text("a b a <unk>\n" * 200, encoding="utf-8")
+    for plot in (plot_zipf, plot_window):
+        drawn = plot(*folders, out=tmp_path / "both.svg", overlay=overlay).read_text(encoding="utf-8")
+        panels = drawn.count('<g id="axes_')
+        assert panels == (1 if overlay else 2)
+        for name in ("2016/wikitext-2", "today/wikitext-2"):
+            assert name in drawn  # matplotlib writes each text as a comment above its glyphs
+
+
+def test_a_dollar_sign_in_a_name_begins_no_formula(tmp_path: Path) -> None:
+    (tmp_path / "wiki.train.tokens").write_text(" a b a \n", encoding="utf-8")
+    draw_zipf({"a $x_$ b": COUNTS}, tmp_path / "out.svg")
+    assert "a $x_$ b" in (tmp_path / "out.svg").read_text("utf-8").replace("\\", "")
+
+
+def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match=r"\.pdf.*expected \.png or \.svg"):
+        draw_zipf({"A": COUNTS}, tmp_path / "zipf.pdf")
+    with pytest.raises(BuilderError, match="A: no words"):
+        draw_zipf({"A": []}, tmp_path / "zipf.png")
+    with pytest.raises(BuilderError, match="no corpus"):
+        draw_zipf({}, tmp_path / "zipf.png")
+    with pytest.raises(BuilderError, match="a curve is empty"):
+        draw_window({"A": ([], [])}, tmp_path / "window.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.integers(1, 10**6))
+def test_spaced_ranks_hold_the_first_and_the_last(last: int) -> None:
+    ranks = spaced_ranks(last)
+    assert ranks[0] == 1
+    assert ranks[-1] == last
+    assert ranks == sorted(set(ranks))
+    assert len(ranks) <= ZIPF_POINTS
+
+
+def test_importing_does_not_load_matplotlib() -> None:
+    program = (
+        "import sys, wikitext_builder.statistics.plots, wikitext_builder.statistics.stats\n"
+        "print('matplotlib' in sys.modules, 'pandas' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert answer.stdout.split() == ["False", "False"]

@@ -1,0 +1,255 @@
+"""Statistics of the official files against Table 1 of the paper, and of small files made for the purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import DATA
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.load import load
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.statistics.stats import (
+    PUBLISHED,
+    as_text,
+    corpus_statistics,
+    count,
+    statistics,
+    to_records,
+)
+
+
+def official(folder: str, name: str) -> pd.DataFrame:
+    if not (DATA / folder).is_dir():
+        pytest.skip(f"{DATA / folder} is not there")
+    table = statistics(DATA / folder)
+    assert set(table.corpus) == {name}
+    return table.set_index("split")
+
+
+TABLE_1 = """
+Penn Treebank | - - -        | 929,590 73,761 82,431       | 10,000  | 4.8
+WikiText-2    | 600 60 60    | 2,088,628 217,646 245,569   | 33,278  | 2.6
+WikiText-103  | 28,475 60 60 | 103,227,021 217,646 245,569 | 267,735 | 0.4
+"""  # Merity et al. 2016: articles and tokens of train, valid and test; vocabulary; percent of unknown words
+
+
+def test_published_numbers_are_those_of_table_1() -> None:
+    lines = [[cell.strip() for cell in line.split("|")] for line in TABLE_1.strip().split("\n")]
+    assert [*PUBLISHED] == [line[0] for line in lines]
+    for name, *numbers in lines:
+        articles, tokens, (vocabulary,), (percent,) = (cell.replace(",", "").split() for cell in numbers)
+        found = PUBLISHED[name]
+        assert list(found.articles) == list(found.tokens) == ["train", "valid", "test"]
+        assert list(found.articles.values()) == [None if one == "-" else int(one) for one in articles]
+        assert list(found.tokens.values()) == [int(one) for one in tokens]
+        assert (found.vocabulary, round(100 * found.oov_rate, 9)) == (int(vocabulary), float(percent))
+        assert (found.note != "") == (name == "Penn Treebank")
+
+
+def test_wikitext_2_is_the_papers_table() -> None:
+    table = official("wikitext-2", "WikiText-2")
+    splits = ["train", "valid", "test"]
+    assert list(table.index) == [*splits, "all"]
+    assert list(table.articles) == [600, 60, 60, 720]
+    assert list(table.tokens[splits]) == [2_088_628, 217_646, 245_569]
+    assert list(table.tokens[splits]) == list(table.paper_tokens[splits])
+    assert set(table.vocabulary) == set(table.paper_vocabulary) == {33_278}
+    assert f"{table.oov_rate['train']:.1%}" == f"{table.paper_oov_rate['train']:.1%}" == "2.6%"
+    assert set(table.note) == {""}
+
+
+def test_false_titles_of_the_test_file_are_not_articles() -> None:
+    path = DATA / "wikitext-2" / "wiki.test.tokens"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    titles = [
+        line
+        for line in lines
+        if line.startswith(" = ") and not line.startswith(" = = ") and line.endswith(" = ")
+    ]
+    assert len(titles) == 62
+    assert count(path).articles == 60
+
+
+def test_penn_treebank_is_the_papers_table_but_for_one_eos() -> None:
+    table = official("ptb", "Penn Treebank")
+    splits = ["train", "valid", "test"]
+    assert list(table.tokens[splits]) == [929_589, 73_760, 82_430]
+    assert list(table.paper_tokens[splits] - table.tokens[splits]) == [1, 1, 1]
+    assert all("<eos>" in note for note in table.note[splits])
+    assert table.articles.isna().all()
+    assert set(table.vocabulary) == {10_000}
+    assert f"{table.oov_rate['train']:.1%}" == "4.8%"
+    # The denominator: tokens with <eos>. The words alone would give the rate that the paper does not have.
+    assert f"{table.unknown['train'] / (table.tokens['train'] - table.lines['train']):.1%}" == "5.1%"
+
+
+def test_penn_treebank_split_at_its_newlines_has_the_papers_tokens() -> None:
+    for split, path in load(DATA / "ptb").files.items() if (DATA / "ptb").is_dir() else ():
+        pieces = path.read_text(encoding="utf-8").split("\n")
+        assert sum(len(piece.split()) + 1 for piece in pieces) == PUBLISHED["Penn Treebank"].tokens[split]
+
+
+def test_wikitext_103_without_train_shows_what_is_there() -> None:
+    table = official("wikitext-103", "WikiText-103")
+    assert list(table.index) == ["valid", "test", "all"]
+    assert list(table.articles) == [60, 60, 120]
+    assert list(table.tokens) == [217_646, 245_569, 463_215]
+    assert table.vocabulary.isna().all()
+
+
+ARTICLES = " \n = One = \n \n a b <unk> \n \n = = Part = = \n \n = k = \n \n = Two = \n \n b c \n \n"
+
+
+def test_counts_of_a_small_file(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.train.tokens"
+    path.write_text(ARTICLES, encoding="utf-8")
+    found = count(path)
+    assert found.articles == 3  # a paragraph between blank lines cannot be told from a title
+    assert found.lines == 13
+    assert found.tokens == 13 + 19
+    assert found.counts["<eos>"] == 13
+    assert found.oov_rate == 1 / found.tokens
+    assert list(read_tokens(path)).count("<eos>") == 13
+
+
+@pytest.mark.parametrize(
+    ("text", "articles"),
+    [
+        (" \n = A = \n \n", 1),
+        (" \n = A = \n text \n", 0),  # a false title of the official files
+        (" \n text \n = A = \n \n", 0),
+        (" = A = \n \n", 0),  # an official file begins with a blank line
+        (" \n = = A = = \n \n", 0),
+        (" \n = A = \n \n = B = \n \n", 2),
+        ("", 0),
+    ],
+)
+def test_what_is_an_article(tmp_path: Path, text: str, articles: int) -> None:
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    assert count(tmp_path / "file").articles == articles
+
+
+def test_a_last_line_without_newline_is_a_line(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a b\nc", encoding="utf-8")
+    assert count(tmp_path / "train.txt").tokens == 5
+
+
+def test_a_written_eos_counts_beside_those_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a <eos> b\nc\n", encoding="utf-8")
+    found = count(tmp_path / "train.txt")
+    assert (found.tokens, found.counts["<eos>"]) == (6, 3)
+
+
+def test_empty_file_has_no_rate(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("", encoding="utf-8")
+    table = statistics(tmp_path)
+    assert list(table.tokens) == [0, 0]
+    assert table.oov_rate.isna().all()
+    assert "-" in as_text(table)
+
+
+def test_statistics_need_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match="expected a folder"):
+        statistics(tmp_path / "train.txt")
+    with pytest.raises(BuilderError, match="at least one"):
+        statistics()
+
+
+def folders(tmp_path: Path, *names: str) -> list[Path]:
+    """Datasets of one title, in folders of other names above."""
+    found = [tmp_path / name / "wikitext-2" for name in names]
+    for number, folder in enumerate(found, start=1):
+        folder.mkdir(parents=True)
+        (folder / "wiki.train.tokens").write_text("a b <unk>\n" * number, encoding="utf-8")
+    return found
+
+
+def test_datasets_of_one_title_are_named_by_what_differs(tmp_path: Path) -> None:
+    table = statistics(*folders(tmp_path, "2016", "today"))
+    assert list(dict.fromkeys(table["corpus"])) == ["2016/wikitext-2", "today/wikitext-2"]
+    assert table["lines"].tolist() == [1, 1, 2, 2]
+    assert table["paper_vocabulary"].tolist() == [33_278] * 4  # still found by the title
+    assert table.index.tolist() == [0, 1, 2, 3]
+
+
+def test_names_come_from_the_user(tmp_path: Path) -> None:
+    both = folders(tmp_path, "2016", "today")
+    assert set(statistics(*both, names=["old", "new"])["corpus"]) == {"old", "new"}
+    with pytest.raises(BuilderError, match="`names`: 1 for 2 datasets"):
+        statistics(*both, names=["old"])
+    with pytest.raises(BuilderError, match="two datasets have the name 'old'"):
+        statistics(*both, names=["old", "old"])
+    with pytest.raises(BuilderError, match="give each folder once"):
+        statistics(both[0], both[0])
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"a \xff\n")
+    with pytest.raises(BuilderError, match=r"train\.txt.*UTF-8"):
+        corpus_statistics("x", {"train": path})
+    with pytest.raises(BuilderError, match="missing"):
+        corpus_statistics("x", {"train": tmp_path / "missing"})
+
+
+def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a b <unk>\n" * 500, encoding="utf-8")
+    (tmp_path / "wiki.test.tokens").write_text(ARTICLES, encoding="utf-8")
+    tables = [
+        corpus_statistics("mine", {"train": tmp_path / "train.txt"}),
+        corpus_statistics("WikiText-2", {"test": tmp_path / "wiki.test.tokens"}),
+    ]
+    both = pd.concat(tables, ignore_index=True)
+    first, second = as_text(both).split("\n\n")
+    assert first.splitlines() == [
+        "mine         Train     All",
+        "--------------------------",
+        "Articles         -       -",
+        "Tokens       2,000   2,000",
+        "Vocab size       4",
+        "OoV rate    25.00%  25.00%",
+    ]
+    assert second.splitlines() == [
+        "WikiText-2     Test    All",
+        "--------------------------",
+        "Articles          3      3",
+        "  paper          60      -",
+        "Tokens           32     32",
+        "  paper     245,569      -",
+        "Vocab size        -",
+        "  paper      33,278",
+        "OoV rate      3.12%  3.12%",
+    ]
+    records = json.loads(json.dumps(to_records(both)))
+    assert [record["corpus"] for record in records] == ["mine", "mine", "WikiText-2", "WikiText-2"]
+    assert records[0]["tokens"] == 2000
+    assert records[0]["paper_tokens"] is None
+    assert [record["paper_articles"] for record in records] == [None, None, 60, None]
+    assert records[2]["vocabulary"] is None
+
+
+def test_the_papers_rate_of_train_stands_below_ours(tmp_path: Path) -> None:
+    (tmp_path / "wiki.train.tokens").write_text("a b <unk>\n", encoding="utf-8")
+    table = corpus_statistics("mine", {"train": tmp_path / "wiki.train.tokens"}, title="WikiText-2")
+    assert as_text(table).splitlines()[-2:] == [
+        "OoV rate       25.00%  25.00%",
+        "  paper          2.6%       -",
+    ]
+
+
+def test_a_note_explains_one_eos_too_few_and_no_other_difference(tmp_path: Path) -> None:
+    """Notes stand below the tables, in the order of the datasets."""
+    (tmp_path / "test.txt").write_text("a\n" * 41_215, encoding="utf-8")  # 82,430 tokens; the paper: 82,431
+    (tmp_path / "valid.txt").write_text("a\n", encoding="utf-8")
+    files = {split: tmp_path / f"{split}.txt" for split in ("valid", "test")}
+    tables = [corpus_statistics(name, files, title="Penn Treebank") for name in ("z", "a")]
+    assert [bool(note) for note in tables[0]["note"]] == [False, True, False]
+    note = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
+    assert as_text(pd.concat(tables)).endswith(f"\n\nz: {note}.\n\na: {note}.\n")

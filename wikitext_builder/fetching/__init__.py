@@ -1,1 +1,0 @@
-"""From the API into the store: pages, the texts of their template calls, their HTML."""

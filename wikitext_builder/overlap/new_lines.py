@@ -1,0 +1,166 @@
+"""Keeps only what is new: the paragraphs that other text, such as earlier revisions, does not have.
+
+A paragraph is new if less than a fifth of its shortest n-grams stand in the other text. So a paragraph that
+was moved or lightly edited is not new; nor is one that is too short to have an n-gram. See
+docs/notes/experiments.md for how often that is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Unpack
+
+from wikitext_builder.article import heading_level
+from wikitext_builder.dataset.files import file_line
+from wikitext_builder.dataset.load import WIKITEXT, Dataset
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.overlap.overlap import ArticleOverlap, Comparison, Overlap, OverlapOptions, result_of
+from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD, read_attribution
+from wikitext_builder.progress import Progress, no_progress
+
+SHARE: Final = 0.2  # of a paragraph's n-grams: with this or more it is not new
+REPORT: Final = "overlap.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What of a split is new."""
+
+    split: str
+    articles: int
+    paragraphs: int
+    words: int  # tokens of the paragraphs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLines:
+    """What is new of a dataset, and how the whole of it overlaps with the other text."""
+
+    overlap: Overlap
+    share: float
+    kept: tuple[Kept, ...]  # by split
+
+
+def new_lines(
+    dataset: str | Path,
+    out: str | Path,
+    *,
+    against: str | Path | Sequence[str | Path],
+    share: float = SHARE,
+    progress: Progress = no_progress,
+    **options: Unpack[OverlapOptions],
+) -> NewLines:
+    """Write the new paragraphs of a dataset to a folder in the layout of WikiText.
+
+    Headings stay if a paragraph below them does, and articles too. `overlap.json` in the folder has the
+    overlap of the whole dataset.
+
+    Args:
+        dataset: A dataset in the layout of WikiText.
+        out: The folder to make.
+        against: See `overlap`; for example the store of earlier revisions, with `as_of`.
+        share: A paragraph is new if less than this fraction of its shortest n-grams stand there.
+        progress: Receives the number of characters compared.
+        options: See `OverlapOptions`.
+
+    Raises:
+        BuilderError: As for `overlap`; or `out` exists, or nothing is new.
+    """
+    out = Path(out)
+    if out.exists() or not out.name:
+        raise BuilderError(f"`out`: {out} exists already; name a new folder")
+    if not 0 < share <= 1:
+        raise BuilderError(f"`share`: {share}; expected more than 0, at most 1")
+    comparison = Comparison(dataset, against, progress, **options)
+    if comparison.dataset.layout != WIKITEXT:
+        raise BuilderError(f"{dataset}: has no articles; expected a folder with wiki.test.tokens or the like")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # A name of its own: two of these may run at once, and `.NAME.partial` is the unfinished work of a build.
+    with TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.parent) as folder:
+        work = Path(folder) / "dataset"
+        work.mkdir()
+        found = _write(comparison, work, share)
+        work.rename(out)
+    return found
+
+
+def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
+    dataset, articles = comparison.dataset, list[ArticleOverlap]()
+    tokens = {split: dataset.articles(split) for split in comparison.splits}
+    attribution = _attribution(dataset, comparison.splits)
+    counts = {split: Counter[str]() for split in comparison.splits}
+    for one in comparison.articles():
+        articles.append(one.overlap)
+        files = {"raw": one.article.lines} if dataset.has_raw(one.split) else {}
+        same = next(tokens[one.split], None)
+        if same is None or len(same.lines) != len(one.article.lines):
+            raise BuilderError(
+                f"{dataset.path}: the raw and the tokens file of {one.split} have other lines; see `verify`"
+            )
+        files["tokens"] = same.lines
+        line = next(attribution, "")
+        new = [found is not None and found < share for found in one.shares]
+        if not any(new):
+            continue
+        for kind, lines in files.items():
+            text = "".join(map(file_line, only_new(lines, one.article.lines, new)))
+            _append(work / f"wiki.{one.split}.{kind}", text)
+        if line:
+            _append(work / ATTRIBUTION, line)
+        texts = [text for text, is_new in zip(one.article.paragraphs, new, strict=True) if is_new]
+        counts[one.split].update(articles=1, paragraphs=len(texts), words=sum(len(t.split()) for t in texts))
+    if not any(one["articles"] for one in counts.values()):
+        raise BuilderError(f"{dataset.path}: none of its paragraphs is new; nothing was written")
+    kept = tuple(
+        Kept(split=split, articles=one["articles"], paragraphs=one["paragraphs"], words=one["words"])
+        for split, one in counts.items()
+    )
+    overlap = result_of(comparison, articles)
+    _append(work / REPORT, json.dumps(asdict(overlap), indent=1) + "\n")
+    return NewLines(overlap=overlap, share=share, kept=kept)
+
+
+def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> list[str]:
+    """The lines of an article with only its new paragraphs, and the headings above them.
+
+    Args:
+        lines: Of the article.
+        raw: The same lines; those that are neither blank nor a heading are its paragraphs.
+        new: For each paragraph whether it is new.
+
+    >>> lines = ["", "= T =", "", "old", "", "= = A = =", "", "", "= = B = =", "", "new", ""]
+    >>> only_new(lines, lines, [False, True])
+    ['', '= T =', '', '', '= = B = =', '', 'new', '']
+    """
+    kept: list[list[str]] = [[""]]
+    flags = list(new)
+    below = 0  # the level of what was kept last: of a paragraph, deeper than any heading
+    for line, plain in zip(reversed(lines), reversed(raw), strict=True):
+        level = heading_level(plain)
+        if plain and not level and flags.pop():
+            kept.append([line])
+            below = len(lines)
+        elif level and level < below:
+            kept.append(["", line, ""])
+            below = level
+    return [line for part in reversed(kept) for line in part]
+
+
+def _attribution(dataset: Dataset, splits: Sequence[str]) -> Iterator[str]:
+    """The lines of the attribution of the articles of some splits, in order; none without it."""
+    if not (dataset.path / ATTRIBUTION).is_file():
+        return
+    for split in splits:
+        yield from (one.line() for one in read_attribution(dataset.path) if one.split == split)
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8", newline="\n") as file:
+        if path.name == ATTRIBUTION and not file.tell():
+            file.write(HEAD)
+        file.write(text)

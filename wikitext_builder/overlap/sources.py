@@ -1,0 +1,290 @@
+"""The other side: whatever text a dataset is compared with, read as a stream of pieces with names.
+
+A path is a dataset, a store, a lock file, a dump, JSON lines, Parquet, plain text, or a folder of such files;
+files of text may be compressed with gzip, bzip2 or Zstandard. First bytes or the name show what it is.
+A file that is damaged or no text is rejected with a reason; what was read before the damage counts, and the
+other files are read.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+
+from wikitext_builder.article import Page, heading_level
+from wikitext_builder.dataset.load import LAYOUTS, load
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
+from wikitext_builder.pages.decompress import DumpFile, decompressed
+from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.stored_page import stored_pages
+from wikitext_builder.pages.xml_dump import Dump
+from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+
+HEAD: Final = 2**12  # bytes that say what a file is
+LINE_LIMIT: Final = 2**26  # bytes of a line of JSON
+LINES: Final = 200  # of a dataset without articles, per piece
+SUFFIXES: Final = {"gz", "bz2", "zst"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Some text of the other side; consecutive pieces of one document have the same name."""
+
+    document: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reject:
+    """A part of the other side that was not read, and why."""
+
+    source: str
+    reason: str  # a short stable word
+    detail: str  # the first one, in a sentence
+    count: int = 1  # how many such parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How the other side is read."""
+
+    as_of: str = ""  # revisions of stores and dumps up to this time; empty: all
+    language: str = "en"  # of dumps
+    column: str = "text"  # of JSON lines and Parquet; a.b is b in a, if nothing has the name a.b
+
+
+class Rejects:
+    """Collects rejects, one per source and reason."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], Reject] = {}
+
+    def add(self, source: str, reason: str, detail: str) -> None:
+        """Count a reject; the first detail of a reason is kept."""
+        known = self._found.get((source, reason))
+        first, count = (known.detail, known.count + 1) if known else (detail, 1)
+        self._found[source, reason] = Reject(source=source, reason=reason, detail=first, count=count)
+
+    def all(self) -> tuple[Reject, ...]:
+        """Everything that was rejected, by source and reason."""
+        return tuple(self._found[key] for key in sorted(self._found))
+
+
+def files_of(paths: Iterable[str | Path]) -> list[Path]:
+    """The sources of some paths, sorted: a dataset's folder is one, of any other folder each file.
+
+    Raises:
+        BuilderError: A path does not exist, or a folder has no file.
+    """
+    found: set[Path] = set()
+    for path in map(Path, paths):
+        if path.is_file() or is_dataset(path):
+            found.add(path)
+        elif inside := [one for one in path.rglob("*") if one.is_file()]:
+            found.update(inside)
+        else:
+            what = "has no files" if path.is_dir() else "is no file and no folder"
+            raise BuilderError(f"{path}: {what}; expected text to compare with")
+    return sorted(found)
+
+
+def is_dataset(path: Path) -> bool:
+    """True if a folder has files of tokens in the layout of WikiText or of the Penn Treebank."""
+    patterns = (pattern for layout, pattern in LAYOUTS.items() if layout != "plain")
+    return any((path / one.format(split=s)).is_file() for one in patterns for s in ("train", "valid", "test"))
+
+
+def is_lock(path: Path) -> bool:
+    """True if a file begins as a lock file does."""
+    try:
+        return path.is_file() and _head(path).startswith(f"# {LOCK_FORMAT}".encode())
+    except OSError:  # `pieces_of` rejects it with its reason
+        return False
+
+
+def pieces_of(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
+    """The text of a source, in pieces; what cannot be read is added to `rejects`."""
+    try:
+        read = _reader_of(path)
+        yield from read(path, how, rejects)
+    except UnicodeDecodeError as error:
+        detail = f"expected text in UTF-8, found the byte {error.object[error.start]:#x}"
+        rejects.add(str(path), "not-utf-8", detail)
+    except (BuilderError, RejectedError) as error:
+        reason = error.reason if isinstance(error, RejectedError) else "damaged"
+        rejects.add(str(path), reason, str(error).partition(";")[0])
+    except OSError as error:
+        rejects.add(str(path), "unreadable", error.strerror or str(error))
+
+
+Reader = Callable[[Path, How, Rejects], Iterator[Piece]]
+
+
+def _reader_of(path: Path) -> Reader:
+    """What reads a source.
+
+    Raises:
+        BuilderError: The first bytes cannot be unpacked.
+    """
+    names = path.name.lower().split(".")
+    if path.is_dir() or names[-1] in ("tokens", "raw"):
+        return _dataset
+    if not path.is_file():
+        raise RejectedError("unreadable", "neither a file nor a folder")
+    head = _head(path)
+    if head.startswith(b"SQLite format 3\0"):
+        return _store
+    if head.startswith(b"PAR1"):
+        return _parquet
+    with path.open("rb") as file:
+        start = next(_content(file), b"")[:HEAD].lstrip() if head else b""
+    if start.startswith((b"<mediawiki", b"<?xml")) and b"<mediawiki" in start:
+        return _dump
+    while names[-1] in SUFFIXES:
+        names.pop()
+    return _json_lines if names[-1] in ("jsonl", "ndjson", "json") else _plain
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD)
+
+
+def _content(file: IO[bytes]) -> Generator[bytes, None, None]:
+    return decompressed(DumpFile(file))
+
+
+def _dataset(path: Path, _how: How, _rejects: Rejects) -> Iterator[Piece]:
+    dataset = load(path)
+    for split in dataset.files if path.is_dir() else ("train",):
+        for article in dataset.articles(split, raw=dataset.has_raw(split)):
+            name = f"{path}: {article.title}" if article.title else f"{path}: {split}"
+            step = len(article.lines) if article.title else LINES
+            for start in range(0, len(article.lines), max(step, 1)):
+                yield Piece(document=name, text="\n".join(article.lines[start : start + step]))
+
+
+def _store(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
+    with Store.open(path) as store:
+        for language in store.languages():
+            numbers = [one.revision_id for one in store.all_revisions(language, as_of=how.as_of or None)]
+            for one in stored_pages(store, language, numbers):
+                yield from _extracted(path, one.page, language, rejects, one.expansions)
+
+
+def _dump(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
+    for one in Dump(path, as_of=how.as_of, every=True).pages():
+        if isinstance(one.content, Page):
+            yield from _extracted(path, one.content, how.language, rejects)
+        else:
+            rejects.add(str(path), one.content.reason, f"{one.content.title!r}: {one.content.detail}")
+
+
+def _extracted(
+    path: Path,
+    page: Page,
+    language: str,
+    rejects: Rejects,
+    expansions: Mapping[str, str] = NO_EXPANSIONS,
+) -> Iterator[Piece]:
+    try:
+        with time_limit(SECONDS_PER_PAGE):
+            lines = extract(page, language=language, expansions=expansions).lines
+    except RejectedError as error:
+        rejects.add(str(path), error.reason, f"{page.title!r}: {error.detail}")
+        return
+    text = "\n".join(line for line in lines if line and not heading_level(line))
+    yield Piece(document=f"{path}: {page.title} (revision {page.revision_id})", text=text)
+
+
+def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
+    import pyarrow as pa  # here, because the import is slow
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            nested = [file.schema.column(number).path for number in range(len(file.schema))]
+            if how.column not in (*file.schema_arrow.names, *nested):
+                raise RejectedError("no-column", f"no column {how.column!r}; found {', '.join(nested[:20])}")
+            inside = [] if how.column in file.schema_arrow.names else how.column.split(".")[1:]
+            number = 0
+            for batch in file.iter_batches(batch_size=64, columns=[how.column]):
+                for row in batch.column(0).to_pylist():
+                    number += 1
+                    text = reduce(_inside, inside, row)
+                    if isinstance(text, str):
+                        yield Piece(document=f"{path}: row {number}", text=text)
+                    else:
+                        rejects.add(str(path), "no-text", f"row {number} has no text")
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise RejectedError("damaged", f"{type(error).__name__}: {error}") from error
+
+
+def _inside(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
+    decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+    with path.open("rb") as file, closing(_content(file)) as content:
+        for number, line in enumerate(_lines(content), start=1):
+            if not line.strip():
+                continue
+            try:
+                raw = _raw(decoder, line, how.column)
+                text = None if raw is None else msgspec.json.decode(raw, type=str)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                rejects.add(str(path), "not-json", f"line {number}: {error}")
+                continue
+            if text is None:
+                rejects.add(str(path), "no-column", f"line {number} has no {how.column!r}")
+            else:
+                yield Piece(document=f"{path}: line {number}", text=text)
+
+
+Raws = msgspec.json.Decoder[dict[str, msgspec.Raw]]
+
+
+def _raw(decoder: Raws, line: bytes | msgspec.Raw, column: str) -> msgspec.Raw | None:
+    """The value of a column, or of a.b; None if it is missing."""
+    row = decoder.decode(line)
+    first, dot, rest = column.partition(".")
+    if column in row or not dot:
+        return row.get(column)
+    return _raw(decoder, row[first], rest) if first in row else None
+
+
+def _lines(content: Iterable[bytes]) -> Iterator[bytes]:
+    held = bytearray()
+    for piece in content:
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            yield bytes(held) + line
+            held.clear()
+        held += rest
+        if len(held) > LINE_LIMIT:
+            raise RejectedError("too-long", f"a line has more than {LINE_LIMIT:,} bytes")
+    yield bytes(held)
+
+
+def _plain(path: Path, _how: How, _rejects: Rejects) -> Iterator[Piece]:
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    held = ""
+    with path.open("rb") as file, closing(_content(file)) as content:
+        for data in content:
+            if b"\0" in data:
+                raise RejectedError("binary", "found a zero byte; text has none")
+            text = held + decode(data)
+            cut = max(text.rfind(" "), text.rfind("\n")) + 1 or len(text)
+            held = text[cut:]
+            yield Piece(document=str(path), text=text[:cut])
+    yield Piece(document=str(path), text=held + decode(b"", final=True))

@@ -1,0 +1,146 @@
+"""The open SQLite file under a store: rows, transactions, packed texts."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self
+
+import zstandard
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.schema import as_builder_error, connect_for_reading, connect_for_writing
+
+Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
+MAX_BYTES: Final = 64 * 2**20  # of a text; no answer of a wiki is longer
+NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
+
+
+def sha1_of(wikitext: str) -> str:
+    """Return the SHA-1 of a text in UTF-8, hexadecimal, as in MediaWiki's API."""
+    return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
+
+
+def sound(rows: sqlite3.Cursor) -> Iterator[Row]:
+    """The rows of a query, if values have the types of their columns: those of a damaged file may not."""
+    names = [column[0] for column in rows.description]
+    # What SQLite computes has names such as `count(*)`.
+    kinds = [(at, NOT_TEXT.get(name, str)) for at, name in enumerate(names) if name.isidentifier()]
+    for row in rows:
+        for at, kind in kinds:
+            if type(row[at]) is not kind:
+                raise sqlite3.DatabaseError(f"{names[at]} with a value of another type, {row[at]!r:.80}")
+        yield row
+
+
+class Database:
+    """An open file, for reading or also for writing."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
+        self.path = path
+        self.connection = connection
+        self._is_new = is_new
+        self._compress = zstandard.ZstdCompressor(level=6)
+        self._decompress = zstandard.ZstdDecompressor()
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Open a store for writing, and make one of an absent or empty file.
+
+        If an error ends its `with` block before anything was written, a file that it made is removed again.
+
+        Raises:
+            BuilderError: The file is something else, of another version, or cannot be written.
+        """
+        is_new = not path.exists()
+        return cls(path, connect_for_writing(path), is_new=is_new)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a store for reading only; its folder may be read-only.
+
+        Raises:
+            BuilderError: There is no such file, or it is not a store of this version.
+        """
+        return cls(path, connect_for_reading(path))
+
+    def close(self) -> None:
+        """Close the file; do not use the store after that."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        useless = error != (None, None, None) and self._is_new and self._is_empty()
+        self.close()
+        file = self.path.resolve()  # of a symlink, what it points to
+        if useless and not Path(f"{file}-wal").exists():  # it is there while another process writes
+            file.unlink(missing_ok=True)
+
+    def _is_empty(self) -> bool:
+        """Whether nothing was written since the file was made."""
+        tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
+        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
+        return not self.read(parts, ())
+
+    def read(self, query: str, values: tuple[object, ...]) -> list[Row]:
+        """Return the rows of a query."""
+        with as_builder_error(self.path):
+            return list(sound(self.connection.execute(query, values)))
+
+    def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
+        """Write rows in one transaction, and return how many changed."""
+        with self.transaction():
+            before = self.connection.total_changes
+            self.connection.executemany(statement, rows)
+            return self.connection.total_changes - before
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do all that is written in the block, or nothing of it."""
+        with as_builder_error(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self.connection.in_transaction:  # a full disk has already rolled it back
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table is there: an earlier version's store gets it when it is opened for writing."""
+        return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
+
+    def pack(self, text: str) -> bytes:
+        """Return a text in the form in which it is stored."""
+        return self._compress.compress(text.encode())
+
+    def unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
+        """Return a stored text.
+
+        Raises:
+            BuilderError: It is damaged.
+        """
+        try:
+            wikitext = self._decompressed(body).decode()
+        except (zstandard.ZstdError, UnicodeDecodeError) as error:
+            found = str(error)
+        else:
+            if sha1_of(wikitext) == sha1:
+                return wikitext
+            found = f"its sha1 is {sha1_of(wikitext)}, not {sha1}"
+        raise BuilderError(
+            f"{self.path}: the text of revision {revision_id} is damaged ({found});"
+            " make a new store, the lock file of this one names its revisions"
+        )
+
+    def _decompressed(self, body: bytes) -> bytes:
+        size = zstandard.frame_content_size(body)
+        if not 0 <= size <= MAX_BYTES:  # the library would take that much memory at once
+            raise zstandard.ZstdError(f"its size is {size:,} bytes; expected at most {MAX_BYTES:,}")
+        return self._decompress.decompress(body)

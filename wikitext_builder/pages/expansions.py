@@ -1,0 +1,229 @@
+"""Expansions: texts of template calls that no macro knows, made by MediaWiki itself and kept in the store."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.pages.fetch_pages import check_wiki
+from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.stored_page import StoredPage, stored_pages
+from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.responses import ApiError, expected_fields
+
+MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
+MAX_REQUEST_BYTES = 200_000  # of all calls in one request
+MAX_TEXT_BYTES = 1_000_000  # of the text of one call
+MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
+MARKS = re.compile(r"%\(\((0|[1-9][0-9]{0,8})\)\)%")
+TEMPLATE_NAMESPACE = 10
+ERROR = re.compile(r"""class=["']?[\w -]*\berror\b""")  # of MediaWiki, its extensions and Lua modules
+NO_TEMPLATE = re.compile(
+    r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]"
+)  # the text of a call whose template is missing
+STRIP_MARKER = "\x7f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpansionsReport:
+    """What fetching expansions did."""
+
+    pages: int  # looked at
+    expanded: int  # calls whose text is new in the store
+    failed: Mapping[str, int]  # calls without a text, by reason; noted in the store, not asked again
+    rejected: Mapping[str, int]  # pages that could not be extracted, by reason
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCalls:
+    """The unknown template calls of one page."""
+
+    page: Page
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandedCalls:
+    """The answers to the calls of one page: each call has a text or a reason."""
+
+    asked: PageCalls
+    texts: Mapping[str, str]
+    failures: Mapping[str, str]
+
+
+def fetch_expansions(
+    store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
+) -> ExpansionsReport:
+    """Fetch the text of each template call that `extract` leaves out, once.
+
+    The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
+    a run that was killed resumes where it stopped.
+
+    Args:
+        store: Open for writing.
+        wikipedia: The wiki that the pages come from.
+        revision_ids: Which revisions; all are in the store.
+        progress: Called after each page.
+
+    Raises:
+        BuilderError: The wiki or the store cannot be used.
+    """
+    code, requests_before = wikipedia.language.code, wikipedia.requests
+    check_wiki(store, wikipedia)
+    expanded = looked_at = 0
+    failed: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
+
+    def pages_with_calls() -> Iterator[PageCalls]:
+        nonlocal looked_at
+        for stored in stored_pages(store, code, revision_ids):
+            calls: tuple[str, ...] = ()
+            try:
+                with time_limit(SECONDS_PER_PAGE):
+                    calls = _unknown_calls(store, code, stored)
+            except RejectedError as error:
+                rejected[error.reason] += 1
+            except Exception:  # an error of ours: `build` writes it into rejected.jsonl
+                rejected["extraction-failed"] += 1
+            looked_at += 1
+            if calls:
+                yield PageCalls(page=stored.page, calls=calls)
+            progress("expanding", looked_at, len(revision_ids), f"{expanded} calls, {failed.total()} failed")
+
+    if revision_ids:
+        progress("expanding", 0, len(revision_ids))
+    for result in wikipedia.map(lambda asked: expand_calls(wikipedia, asked), pages_with_calls()):
+        store.add_expansions(code, result.asked.page.revision_id, result.texts, result.failures)
+        expanded += len(result.texts)
+        failed.update(result.failures.values())
+    progress("expanding", looked_at, looked_at, f"{expanded} calls, {failed.total()} failed")
+    return ExpansionsReport(
+        pages=looked_at,
+        expanded=expanded,
+        failed=dict(sorted(failed.items())),
+        rejected=dict(sorted(rejected.items())),
+        requests=wikipedia.requests - requests_before,
+    )
+
+
+def _unknown_calls(store: Store, code: str, stored: StoredPage) -> tuple[str, ...]:
+    """Return the calls without a text that we did not ask for yet, each once, in their order."""
+    asked = {*stored.expansions, *store.failed_expansions(code, stored.page.revision_id)}
+    article = extract(stored.page, language=code, expansions=stored.expansions)
+    return tuple(dict.fromkeys(call for call in article.left_out if call not in asked))
+
+
+def expand_calls(wikipedia: Wikipedia, asked: PageCalls) -> ExpandedCalls:
+    """Ask for the texts of the calls of one page, many per request.
+
+    A call that fails together with others is asked for again alone before it counts as failed: another call
+    can swallow its mark, or use up the limits of the request.
+    """
+    texts: dict[str, str] = {}
+    failures = {call: "too-large" for call in asked.calls if len(call.encode()) > MAX_CALL_BYTES}
+    alone: list[str] = []
+    for calls in _by_request([call for call in asked.calls if call not in failures]):
+        for call, (text, failure) in zip(calls, _ask(wikipedia, asked.page, calls), strict=True):
+            if not failure:
+                texts[call] = text
+            elif len(calls) == 1:
+                failures[call] = failure
+            else:
+                alone.append(call)
+    for call in alone:
+        text, failure = _ask(wikipedia, asked.page, [call])[0]
+        if failure:
+            failures[call] = failure
+        else:
+            texts[call] = text
+    return ExpandedCalls(asked=asked, texts=texts, failures=failures)
+
+
+def _by_request(calls: Iterable[str]) -> Iterator[list[str]]:
+    together: list[str] = []
+    size = 0
+    for call in calls:
+        if together and size + len(call.encode()) > MAX_REQUEST_BYTES:
+            yield together
+            together, size = [], 0
+        together.append(call)
+        size += len(call.encode())
+    if together:
+        yield together
+
+
+def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, str]]:
+    """Return text and failure of each call; one of the two is empty, or both if a call expands to nothing."""
+    parameters = {
+        "action": "expandtemplates",
+        "prop": "wikitext",
+        "title": page.title,
+        "text": marked(calls),
+    }
+    try:
+        answer = wikipedia.request(parameters)
+    except ApiError as error:
+        return [("", error.code)] * len(calls)
+    with expected_fields(wikipedia.api):
+        pieces = split_at_marks(str(answer["expandtemplates"]["wikitext"]), len(calls))
+    if pieces is None:
+        return [("", "lost-mark")] * len(calls)
+    names = [name for name, number in wikipedia.site().namespaces.items() if number == TEMPLATE_NAMESPACE]
+    return [(("", failure) if (failure := failure_of(piece, names)) else (piece, "")) for piece in pieces]
+
+
+def marked(calls: Sequence[str]) -> str:
+    """Return the calls with a mark before, between and after them.
+
+    >>> marked(["{{a}}", "{{b}}"])
+    '%((0))%{{a}}%((1))%{{b}}%((2))%'
+    """
+    return "".join(f"{MARK.format(number)}{call}" for number, call in enumerate([*calls, ""]))
+
+
+def split_at_marks(text: str, count: int) -> list[str] | None:
+    """Return the texts between the marks; None unless each mark is there once and all are in order.
+
+    >>> split_at_marks("%((0))%1&nbsp;km%((1))%%((2))%", 2)
+    ['1&nbsp;km', '']
+    """
+    marks = [mark for mark in MARKS.finditer(text) if int(mark[1]) <= count]
+    if [int(mark[1]) for mark in marks] != list(range(count + 1)):
+        return None
+    if marks[0].start() != 0 or marks[-1].end() != len(text):
+        return None
+    return [text[mark.end() : after.start()] for mark, after in pairwise(marks)]
+
+
+def failure_of(text: str, template_names: Container[str]) -> str:
+    """Return the reason why a text is not an expansion; empty if it is one.
+
+    Args:
+        text: What `expandtemplates` gave for a call.
+        template_names: The names of the namespace Template in lower case.
+
+    >>> failure_of('<strong class="error">Division by zero.</strong>', ["template"])
+    'error'
+    >>> failure_of("by [[:Template:Nope]]", ["template"]), failure_of("[[:Category:Cities]]", ["template"])
+    ('no-template', '')
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "not-unicode"
+    if size > MAX_TEXT_BYTES:
+        return "too-large"
+    if any(found[1].lower() in template_names for found in NO_TEMPLATE.finditer(text)):
+        return "no-template"
+    if ERROR.search(text):
+        return "error"
+    return "strip-marker" if STRIP_MARKER in text else ""

@@ -1,0 +1,139 @@
+"""Checks of what the API gave: the page of a title, the revision of a lock file, the text of a revision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.pages.database import sha1_of
+from wikitext_builder.pages.store import Revision, Wanted
+from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.dates import is_timestamp
+from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.responses import Found, FoundPage, FoundRevision
+from wikitext_builder.wiki.titles import title_fault
+
+MAX_WIKITEXT_BYTES = 4 << 20  # MediaWiki's own limit is 2 MiB; a longer text is not an article
+
+
+def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
+    """Return the page that a title leads to.
+
+    Raises:
+        RejectedError: It leads to no page that can be used.
+    """
+    page = resolve(found, wanted.title)
+    _check_kind(page, language)
+    if not page.revisions:
+        if wanted.as_of:
+            raise RejectedError("not-yet-created", f"{page.title!r} has no revision up to {wanted.as_of}")
+        raise RejectedError("no-revision", f"{page.title!r} came without a revision")
+    newest = max(page.revisions, key=lambda revision: (revision.timestamp, revision.revision_id))
+    text = checked_text(newest)
+    if classifier(language).is_redirect(text):
+        raise RejectedError("was-redirect", f"revision {newest.revision_id} of {page.title!r} is a redirect")
+    if classifier(language).is_disambiguation(text):
+        raise RejectedError("disambiguation", f"revision {newest.revision_id} has a mark of disambiguation")
+    return Page(
+        title=page.title,
+        page_id=page.page_id,
+        revision_id=newest.revision_id,
+        timestamp=newest.timestamp,
+        wikitext=text,
+    )
+
+
+def resolve(found: Found, title: str) -> FoundPage:
+    """Follow a title through MediaWiki's spelling of it and through redirects.
+
+    Raises:
+        RejectedError: It does not lead to a page of this wiki.
+    """
+    chain = [found.renamed.get(title, title)]
+    while (target := found.redirects.get(chain[-1])) is not None:
+        if target in chain:
+            raise RejectedError("redirect-loop", " → ".join([*chain, target]))
+        chain.append(target)
+    last = chain[-1]
+    if last in found.other_wikis or title in found.other_wikis:
+        raise RejectedError("other-wiki", f"{last!r} is a page of another wiki")
+    if last not in found.pages:
+        raise RejectedError("unanswered", f"the API said nothing about {last!r}")
+    return found.pages[last]
+
+
+def _check_kind(page: FoundPage, language: Language) -> None:
+    if page.invalid:
+        raise RejectedError("invalid-title", page.invalid)
+    if fault := title_fault(page.title):  # no lock file could name it
+        raise RejectedError("invalid-title", f"{page.title!r}: {fault}")
+    if page.namespace != 0:
+        raise RejectedError(
+            "other-namespace", f"{page.title!r} is in namespace {page.namespace}, so it is not an article"
+        )
+    if page.missing or not page.page_id:
+        raise RejectedError("missing", f"there is no page {page.title!r}")
+    if classifier(language).is_list(page.title):
+        raise RejectedError("list", f"{page.title!r} is a list by its title")
+    if page.disambiguation:
+        raise RejectedError("disambiguation", f"{page.title!r} is a disambiguation page")
+
+
+def exact_page(found: Found, locked: Revision) -> Page:
+    """Return the revision that a lock file names, with the title and ids of the lock file.
+
+    Raises:
+        RejectedError: It is gone, or its text has changed.
+    """
+    number = locked.revision_id
+    revisions = (one for page in found.pages.values() for one in page.revisions if one.revision_id == number)
+    revision = next(revisions, None)
+    if revision is None:
+        gone = number in found.bad_revisions
+        reason = "the wiki no longer has it" if gone else "the API said nothing about it"
+        raise RejectedError("missing-revision", f"revision {number}: {reason}")
+    text = checked_text(replace(revision, sha1=""))
+    if (sha1 := sha1_of(text)) != locked.sha1:
+        raise RejectedError(
+            "sha1-mismatch", f"revision {number}: expected sha1 {locked.sha1} of the lock file, found {sha1}"
+        )
+    return Page(
+        title=locked.title,
+        page_id=locked.page_id,
+        revision_id=number,
+        timestamp=locked.timestamp,
+        wikitext=text,
+    )
+
+
+def checked_text(revision: FoundRevision) -> str:
+    """Return the wikitext of a revision.
+
+    Raises:
+        RejectedError: There is no text that can be kept.
+    """
+    number = revision.revision_id
+    if not is_timestamp(revision.timestamp):
+        raise RejectedError("malformed", f"revision {number} has the timestamp {revision.timestamp!r}")
+    if revision.hidden:
+        raise RejectedError("hidden", f"the wiki's administrators hid the text of revision {number}")
+    if revision.text is None:
+        raise RejectedError("no-text", f"the wiki has lost the text of revision {number}")
+    if revision.model != "wikitext":
+        raise RejectedError("content-model", f"revision {number} is {revision.model!r}, not wikitext")
+    try:
+        size = len(revision.text.encode())
+    except UnicodeEncodeError as error:
+        raise RejectedError(
+            "not-unicode", f"revision {number} has a lone surrogate at {error.start}"
+        ) from error
+    if size > MAX_WIKITEXT_BYTES:
+        raise RejectedError(
+            "too-large", f"revision {number} has {size:,} bytes, more than {MAX_WIKITEXT_BYTES:,}"
+        )
+    if revision.sha1 and (sha1 := sha1_of(revision.text)) != revision.sha1:
+        raise RejectedError(
+            "sha1-mismatch", f"revision {number}: expected sha1 {revision.sha1} of the API, found {sha1}"
+        )
+    return revision.text

@@ -1,0 +1,319 @@
+"""Imports dumps into a store: articles, or those of them that are Good or Featured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.names import template_name
+from wikitext_builder.hashing import file_sha256
+from wikitext_builder.pages.decompress import THREADS
+from wikitext_builder.pages.page_dates import Dates, add_dates
+from wikitext_builder.pages.page_filters import First, Rule, first_fault, parse_rules
+from wikitext_builder.pages.store import Rejected, Store
+from wikitext_builder.pages.stored_templates import StoredTemplates
+from wikitext_builder.pages.wikis import expect_wiki
+from wikitext_builder.pages.xml_dump import Dump, DumpedPage
+from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.wiki.classify import Classifier, classifier
+from wikitext_builder.wiki.dates import parse_date
+from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.titles import title_fault
+
+LOG = logging.getLogger(__name__)
+Keep = Literal["marked", "all"]
+TEMPLATE, MODULE = 10, 828  # namespaces
+BATCH = 500  # pages per transaction, at most
+BATCH_CHARACTERS = 2**24  # of kept wikitext per transaction, after which no page is added
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What an import did; `pages` is the sum of all counts of pages."""
+
+    pages: int
+    kept: int  # new in the store
+    already_there: int  # kept by an earlier import or fetch
+    templates: int = 0  # templates that are new in the store
+    templates_there: int = 0  # templates that an earlier import kept
+    skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
+    rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
+    xml_bytes: int
+    seconds: float
+    finished_before: bool = False  # this file was imported before and was not read again
+
+    @property
+    def megabytes_per_second(self) -> float | None:
+        """Millions of bytes of XML per second; None if this file was imported before."""
+        return None if self.finished_before or not self.seconds else self.xml_bytes / 1e6 / self.seconds
+
+
+def import_dump(
+    store: str | Path,
+    dump: str | Path,
+    *,
+    language: str = "en",
+    keep: Keep = "marked",
+    as_of: str | None = None,
+    within: str | Sequence[str] = (),
+    without: str | Sequence[str] = (),
+    progress: Progress = no_progress,
+) -> ImportReport:
+    """Import the articles and templates of an XML export or dump into a store; call it again to resume it.
+
+    Args:
+        store: Path of the store; it is made if it is absent.
+        dump: The file: plain XML, or compressed with bzip2, gzip or Zstandard.
+        language: Code of the Wikipedia that the dump comes from.
+        keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
+        as_of: A date or time; of a dump with history take the newest revisions up to then.
+        within: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
+        without: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
+        progress: Called with the number of bytes of the file that were read.
+
+    Raises:
+        BuilderError: An argument is wrong, or the dump or the store cannot be used. What comes before a
+            damaged place of the dump is kept.
+
+    Example:
+        >>> import wikitext_builder as wb
+        >>> wb.import_dump("pages.store", "enwiki-pages-articles.xml.bz2")  # doctest: +SKIP
+    """
+    wiki, date = language_of(language), parse_date(as_of)
+    if keep not in get_args(Keep):
+        raise BuilderError(f"`keep={keep}` is unknown; use one of {', '.join(get_args(Keep))}")
+    rules = parse_rules(within, without, wiki)
+    with Store.create(Path(store)) as opened:
+        return import_into(
+            opened, Path(dump), language=wiki, keep=keep, as_of=date, rules=rules, progress=progress
+        )
+
+
+def import_into(
+    store: Store,
+    path: Path,
+    *,
+    language: Language,
+    keep: Keep = "marked",
+    as_of: str = "",
+    rules: Sequence[Rule] = (),
+    progress: Progress = no_progress,
+    threads: int = THREADS,
+) -> ImportReport:
+    """Import a dump into an open store, see `import_dump`.
+
+    Args:
+        store: Open for writing.
+        path: The dump.
+        language: Which Wikipedia it comes from; a dump of another one is refused.
+        keep: See `import_dump`.
+        as_of: ISO 8601 in UTC; empty: the newest revisions.
+        rules: What each article must be; pages that are not so are skipped.
+        progress: See `import_dump`.
+        threads: See `decompressed`.
+
+    Raises:
+        BuilderError: See `Dump.pages`.
+    """
+    started = time.monotonic()
+    key = _progress_key(path, language, keep, as_of, rules)
+    if (before := _finished_before(store, key, path)) is not None:
+        return ImportReport(**before, seconds=time.monotonic() - started, finished_before=True)
+    dump = Dump(path, as_of=as_of, threads=threads)
+    counts, templates = _Counts(), StoredTemplates(store, language.code)
+    total = path.stat().st_size if path.is_file() else None
+    for batch in _batches(dump, classifier(language), keep, rules, counts):
+        if batch.seen:
+            expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
+        added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
+        counts.kept += added
+        counts.already_there += len(batch.pages) - added
+        add_dates(store, language.code, batch.dates)
+        added = templates.add(batch.templates)
+        counts.templates += added
+        counts.templates_there += len(batch.templates) - added
+        note = f"{dump.count} pages, {counts.kept + counts.already_there} kept"
+        progress("import", dump.bytes_taken, total, note)
+    report = counts.report(dump, seconds=time.monotonic() - started)
+    store.set_note(key, json.dumps({"sha256": dump.sha256, **counts.as_imported(dump)}))
+    return report
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What goes into the store in one transaction."""
+
+    pages: list[Page] = field(default_factory=list)
+    templates: list[tuple[str, Page]] = field(default_factory=list)  # each with its name
+    dates: dict[int, Dates] = field(default_factory=dict)  # by page id, if a rule asked for them
+    rejected: list[Rejected] = field(default_factory=list)
+    seen: int = 0
+    characters: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.seen >= BATCH or self.characters >= BATCH_CHARACTERS
+
+
+@dataclass(slots=True)
+class _Counts:
+    kept: int = 0
+    already_there: int = 0
+    templates: int = 0
+    templates_there: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    def report(self, dump: Dump, *, seconds: float) -> ImportReport:
+        return ImportReport(
+            pages=dump.count,
+            kept=self.kept,
+            already_there=self.already_there,
+            templates=self.templates,
+            templates_there=self.templates_there,
+            skipped=dict(sorted(self.skipped.items())),
+            rejected=dict(sorted(self.rejected.items())),
+            xml_bytes=dump.xml_bytes,
+            seconds=seconds,
+        )
+
+    def as_imported(self, dump: Dump) -> dict[str, Any]:
+        """Return the report of the next import of the same file: all that was kept is already there."""
+        later = asdict(self.report(dump, seconds=0)) | {"kept": 0, "templates": 0}
+        later["already_there"] = self.kept + self.already_there
+        later["templates_there"] = self.templates + self.templates_there
+        return {name: later[name] for name in later if name not in ("seconds", "finished_before")}
+
+
+def _batches(
+    dump: Dump, classify: Classifier, keep: Keep, rules: Sequence[Rule], counts: _Counts
+) -> Iterator[_Batch]:
+    """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
+    batch = _Batch()
+    broken: BuilderError | None = None
+    try:
+        for dumped in dump.pages():
+            if dump.count == 1:
+                _check_language(dump, classify.language)
+            past = _DumpPast(created=dumped.created)
+            kind = why_skipped(dumped, classify, keep=keep) or _unruly(dumped, rules, past)
+            _sort_into(batch, dumped, kind, counts)
+            if past.asked and not kind:
+                batch.dates[past.asked] = Dates(created=dumped.created)
+            if batch.is_full:
+                yield batch
+                batch = _Batch()
+    except BuilderError as error:
+        broken = error
+    yield batch
+    if broken:
+        raise broken
+
+
+def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
+    """Return why a page is skipped, as a word to count by; empty if it is kept or rejected."""
+    content = dumped.content
+    if dumped.namespace == TEMPLATE and isinstance(content, Page) and not title_fault(content.title):
+        return ""
+    if dumped.namespace != 0:
+        return "module" if dumped.namespace == MODULE else "not-an-article"
+    if isinstance(content, Rejected):
+        # Of a dump made long after the date most pages are so: one row for each would make the store large.
+        return content.reason if content.reason == "no-revision" else ""
+    if dumped.redirect or classify.is_redirect(content.wikitext):
+        return "redirect"
+    if classify.is_list(content.title):
+        return "list"
+    if classify.is_disambiguation(content.wikitext):
+        return "disambiguation"
+    return "" if keep == "all" or classify.is_marked(content.wikitext) else "unmarked"
+
+
+@dataclass(slots=True, kw_only=True)
+class _DumpPast:
+    """What a dump knows of a page's past: its first revision, if the dump has it."""
+
+    created: str
+    asked: int = 0  # the page that somebody asked for
+
+    def first(self, page: Page) -> First:
+        self.asked = page.page_id
+        return First(timestamp=self.created)
+
+    def why_older(self, _page: Page, _since: str) -> str:
+        return ""
+
+
+def _unruly(dumped: DumpedPage, rules: Sequence[Rule], past: _DumpPast) -> str:
+    """Why an article is not what the rules ask for, as a word to count by; empty if it is."""
+    if dumped.namespace != 0 or isinstance(dumped.content, Rejected):
+        return ""
+    try:
+        found = first_fault(rules, dumped.content, past)
+    except RejectedError as error:  # its text cannot be read
+        return error.reason
+    return found[0] if found else ""
+
+
+def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) -> None:
+    batch.seen += 1
+    content = dumped.content if kind else _with_possible_title(dumped.content)
+    if kind:
+        LOG.info("skipped %s: %s", content.title, kind)
+        counts.skipped[kind] += 1
+    elif isinstance(content, Rejected):
+        LOG.info("rejected %s: %s, %s", content.title, content.reason, content.detail)
+        counts.rejected[content.reason] += 1
+        batch.rejected.append(content)
+    else:
+        batch.characters += len(content.wikitext)
+        if dumped.namespace == TEMPLATE:
+            batch.templates.append((template_name(content.title.partition(":")[2]), content))
+        else:
+            batch.pages.append(content)
+
+
+def _with_possible_title(content: Page | Rejected) -> Page | Rejected:
+    """Return the page, rejected if no page can have its title: it could not be in a lock file."""
+    fault = title_fault(content.title)
+    if not fault or isinstance(content, Rejected):
+        return content
+    return Rejected.of(content, "invalid-title", f"no page can have the title {content.title!r}: {fault}")
+
+
+def _check_language(dump: Dump, language: Language) -> None:
+    found = dump.site.language
+    if found and found != language.code:
+        raise BuilderError(
+            f"{dump.path}: expected a dump of {language.code!r}, found one of {found!r}; take"
+            f" `language={found}` or another dump"
+        )
+
+
+def _progress_key(path: Path, language: Language, keep: Keep, as_of: str, rules: Sequence[Rule]) -> str:
+    """Name an import by all that decides its result except the content; of the language a digest."""
+    table = hashlib.sha256(repr(language).encode()).hexdigest()[:12]
+    return f"import with templates {language.code} {keep} {as_of} {table} {path.name}" + (
+        f" {rules!r}" if rules else ""
+    )
+
+
+def _finished_before(store: Store, key: str, path: Path) -> dict[str, Any] | None:
+    noted = store.note(key)
+    if noted is None or not path.is_file():
+        return None
+    try:
+        report: dict[str, Any] = json.loads(noted)
+        sha256 = report.pop("sha256")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return None  # it is damaged: import again
+    return report if sha256 == file_sha256(path) else None

@@ -1,0 +1,140 @@
+"""The lock file: which revisions a dataset is made of, so that anyone can fetch the same revisions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.packed import Packed
+from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.wiki.dates import is_timestamp, parse_date
+from wikitext_builder.wiki.titles import title_fault
+
+FORMAT = "wikitext-builder lock 1"
+COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
+DATED = (*COLUMNS, "created", "promoted")  # if at least one of these dates is known
+HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
+ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
+SHA1 = re.compile(r"[0-9a-f]{40}")
+
+
+def lock(store: str | Path, *, language: str = "en", as_of: str | None = None) -> str:
+    """Return the text of a lock file: the newest revision of each page of a store, one per line.
+
+    Anyone who fetches by this file and builds the same recipe gets the same bytes. Write it as UTF-8,
+    without translation of newlines.
+
+    Args:
+        store: Path of the store.
+        language: Code of the Wikipedia.
+        as_of: A date or time; take the newest revisions that are not after it.
+
+    Raises:
+        BuilderError: There is no such store, or no page to lock.
+    """
+    with Store.open(Path(store)) as opened:
+        revisions = opened.revisions(language, as_of=parse_date(as_of) or None)
+        if not revisions:
+            raise BuilderError(
+                f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
+                " `status` shows what is there"
+            )
+        return "".join(_lines(revisions, language, opened.wiki(language) or "-"))
+
+
+def write_lock(revisions: Sequence[Revision], file: TextIO, *, language: str, wiki: str = "-") -> int:
+    """Write revisions, one per line, in the order of titles and revision ids; return how many.
+
+    Args:
+        revisions: Of one Wikipedia.
+        file: Open for text, without translation of newlines.
+        language: Code of the Wikipedia.
+        wiki: The name that the wiki gives itself, such as `enwiki`; `-` if it is not known.
+
+    Raises:
+        BuilderError: A title would break a line.
+    """
+    file.writelines(_lines(revisions, language, wiki))
+    return len(revisions)
+
+
+def _lines(revisions: Sequence[Revision], language: str, wiki: str) -> Iterator[str]:
+    columns = DATED if any(one.created or one.promoted for one in revisions) else COLUMNS
+    yield f"# {FORMAT}; language {language}; wiki {' '.join(wiki.split())}\n"
+    yield "\t".join(columns) + "\n"
+    keys = [f"{one.title}\t{one.revision_id:020}" for one in revisions]
+    for index in sorted(range(len(keys)), key=keys.__getitem__):
+        one = revisions[index]
+        if fault := title_fault(one.title):
+            raise BuilderError(
+                f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
+            )
+        yield "\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n"
+
+
+def read_lock(path: Path, *, language: str) -> Packed[Revision]:
+    """Return the revisions of a lock file.
+
+    Raises:
+        BuilderError: The file cannot be read or has another language, or a line is wrong.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            columns = _columns(path, file.readline(), file.readline(), language)
+            lines = (_revision(path, number, line, columns) for number, line in enumerate(file, 3))
+            revisions = Packed(Revision, lines)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuilderError(f"{path}: {error}; expected a lock file") from error
+    if len({one.revision_id for one in revisions}) != len(revisions):
+        raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
+    return revisions
+
+
+def _columns(path: Path, first: str, second: str, language: str) -> tuple[str, ...]:
+    """The columns that the first lines of a lock file name."""
+    head = HEAD.fullmatch(first.rstrip("\n"))
+    if head is None:
+        raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {first[:80]!r}")
+    if head[1] != language:
+        raise BuilderError(
+            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
+            f" take `language={head[1]}`"
+        )
+    columns = next((one for one in (COLUMNS, DATED) if second == "\t".join(one) + "\n"), None)
+    if columns is None:
+        raise BuilderError(f"{path}, line 2: expected the columns {', '.join(COLUMNS)}, separated by tabs")
+    return columns
+
+
+def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> Revision:
+    if not line.endswith("\n"):
+        raise BuilderError(f"{path}, line {number}: the file breaks off, its last line has no end")
+    fields = line[:-1].split("\t")
+    if len(fields) != len(columns):
+        raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
+    title, page_id, revision_id, timestamp, sha1, *dates = fields
+    created, promoted = ("" if one == "-" else one for one in dates or "--")
+    faults = {
+        "title": not title_fault(title),
+        "page_id": ID.fullmatch(page_id),
+        "revision_id": ID.fullmatch(revision_id),
+        "timestamp": is_timestamp(timestamp),
+        "sha1": SHA1.fullmatch(sha1),
+        "created": not created or is_timestamp(created),
+        "promoted": not promoted or is_timestamp(promoted),
+    }
+    for (column, good), found in zip(faults.items(), fields, strict=False):
+        if not good:
+            raise BuilderError(f"{path}, line {number}: {found[:80]!r} is not a {column}")
+    return Revision(
+        title=title,
+        page_id=int(page_id),
+        revision_id=int(revision_id),
+        timestamp=timestamp,
+        sha1=sha1,
+        created=created,
+        promoted=promoted,
+    )

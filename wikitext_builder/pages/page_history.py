@@ -1,0 +1,163 @@
+"""The past of pages, as a wiki's API tells it: one request per question, and no question twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.fetch_checks import checked_text
+from wikitext_builder.pages.page_dates import Dates
+from wikitext_builder.pages.page_filters import First
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields, moment_of
+
+SERIES = 10  # pages that one user makes in a day, of nearly the same size
+NEARLY = 0.1  # of the size
+
+
+class WikiPast:
+    """Asks a wiki; used by several threads at once.
+
+    Args:
+        wikipedia: The wiki.
+        categories: Those whose pages are Good or Featured.
+    """
+
+    def __init__(self, wikipedia: Wikipedia, categories: Sequence[str]) -> None:
+        self._wikipedia = wikipedia
+        self._categories = categories
+        self._first: dict[int, First] = {}
+        self._promoted: dict[int, str] = {}
+        self._days: dict[tuple[str, str], tuple[bool, list[int]]] = {}
+        self._histories: dict[str, Mapping[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def dates(self, page_id: int) -> Dates:
+        """The dates of a page, as far as somebody asked for them."""
+        first = self._first.get(page_id, First())
+        return Dates(created=first.timestamp, promoted=self._promoted.get(page_id, ""))
+
+    def _ask(self, parameters: Mapping[str, str]) -> Json:
+        answer: Json = self._wikipedia.request({"action": "query", **parameters}).get("query", {})
+        return answer
+
+    # --- creation
+
+    def first(self, page: Page) -> First:
+        """The first revision of a page: that of the oldest timestamp, wherever it was written."""
+        if page.page_id not in self._first:
+            wanted = {"rvdir": "newer", "rvlimit": "1", "rvprop": "ids|timestamp|user|comment|size"}
+            found = self._ask({"prop": "revisions", "pageids": str(page.page_id), **wanted})
+            with expected_fields(self._wikipedia.api):
+                rows = found["pages"][0].get("revisions") or [{}]
+                self._first[page.page_id] = First(
+                    timestamp=moment_of(rows[0]),
+                    user=rows[0].get("user", ""),
+                    summary=rows[0].get("comment", ""),
+                    size=rows[0].get("size", 0),
+                )
+        return self._first[page.page_id]
+
+    def why_older(self, page: Page, since: str) -> str:
+        """Whether a log says that an older history came to the page; empty if none does."""
+        with self._lock:  # one thread asks, the others wait for the answer
+            if since not in self._histories:
+                self._histories[since] = self._history_log(since)
+        return self._histories[since].get(page.title, "")
+
+    def _history_log(self, since: str) -> dict[str, str]:
+        """Titles that got a history since a date: by a merge, or by an import from another wiki."""
+        reasons: dict[str, str] = {}
+        for kind, reason in (("import", "imported-history"), ("merge", "merged-history")):
+            parameters = {"list": "logevents", "letype": kind, "leprop": "title|details", "lelimit": "max"}
+            for answer in self._wikipedia.query({**parameters, "ledir": "newer", "lestart": since}):
+                with expected_fields(self._wikipedia.api):
+                    for one in answer["query"]["logevents"]:
+                        title = (one.get("params") or {}).get("dest_title") or one.get("title", "")
+                        reasons[str(title)] = reason
+        return reasons
+
+    # --- series
+
+    def series(self, first: First) -> str:
+        """Why a page is one of a series that a program makes; empty if it is not, or its maker is hidden."""
+        day = first.timestamp[:10]
+        if not first.user or not day:
+            return ""
+        key = (first.user, day)
+        if key not in self._days:
+            self._days[key] = self._made(first.user, day)
+        is_bot, sizes = self._days[key]
+        if is_bot:
+            return f"made by the bot {first.user}"
+        alike = sum(abs(size - first.size) <= NEARLY * first.size for size in sizes)
+        return f"one of {alike} pages alike that {first.user} made on {day}" if alike >= SERIES else ""
+
+    def _made(self, user: str, day: str) -> tuple[bool, list[int]]:
+        """Whether a user is a bot, and the sizes of the articles that the user made on a day."""
+        edits = {"ucuser": user, "ucnamespace": "0", "ucshow": "new", "ucprop": "size", "uclimit": "max"}
+        days = {"ucdir": "newer", "ucstart": f"{day}T00:00:00Z", "ucend": f"{day}T23:59:59Z"}
+        groups = {"ususers": user, "usprop": "groups"}
+        try:
+            found = self._ask({"list": "usercontribs|users", **edits, **days, **groups})
+        except ApiError as error:
+            if not error.code.startswith("bad"):
+                raise
+            return False, []  # a name of another wiki, which came with an import
+        with expected_fields(self._wikipedia.api):
+            bot = any("bot" in one.get("groups", ()) for one in found["users"])
+            return bot, [one.get("size", 0) for one in found["usercontribs"]]
+
+    # --- quality
+
+    def promoted(self, page: Page, since: str) -> tuple[str, str]:
+        """Since when the categories list a page today (empty: they do not), and its text at a date."""
+        found = self._standing({"pageids": str(page.page_id)}, since)
+        listed = max(found.categories.values(), default="") if found else ""
+        self._promoted[page.page_id] = listed
+        return listed, self._text(found)
+
+    def text_at(self, title: str, moment: str) -> str:
+        """The text of a page at a moment; empty if there was none."""
+        return self._text(self._standing({"titles": title}, moment))
+
+    def _standing(self, which: Mapping[str, str], moment: str) -> FoundPage | None:
+        names = "|".join(f"Category:{name}" for name in self._categories)
+        categories = {"clprop": "timestamp", "clcategories": names, "cllimit": "max"}
+        revision = {"rvstart": moment, "rvdir": "older", "rvlimit": "1"}
+        found = self._wikipedia.find(
+            {**which, "prop": "revisions|pageprops|categories", **revision, **categories}
+        )
+        return next(iter(found.pages.values()), None)
+
+    def _text(self, found: FoundPage | None) -> str:
+        return checked_text(found.revisions[0]) if found and found.revisions else ""
+
+    @cached_property
+    def _assesses(self) -> bool:
+        helped = self._wikipedia.request({"action": "paraminfo", "modules": "query+pageassessments"})
+        with expected_fields(self._wikipedia.api):
+            return bool(helped["paraminfo"].get("modules"))
+
+    def classes(self, page: Page) -> frozenset[str]:
+        """The classes that the wiki's projects of editors give a page, such as B or GA.
+
+        Raises:
+            BuilderError: The wiki has no such classes.
+        """
+        if not self._assesses:
+            raise BuilderError(
+                f"{self._wikipedia.api}: has no assessments of pages; select by `within=good` or a category"
+            )
+        classes: set[str] = set()
+        parameters = {"prop": "pageassessments", "pageids": str(page.page_id), "palimit": "max"}
+        for answer in self._wikipedia.query(parameters):
+            with expected_fields(self._wikipedia.api):
+                for one in answer["query"]["pages"]:
+                    classes.update(
+                        found.get("class", "") for found in one.get("pageassessments", {}).values()
+                    )
+        return frozenset(classes)

@@ -1,0 +1,235 @@
+"""Which pages to fetch: members of a category, links of a list page, files of titles, lock files, new pages.
+
+A new kind of selection is a class with a method `find`, and an entry of `KINDS`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.lock import read_lock
+from wikitext_builder.pages.lookup import DONE, Lookup, Selected, Selection
+from wikitext_builder.pages.page_filters import Kind, parse_kind
+from wikitext_builder.pages.store import Wanted
+from wikitext_builder.pages.time_selections import CreatedSince, PromotedSince, RecentPages
+from wikitext_builder.pages.title_files import read_titles
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.dates import parse_span
+from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.responses import FoundPage, Site
+from wikitext_builder.wiki.titles import tidy_title, title_fault
+
+LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
+TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
+NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
+PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
+
+
+# --- files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitlesFile:
+    """A text file with one title per line."""
+
+    path: Path
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Read the file."""
+        titles, rejected = read_titles(self.path)
+        return Selected(wanted=lookup.wanted(titles), rejected=tuple(rejected))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockFile:
+    """Exactly the revisions of a lock file."""
+
+    path: Path
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Read the file."""
+        revisions = read_lock(self.path, language=lookup.wikipedia.language.code)
+        return Selected(
+            wanted=tuple(Wanted(title=one.title, revision_id=one.revision_id) for one in revisions),
+            locked={one.revision_id: one for one in revisions},
+        )
+
+
+# --- categories
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """The articles in a category, as it is today."""
+
+    name: str  # without its namespace
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List the members; the store notes each piece, so that a killed listing can be resumed."""
+        titles = lookup.list_members(f"category {self.name}", self.name, self.name, cmtype="page")
+        if not titles:
+            api = lookup.wikipedia.api
+            raise BuilderError(
+                f"Category:{self.name} of {api} has no articles or does not exist; check its name"
+            )
+        return Selected(wanted=lookup.wanted(titles))
+
+
+# --- list pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """The articles that a page's own wikitext links to, at one revision or at the date of the fetch."""
+
+    title: str
+    revision_id: int = 0  # 0: the date decides
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Read the links of the page; the store notes them, so that they are read once."""
+        store, wikipedia = lookup.store, lookup.wikipedia
+        at = f"@{self.revision_id}" if self.revision_id else lookup.as_of
+        listing = f"{wikipedia.language.code} list {self.title} {at}"
+        if store.note(listing) != DONE:
+            page = self._page(wikipedia, lookup.as_of)
+            revision = page.revisions[0]
+            if revision.text is None:
+                raise BuilderError(
+                    f"{self.title}: the text of revision {revision.revision_id} is hidden; name another"
+                )
+            store.note_listing(listing, _links(page.title, revision.text, wikipedia.site()), DONE)
+        return Selected(wanted=lookup.wanted(store.listed(listing)))
+
+    def _page(self, wikipedia: Wikipedia, as_of: str) -> FoundPage:
+        """Return the page with the revision that counts as its first."""
+        if self.revision_id:
+            when, found = f"revision {self.revision_id}", wikipedia.find({"revids": str(self.revision_id)})
+        else:
+            dated = {"rvstart": as_of, "rvdir": "older", "rvlimit": "1"} if as_of else {}
+            found = wikipedia.find({"titles": self.title, "redirects": "1", **dated})
+            when = f"revision of {as_of}" if as_of else "such page"
+        page = next((one for one in found.pages.values() if one.revisions), None)
+        if page is None:
+            raise BuilderError(
+                f"{self.title}: there is no {when} at {wikipedia.api}; check the title and the date"
+            )
+        if self.revision_id and tidy_title(self.title).casefold() != page.title.casefold():
+            raise BuilderError(
+                f"revision {self.revision_id} is of {page.title!r}, not of {self.title!r}; name that page"
+            )
+        return page
+
+
+def _links(title: str, text: str, site: Site) -> list[str]:
+    if titles := linked_titles(text, site):
+        return titles
+    inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
+    advice = f"; it transcludes {', '.join(inner[:20])}: name each of them as list:PAGE" if inner else ""
+    raise BuilderError(f"{title}: its own wikitext does not link to any article{advice}")
+
+
+def linked_titles(wikitext: str, site: Site) -> list[str]:
+    """Return the titles in namespace 0 that a text links to, each once, in their order."""
+    targets = LINK.findall(NO_LINKS.sub("", wikitext))
+    return sorted({title for target in targets if (title := _link_title(target, site))})
+
+
+def _link_title(target: str, site: Site) -> str:
+    title = tidy_title(html.unescape(target).partition("#")[0])
+    prefix, colon, _ = title.partition(":")
+    if title_fault(title) or title.startswith((":", "/")):
+        return ""
+    if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
+        return ""
+    return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
+
+
+# --- selections as users write them
+
+
+def _good(_value: str, language: Language) -> Selection:
+    return _named(language.good_category, language)
+
+
+def _featured(_value: str, language: Language) -> Selection:
+    return _named(language.featured_category, language)
+
+
+def _named(category: str | None, language: Language) -> Selection:
+    if category is None:
+        raise BuilderError(f"the {language.code} Wikipedia has no such category; name one as category:NAME")
+    return Category(name=category)
+
+
+def _category(value: str, language: Language) -> Selection:
+    prefix, colon, rest = value.partition(":")
+    spaces = {space.lower() for space in ("Category", *language.category_namespaces)}
+    has_namespace = bool(colon) and prefix.strip().lower() in spaces
+    return Category(name=_checked_title(rest.strip() if has_namespace else value))
+
+
+def _list_page(value: str, _language: Language) -> Selection:
+    at = PAGE_AT.fullmatch(value)
+    title = _checked_title(at[1] if at else value)
+    return ListPage(title=title, revision_id=int(at[2]) if at else 0)
+
+
+def _checked_title(name: str) -> str:
+    title = tidy_title(name)
+    if fault := title_fault(title):
+        raise BuilderError(f"no page can have this title, {fault}")
+    return title
+
+
+KINDS: dict[str, Kind[Selection]] = {
+    "good": Kind(form="good", make=_good),
+    "featured": Kind(form="featured", make=_featured),
+    "category": Kind(form="category:NAME", make=_category),
+    "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
+    "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
+    "lock": Kind(form="lock:FILE", make=lambda value, _: LockFile(path=Path(value))),
+    "created-since": Kind(
+        form="created-since:DATE[..DATE]",
+        make=lambda value, language: CreatedSince(span=parse_span(value), language=language),
+    ),
+    "promoted-since": Kind(
+        form="promoted-since:DATE[..DATE]",
+        make=lambda value, language: PromotedSince(span=parse_span(value), language=language),
+    ),
+    "recent": Kind(
+        form="recent:DATE[..DATE]", make=lambda value, _language: RecentPages(span=parse_span(value))
+    ),
+}
+
+
+def parse_selection(text: str, language: Language) -> Selection:
+    """Return the selection that a text names, in one of the forms of `KINDS`.
+
+    Raises:
+        BuilderError: It has another form, or names a title that no page can have.
+
+    >>> from wikitext_builder.wiki.languages import LANGUAGES
+    >>> parse_selection("good", LANGUAGES["en"])
+    Category(name='Good articles')
+    >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
+    ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
+    """
+    return parse_kind("select", text, language, KINDS)
+
+
+def default_selections(language: Language) -> tuple[Selection, ...]:
+    """Return Good and Featured articles, or the one of them that a Wikipedia has.
+
+    Raises:
+        BuilderError: It has neither.
+    """
+    found = tuple(Category(name=name) for name in language.categories)
+    if not found:
+        raise BuilderError(
+            f"no category of Good articles is known for {language.code}; name one: `select=category:NAME`"
+        )
+    return found

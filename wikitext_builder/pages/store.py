@@ -1,0 +1,383 @@
+"""Fetched pages in one SQLite file: one row per revision, resumable, safe if it is killed at any moment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.database import Database, Row, sha1_of, sound
+from wikitext_builder.pages.packed import Packed
+from wikitext_builder.pages.schema import as_builder_error
+
+LATEST = "~"  # after every timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """Which revision of which page: a line of a lock file."""
+
+    title: str
+    page_id: int
+    revision_id: int
+    timestamp: str  # ISO 8601 in UTC
+    sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
+    created: str = field(default="", compare=False)  # the page's first revision; empty: nobody asked
+    promoted: str = field(default="", compare=False)  # since when it is Good or Featured; empty: nobody asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Wanted:
+    """What a selection asked for: a title's newest revision, its newest up to a date, or one revision."""
+
+    title: str
+    as_of: str = ""  # ISO 8601 in UTC; empty: the newest
+    revision_id: int = 0  # 0: any revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A page that is not used, and why."""
+
+    title: str
+    page_id: int = 0  # 0: not known
+    revision_id: int = 0
+    reason: str  # a short stable word
+    detail: str  # a sentence
+
+    @classmethod
+    def of(cls, page: Page, reason: str, detail: str) -> Self:
+        """Reject a page."""
+        return cls(
+            title=page.title,
+            page_id=page.page_id,
+            revision_id=page.revision_id,
+            reason=reason,
+            detail=detail,
+        )
+
+
+class Store(Database):
+    """An open store. Each writing method is one transaction: it is done completely or not at all."""
+
+    # --- what was asked for
+
+    def want(self, language: str, wanted: Iterable[Wanted]) -> int:
+        """Note what a selection asks for, and return how many of these are new."""
+        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
+        return self.write(
+            "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
+        )
+
+    def wanted_count(self, language: str) -> int:
+        """Return how many revisions were asked for, settled or not."""
+        query = "SELECT count(*) FROM wanted WHERE language = ?"
+        return int(self.read(query, (language,))[0][0])
+
+    def missing(self, language: str) -> list[Wanted]:
+        """Return what was asked for and is neither here nor rejected, in the order of titles."""
+        query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
+        rows = self.read(query, (language,))
+        return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
+
+    def ask_again(self, language: str, conditions: str) -> None:
+        """Mark as missing all that was rejected before, if that was under other conditions than these."""
+        key = f"{language} conditions"
+        if (self.note(key) or "") == conditions:
+            return
+        with self.transaction():
+            self.connection.execute(
+                "UPDATE wanted SET settled = 0 WHERE language = ? AND (language, title, revision_id)"
+                " IN (SELECT language, title, revision_id FROM rejected)",
+                (language,),
+            )
+            self.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, conditions))
+
+    # --- pages
+
+    def add(
+        self,
+        language: str,
+        pages: Iterable[Page],
+        *,
+        origin: str,
+        settled: Iterable[Wanted] = (),
+        rejected: Iterable[Rejected] = (),
+        redirects: Mapping[str, str] | None = None,
+    ) -> int:
+        """Keep pages and rejections, and mark what they answer as settled, all in one transaction.
+
+        Args:
+            language: Code of the Wikipedia.
+            pages: Revisions; one that is already here stays as it is.
+            origin: Where they come from: the API's address or the dump's file name.
+            settled: What was asked for, and these pages or rejections answer.
+            rejected: Pages that are not used.
+            redirects: Titles that lead to other titles.
+
+        Returns:
+            The number of revisions that are new.
+        """
+        pages, settled, rejected = list(pages), list(settled), list(rejected)
+        with self.transaction():
+            rows = [self._row(language, page, origin) for page in pages]
+            before = self.connection.total_changes
+            self.connection.executemany(
+                "INSERT OR IGNORE INTO revisions"
+                " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+            added = self.connection.total_changes - before
+            if added < len(pages):
+                self._refuse_other_texts(rows)
+            answered = [(language, one.title, one.revision_id) for one in settled]
+            again = {one.title for one in rejected}
+            self._ask_for_other_dates(language, [one for one in settled if one.title not in again])
+            self.connection.executemany(  # by an earlier attempt; only the new answer counts
+                "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
+                answered + [(language, page.title, page.revision_id) for page in pages],
+            )
+            self.connection.executemany(
+                "INSERT OR REPLACE INTO rejected (language, title, page_id, revision_id, reason, detail)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [(language, r.title, r.page_id, r.revision_id, r.reason, r.detail) for r in rejected],
+            )
+            self.connection.executemany(
+                "INSERT OR REPLACE INTO redirects (language, title, target) VALUES (?, ?, ?)",
+                [(language, title, target) for title, target in (redirects or {}).items()],
+            )
+            self.connection.executemany(
+                "UPDATE wanted SET settled = 1"
+                " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
+                [(language, one.title, one.as_of, one.revision_id) for one in settled],
+            )
+        return added
+
+    def _refuse_other_texts(self, rows: Iterable[tuple[object, ...]]) -> None:
+        query = "SELECT title, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
+        for language, revision_id, _, title, _, sha1, origin, _ in rows:
+            ((known, text),) = self.read(query, (language, revision_id))
+            if text != sha1:
+                raise BuilderError(
+                    f"{self.path}: has revision {revision_id}, of {known!r}, with another text than"
+                    f" {origin}, where it is of {title!r}; that is another wiki: use another `store`"
+                )
+
+    def _ask_for_other_dates(self, language: str, kept: Iterable[Wanted]) -> None:
+        """Ask again for pages whose only rejection, which is of several dates, is about to go."""
+        self.connection.executemany(
+            "UPDATE wanted SET settled = 0"
+            " WHERE language = ? AND title = ? AND revision_id = ? AND as_of <> ?"
+            " AND (language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)",
+            [(language, one.title, one.revision_id, one.as_of) for one in kept],
+        )
+
+    def _row(self, language: str, page: Page, origin: str) -> tuple[object, ...]:
+        sha1, packed = sha1_of(page.wikitext), self.pack(page.wikitext)
+        return (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, origin, packed)
+
+    def rejected(self, language: str) -> list[Rejected]:
+        """Return every rejected page with its reason, in the order of titles."""
+        query = "SELECT title, page_id, revision_id, reason, detail FROM rejected WHERE language = ?"
+        rows = self.read(f"{query} ORDER BY title, revision_id", (language,))
+        return [Rejected(title=t, page_id=p, revision_id=r, reason=why, detail=d) for t, p, r, why, d in rows]
+
+    def redirects(self, language: str) -> dict[str, str]:
+        """Return the titles that were asked for and are redirects, with their targets."""
+        query = "SELECT title, target FROM redirects WHERE language = ? ORDER BY title"
+        return dict(self.read(query, (language,)))
+
+    def languages(self) -> list[str]:
+        """Return the codes of the Wikipedias that have something here or were asked."""
+        query = (
+            "SELECT language FROM revisions UNION SELECT language FROM wanted"
+            " UNION SELECT language FROM rejected"
+        )
+        if self.has_table("templates"):
+            query += " UNION SELECT DISTINCT language FROM templates"
+        return sorted(code for (code,) in self.read(query, ()))
+
+    def revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
+        """Return one revision per page, the newest or the newest up to a date, in the order of page ids.
+
+        Two pages with the same title (a page was moved, or made again, between two fetches) count as one, and
+        the newer revision is taken.
+        """
+        # SQLite takes the other columns from the row with the greatest value.
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1 FROM"
+            " (SELECT title, page_id, revision_id, timestamp, sha1, max(age) FROM"
+            "  (SELECT title, page_id, revision_id, timestamp, sha1,"
+            "   max(timestamp || printf('%020d', revision_id)) AS age"
+            "   FROM revisions WHERE language = ? AND timestamp <= ? GROUP BY page_id)"
+            "  GROUP BY title)"
+            " ORDER BY page_id"
+        )
+        return self._revisions(query, language, as_of or LATEST)
+
+    def all_revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
+        """Return every revision, or every one up to a date, in the order of page and revision ids."""
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
+            " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
+        )
+        return self._revisions(query, language, as_of or LATEST)
+
+    def revision_count(self, language: str, *, as_of: str | None = None) -> int:
+        """Return how many revisions there are, or how many up to a date."""
+        query = "SELECT count(*) FROM revisions WHERE language = ? AND timestamp <= ?"
+        return int(self.read(query, (language, as_of or LATEST))[0][0])
+
+    def _revisions(self, query: str, *values: object) -> Packed[Revision]:
+        """The revisions of a query for a language, packed as they come, with the dates that are known."""
+        known = "SELECT page_id, created, promoted FROM dates WHERE language = ?"
+        dates = self.read(known, values[:1]) if self.has_table("dates") else []
+        by_page = {page_id: (created, promoted) for page_id, created, promoted in dates}
+        with as_builder_error(self.path):
+            rows = sound(self.connection.execute(query, values))
+            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in rows))
+
+    def has(self, language: str, revision: Revision) -> bool:
+        """Whether a revision is here, with the same page, time and text; the page may have been renamed."""
+        query = "SELECT page_id, timestamp, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
+        rows = self.read(query, (language, revision.revision_id))
+        return rows == [(revision.page_id, revision.timestamp, revision.sha1)]
+
+    def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
+        """Read pages one by one, in the order of `revision_ids`.
+
+        Raises:
+            BuilderError: A revision is not here, or its text is damaged.
+        """
+        query = (
+            "SELECT title, page_id, revision_id, timestamp, sha1, body FROM revisions"
+            " WHERE language = ? AND revision_id = ?"
+        )
+        for number in revision_ids:
+            rows = self.read(query, (language, number))
+            if not rows:
+                raise BuilderError(
+                    f"{self.path}: revision {number} of {language} is not in this store; fetch it first"
+                )
+            title, page_id, revision_id, timestamp, sha1, body = rows[0]
+            wikitext = self.unpack(revision_id, sha1, body)
+            yield Page(
+                title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=wikitext
+            )
+
+    # --- pages as MediaWiki renders them
+
+    def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
+        """Keep the HTML of a revision, or the reason why there is none."""
+        body = self.pack(html)
+        row = (language, revision_id, failure, sha1_of(html), body)
+        self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
+
+    def rendered(self, language: str, revision_id: int) -> str | None:
+        """Return the HTML of a revision; None if there is none."""
+        query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
+        rows = self.read(query, (language, revision_id)) if self.has_table("rendered") else []
+        return self.unpack(revision_id, *rows[0]) if rows else None
+
+    def rendered_counts(self, language: str) -> dict[str, int]:
+        """Count the revisions with HTML (under the empty reason) and those without, by reason."""
+        query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
+        return dict(self.read(query, (language,))) if self.has_table("rendered") else {}
+
+    def rendered_sha1s(self, language: str) -> dict[int, str]:
+        """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
+        query = (
+            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
+            " FROM rendered WHERE language = ?"
+        )
+        rows = self.read(f"{query} ORDER BY revision_id", (language,)) if self.has_table("rendered") else []
+        return dict(rows)
+
+    # --- template calls expanded by MediaWiki
+
+    def add_expansions(
+        self,
+        language: str,
+        revision_id: int,
+        expansions: Mapping[str, str],
+        failures: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep the texts that `expandtemplates` gave for calls in a revision, and why other calls failed."""
+        rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
+        rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
+        self.write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
+
+    def expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """Return the calls of a revision that were expanded, with their texts."""
+        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """Return the calls of a revision that could not be expanded, with the reasons."""
+        query = (
+            "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
+        )
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def expansion_counts(self, language: str) -> dict[str, int]:
+        """Count the calls that were expanded (under the empty reason) and those that failed, by reason."""
+        query = (
+            "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
+        )
+        return dict(self.read(query, (language,)))
+
+    def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
+        """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
+        digest = hashlib.sha256()
+        query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
+        with as_builder_error(self.path):
+            for row in sound(self.connection.execute(f"{query} ORDER BY revision_id, call", (language,))):
+                if row[0] in revision_ids:
+                    digest.update(repr(row).encode())
+        return digest.hexdigest()
+
+    # --- notes: which wiki, how far a listing is, which imports have ended
+
+    def note(self, key: str) -> str | None:
+        """Return the note of a key; None if there is none."""
+        rows = self.read("SELECT value FROM progress WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
+
+    def set_note(self, key: str, value: str) -> None:
+        """Write the note of a key."""
+        self.write("INSERT OR REPLACE INTO progress VALUES (?, ?)", [(key, value)])
+
+    def wiki(self, language: str) -> str:
+        """Return the name that the wiki of a language gives itself; empty if no API was asked."""
+        return self.note(f"{language} wiki") or ""
+
+    def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
+        """Note the titles that a piece of a listing gave, and where the listing continues."""
+        with self.transaction():
+            self.connection.executemany(
+                "INSERT OR IGNORE INTO listed (listing, title) VALUES (?, ?)", [(listing, t) for t in titles]
+            )
+            self.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (listing, position))
+
+    def listed(self, listing: str) -> list[str]:
+        """Return the titles that a listing has given so far, in their order."""
+        return sorted(
+            title for (title,) in self.read("SELECT title FROM listed WHERE listing = ?", (listing,))
+        )
+
+
+def _revision(row: Row, created: str, promoted: str) -> Revision:
+    title, page_id, revision_id, timestamp, sha1 = row
+    return Revision(
+        title=title,
+        page_id=page_id,
+        revision_id=revision_id,
+        timestamp=timestamp,
+        sha1=sha1,
+        created=created,
+        promoted=promoted,
+    )

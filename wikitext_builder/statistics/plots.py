@@ -1,0 +1,279 @@
+"""Plots of a dataset's words: Zipf's curve, and how often a word is among the last L words.
+
+matplotlib is imported where it is used, because its import is slow. The same data give the same bytes with
+the same version of matplotlib: no date, a fixed salt for the ids of an SVG, matplotlib's own default style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.load import load_named
+from wikitext_builder.dataset.vocabulary import EOS, UNK
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.statistics.stats import count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLE: Final = {
+    "svg.hashsalt": "wikitext-builder",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e5e5e5",
+    "axes.axisbelow": True,
+}
+COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
+METADATA: Final = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+PAPERS_WINDOW: Final = 100  # L of the pointer sentinel mixture model, section 5.2
+ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
+
+
+def window_coverage(
+    tokens: Iterable[str], longest: int = 500, *, without: Collection[str] = ()
+) -> list[float]:
+    """The share of positions whose word is among the last L words, for each L from 1 to `longest`.
+
+    The paper chose the pointer's window by it (section 2.2): how frequently the word at position t appears
+    within the last L words. It reads the text once; memory grows with the number of types.
+
+    Args:
+        tokens: A text in order, `<eos>` included.
+        longest: The largest L.
+        without: Words whose positions do not count; they still take their places in the window.
+
+    >>> window_coverage("a b a b b".split(), longest=2)
+    [0.2, 0.6]
+    """
+    last: dict[str, int] = {}
+    at_distance = [0] * (longest + 1)
+    asked = 0
+    for position, token in enumerate(tokens):
+        if token not in without:
+            asked += 1
+            seen = last.get(token)
+            if seen is not None and position - seen <= longest:
+                at_distance[position - seen] += 1
+        last[token] = position
+    return [found / asked if asked else 0.0 for found in accumulate(at_distance[1:])]
+
+
+def plot_zipf(
+    *directories: str | Path, out: str | Path, names: Sequence[str] = (), overlay: bool = False
+) -> Path:
+    """Draw the frequency of each word of train over its rank, both in logarithms, a panel per dataset.
+
+    Args:
+        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        out: The file to write, ending in .png or .svg.
+        names: What the plot calls them, one per dataset; without names see `load_named`.
+        overlay: Draw all curves in one panel.
+
+    Returns:
+        The file.
+
+    Raises:
+        BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
+    """
+    datasets = load_named(directories, names)
+    counts = {name: count(one.file("train")).counts for name, one in datasets.items()}
+    draw_zipf(counts, Path(out), overlay=overlay)
+    return Path(out)
+
+
+def plot_window(
+    *directories: str | Path,
+    out: str | Path,
+    split: str = "train",
+    longest: int = 500,
+    names: Sequence[str] = (),
+    overlay: bool = False,
+) -> Path:
+    """Draw how often a word is among the last L words, for each L: the paper chose its window by this plot.
+
+    Args:
+        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        out: The file to write, ending in .png or .svg.
+        split: Which file to read: train, valid or test.
+        longest: The largest L, in words.
+        names: What the plot calls them, one per dataset; without names see `load_named`.
+        overlay: Draw all curves in one panel.
+
+    Returns:
+        The file.
+
+    Raises:
+        BuilderError: There is no such dataset, no such split, or the suffix is another.
+    """
+    curves = {}
+    for name, dataset in load_named(directories, names).items():
+        path = dataset.file(split)
+        curves[name] = (
+            window_coverage(read_tokens(path), longest),
+            window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
+        )
+    draw_window(curves, Path(out), overlay=overlay)
+    return Path(out)
+
+
+def draw_zipf(
+    corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path, *, overlay: bool = False
+) -> None:
+    """Draw the plot of `plot_zipf` from counts.
+
+    Args:
+        corpora: By name, how often each word occurs: with the words, or the numbers alone.
+        output: A file that ends in .png or .svg.
+        overlay: Draw all curves in one panel.
+
+    Raises:
+        BuilderError: The suffix is another, or a corpus has no words.
+    """
+    if not corpora:
+        raise BuilderError(f"{output}: no corpus to plot; give at least one")
+    curves = {name: rank_frequencies(name, counts) for name, counts in corpora.items()}
+    with _figure(output, curves, overlay=overlay) as panels:
+        for number, (axes, color, (name, frequencies)) in enumerate(
+            zip(panels, COLORS * len(curves), curves.items(), strict=False)
+        ):
+            ranks = spaced_ranks(len(frequencies))
+            values = [frequencies[rank - 1] for rank in ranks]
+            axes.loglog(ranks, values, color=color, linewidth=2, label=_shown(name))
+            axes.set_xlabel("rank of the word")
+            axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
+            types = f"{len(frequencies):,} types "
+            axes.annotate(
+                types,
+                (len(frequencies), 0.97 - (0.08 * number if overlay else 0)),
+                xycoords=("data", "axes fraction"),
+                horizontalalignment="right",
+                verticalalignment="top",
+                color=color if overlay else "#444444",
+            )
+        if overlay:
+            panels[0].legend(frameon=False, loc="lower left")
+        panels[0].set_ylabel("occurrences")
+
+
+def rank_frequencies(name: str, counts: Mapping[str, int] | Sequence[int]) -> list[int]:
+    """The counts of a corpus, the largest first."""
+    values = counts.values() if isinstance(counts, Mapping) else counts
+    frequencies = sorted((value for value in values if value > 0), reverse=True)
+    if not frequencies:
+        raise BuilderError(f"{name}: no words to plot; give the counts of a file that is not empty")
+    return frequencies
+
+
+def spaced_ranks(last: int) -> list[int]:
+    """Ranks from 1 to `last`, evenly spaced in the logarithm, without repeats."""
+    steps = ZIPF_POINTS - 1
+    return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
+
+
+def draw_window(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path, *, overlay: bool = False
+) -> None:
+    """Draw the plot of `plot_window` from curves.
+
+    Args:
+        curves: By corpus, `window_coverage` of all tokens, and without the positions of `<unk>` and `<eos>`.
+        output: A file that ends in .png or .svg.
+        overlay: Draw all curves in one panel.
+
+    Raises:
+        BuilderError: The suffix is another, or there is nothing to draw.
+    """
+    if not curves or not all(curve for pair in curves.values() for curve in pair):
+        raise BuilderError(f"{output}: a curve is empty; give window_coverage of at least one file")
+    with _figure(output, curves, overlay=overlay) as panels:
+        for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
+            upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
+            for curve, rise in ((upper, 6), (lower, -22)):
+                all_tokens = curve is pair[0]
+                label = "all tokens" if all_tokens else "without <unk>, <eos>"
+                axes.plot(
+                    range(1, len(curve) + 1),
+                    curve,
+                    "-" if all_tokens else "--",
+                    color=color,
+                    linewidth=2,
+                    label=f"{_shown(name)}, {label}",
+                )
+                if not overlay:
+                    _label_end(axes, curve, label, color, rise)
+            _set_window_axis(axes, len(upper))
+            if not overlay:
+                _mark_window(axes, pair)
+        if overlay:
+            panels[0].axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
+            panels[0].legend(frameon=False, loc="lower right")
+        panels[0].set_ylim(0, 1)
+        panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        panels[0].set_ylabel("words among the last L words")
+
+
+def _set_window_axis(axes: Axes, longest: int) -> None:
+    """L from 1: a label of 0 would touch the last label of the panel before."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel("L, words back")
+    axes.set_xlim(0, longest)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, prune="lower"))
+
+
+def _label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: int) -> None:
+    """Write the name of a curve at its end, some points above or below."""
+    axes.annotate(
+        label,
+        (len(curve), curve[-1]),
+        xytext=(-4, rise),
+        textcoords="offset points",
+        horizontalalignment="right",
+        verticalalignment="bottom" if rise > 0 else "top",
+        color=color,
+    )
+
+
+def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> None:
+    """Mark the paper's L, with the values of the two curves there."""
+    if len(pair[0]) < PAPERS_WINDOW:
+        return
+    every, known = (curve[PAPERS_WINDOW - 1] for curve in pair)
+    axes.axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
+    text = (
+        f" L = {PAPERS_WINDOW}, the paper's:\n {every:.1%} of all tokens\n {known:.1%} without <unk>, <eos>"
+    )
+    axes.annotate(text, (PAPERS_WINDOW, 0.03), color="#444444")
+
+
+@contextmanager
+def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[Sequence[Axes]]:
+    """Axes for each name, side by side or the same ones; the file is written when the block ends."""
+    if output.suffix not in METADATA:
+        raise BuilderError(f"{output}: a plot cannot be written as {output.suffix!r}; expected .png or .svg")
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", STYLE], after_reset=True):
+        panels = 1 if overlay else len(names)
+        drawing = Figure(figsize=(max(4.2 * panels, 6), 3.8), layout="constrained")
+        axes = drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
+        if overlay:
+            yield [axes[0]] * len(names)
+        else:
+            for panel, name in zip(axes, names, strict=True):
+                panel.set_title(_shown(name), loc="left", fontweight="bold")
+            yield axes
+        drawing.savefig(output, dpi=150, metadata=METADATA[output.suffix])
+
+
+def _shown(name: str) -> str:
+    """A name as matplotlib shows it: a dollar sign would begin a formula."""
+    return name.replace("$", r"\$")
