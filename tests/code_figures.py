@@ -45,7 +45,8 @@ class Size:
 
     def row(self, name: str) -> str:
         """One line of the table."""
-        share = f"{100 * self.comments / self.lines:.1f}, {100 * (self.comments + self.trailing) / self.lines:.1f}"
+        alone, every = (100 * n / self.lines for n in (self.comments, self.comments + self.trailing))
+        share = f"{alone:.1f}, {every:.1f}"
         return (
             f"{name:<33}{self.lines:>8,}{self.code:>9,}{self.modules:>9}{self.median:>8}{self.longest:>9}"
             f"{self.imports:>9,}{100 * self.imports / self.lines:>6.1f}{share:>12}"
@@ -68,8 +69,9 @@ def _size(text: str) -> dict[str, int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node) is not None:
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node) is not None:
             first = node.body[0]
             docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
     comments = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT]
