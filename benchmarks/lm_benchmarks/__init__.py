@@ -36,7 +36,6 @@ _MODULES = {
     "contamination": "lm_benchmarks.measuring.contamination",
     "draw_months": "lm_benchmarks.reporting.by_month",
     "draw_positions": "lm_benchmarks.reporting.by_position",
-    "first_updates": "lm_benchmarks.measuring.first_updates",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
     "measure_conventions": "lm_benchmarks.measuring.conventions",
@@ -44,7 +43,6 @@ _MODULES = {
     "overlap": "lm_benchmarks.measuring.overlap",
     "positions_csv": "lm_benchmarks.reporting.by_position",
     "raise_if_broken": "lm_benchmarks.measuring.check",
-    "read_first_updates": "lm_benchmarks.records.first_updates",
     "read_results": "lm_benchmarks.records.result",
     "report": "lm_benchmarks.reporting.write",
     "reproduce": "lm_benchmarks.reproducing.reproduce",
@@ -73,7 +71,6 @@ __all__ = [
     "contamination",
     "draw_months",
     "draw_positions",
-    "first_updates",
     "lm_eval_task",
     "measure",
     "measure_conventions",
@@ -81,7 +78,6 @@ __all__ = [
     "overlap",
     "positions_csv",
     "raise_if_broken",
-    "read_first_updates",
     "read_results",
     "report",
     "reproduce",
@@ -96,7 +92,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination
     from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
-    from lm_benchmarks.measuring.first_updates import first_updates
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import models
@@ -104,7 +99,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.overlap import Overlap, overlap
     from lm_benchmarks.measuring.positions import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
-    from lm_benchmarks.records.first_updates import read_first_updates
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
     from lm_benchmarks.reporting.by_month import draw_months

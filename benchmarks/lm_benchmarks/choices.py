@@ -56,7 +56,6 @@ CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried
 BATCH: Final = 16  # articles per call where each starts without context; does not change any number
 PATIENCE: Final = 60.0  # seconds to wait for an answer of a program
 SAMPLES: Final = 10  # masks of Monte Carlo dropout
-UPDATES: Final = 100  # first updates of a training
 LEVEL: Final = 0.95  # of an interval
 RESAMPLES: Final = 10_000  # draws of the bootstrap
 FEWEST: Final = 5  # passages: fewer give too few different draws for an interval

@@ -18,7 +18,6 @@ from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.result import from_json, read_results, to_json
 from lm_benchmarks.records.trained import read_curve
 from safetensors.torch import save_file
@@ -62,10 +61,6 @@ def _results(content: bytes) -> str:
     for result in results:
         assert from_json(to_json(result)) == result
     return f"{results}"
-
-
-def _first_updates(content: bytes) -> str:
-    return f"{read_first_updates(written('first-updates.jsonl', content))}"
 
 
 def _curve(content: bytes) -> str:
@@ -218,12 +213,6 @@ TARGETS: Final[dict[str, Target]] = {
         run=_results,
         refuses=REFUSES,
         seeds=tuple(line + b"\n" for line in (RECORDS / "results.jsonl").read_bytes().splitlines()[:2]),
-        words=JSON,
-    ),
-    "first-updates": Target(
-        run=_first_updates,
-        refuses=REFUSES,
-        seeds=tuple(line + b"\n" for line in (RECORDS / "first-updates.jsonl").read_bytes().splitlines()[:2]),
         words=JSON,
     ),
     "curve": Target(

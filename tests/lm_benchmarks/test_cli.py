@@ -9,18 +9,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import lm_benchmarks as lb
 import pytest
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
-from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import append_result, read_results
 
 from ps_models.cli import commands as training
-from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
@@ -193,36 +190,6 @@ def test_what_cannot_be_put_around_a_checkpoint_is_refused(data, tmp_path, kind,
     out = trained_model(name, data, tmp_path / model, *settings)
     with pytest.raises(HarnessError, match=message):
         run("run", f"{kind}:{out}", "--data", data)
-
-
-def test_first_updates_are_kept_as_a_record(data, tmp_path):
-    path = tmp_path / "first-updates.jsonl"
-    settings = [part for setting in settings_of("lstm") for part in ("--set", setting)]
-    options = ("--updates", 3, "--device", "cpu", "--results", path, *settings)
-    assert "in 3 updates of " in run("first-updates", "lstm", "--data", data, *options)
-    (found,) = read_first_updates(path)
-    assert found.trained.updates == len(found.losses) == 3
-    assert found.trained.command.endswith("--out RUN --max-updates 3")
-    assert found.tokens == 3 * found.trained.training["batch_size"] * found.trained.training["stride"]
-    assert found.seconds > 0
-    longer = lb.first_updates(
-        "lstm", data, settings=settings_of("lstm", "epochs=9"), updates=60, device="cpu"
-    )
-    train = len((data / "wiki.train.tokens").read_text().replace("\n", " <eos> ").split())
-    assert train < longer.tokens <= 60 * found.tokens // 3
-    assert longer.tokens % train % (found.tokens // 3) == 0  # whole epochs, then whole updates
-    kept = ("--updates", 3, "--device", "cpu", "--out", tmp_path / "kept", *settings)
-    run("first-updates", "lstm", "--data", data, *kept)
-    run("first-updates", "lstm", "--data", data, *kept, "--results", path)  # the run is there already
-    assert read_first_updates(path)[1].losses == found.losses
-    with pytest.raises(HarnessError, match=r"holds 3 updates of lstm .* expected 2 updates of lstm"):
-        run("first-updates", "lstm", "--data", data, *kept, "--updates", 2)
-    for setting, changed in (("seed=7", "seed 1 → 7"), ("hidden_size=9", "hidden_size 8 → 9")):
-        with pytest.raises(ModelError, match=rf"\({changed}\).* use another"):
-            run("first-updates", "lstm", "--data", data, *kept, "--set", setting)
-    path.write_text("{}\n")
-    with pytest.raises(HarnessError, match="line 1: not first updates of format 1"):
-        read_first_updates(path)
 
 
 def test_a_command_in_a_record_names_no_folder_of_this_machine():
@@ -414,7 +381,6 @@ def test_wrong_usage_is_status_2():
         (("conventions", "kn-5", "--data", "."), "--out"),
         (("positions", "kn-5", "--data", ".", "--out", "a.svg"), "--csv"),
         (("positions", "kn-5", "--data", "."), "--out"),
-        (("first-updates", "lstm", "--data", "."), "--results"),
         (("contamination", "kn-5", "--before", ".", "--after", "."), "--plot"),
         (("report", "."), "--out"),
         (("rows", "."), "--out"),

@@ -28,7 +28,6 @@ ARGUMENTS = {
     "check": ("kn-5", "--data", "."),
     "conventions": ("kn-5", "--data", "."),
     "positions": ("kn-5", "--data", ".", "--out", "x.svg"),
-    "first-updates": ("lstm", "--data", "."),
     "compare": (".", "a", "b"),
     "contamination": ("kn-5", "--before", ".", "--after", "."),
     "report": (".", "--out", "x.md"),

@@ -38,7 +38,6 @@ commands.functions = {
     "measure": "run",
     "measure_conventions": "conventions",
     "by_position": "positions",
-    "first_updates": "first-updates",
     "lm_eval_task": "lm-eval-task",
 }
 for _command in (

@@ -1,4 +1,4 @@
-"""Commands that run models: list, run, check, first-updates."""
+"""Commands that run models: list, run, check."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, PAPER, UPDATES
+from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, PAPER
 from lm_benchmarks.cli.options import (
-    ANY_PATH,
     EXISTING,
     OUTPUT_FILE,
     PROGRAM,
@@ -117,30 +116,6 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
     lb.raise_if_broken(findings)
 
 
-@click.command("first-updates", cls=ModelCommand)
-@click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset.")
-@click.option("--preset", help="Hyperparameters by name: `ps-models list`; else the model's defaults.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
-@click.option("--updates", default=UPDATES, type=click.IntRange(min=1), help="The number of updates.")
-@click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
-@click.option("--out", type=ANY_PATH, help="Folder for the run, which can resume there; else it is deleted.")
-@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to which the record is appended.")
-@json_option
-def begin(*, model: str, as_json: bool, **options: Any) -> None:
-    """Train MODEL on DATA for a few updates: whether it can be trained, and how fast."""
-    with shown_progress() as progress:
-        found = lb.first_updates(model, progress=progress, **options)
-    if as_json:
-        click.echo(json.dumps(asdict(found)))
-        return
-    click.echo(
-        f"{found.trained.recipe}: {found.parameters:,} parameters; loss {found.first_loss:.4f} to"
-        f" {found.last_loss:.4f} in {len(found.losses)} updates of {found.tokens / len(found.losses):.0f}"
-        f" tokens; {found.seconds:.1f} s, {found.tokens / found.seconds:,.0f} tokens/s"
-    )
-
-
 def _print_result(result: Result, *, as_json: bool) -> None:
     total = result.total
     numbers = {name: metric.of(total) for name, metric in METRICS.items()}
@@ -171,4 +146,4 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     click.echo(f"  {result.signature}")
 
 
-COMMANDS: Final = (list_models, run, check, begin)
+COMMANDS: Final = (list_models, run, check)

@@ -109,8 +109,7 @@ def report(**options: Any) -> None:
 def rows(**options: Any) -> None:
     """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
 
-    It reads the results of `run` in ptb.jsonl and wikitext-2.jsonl, and those of `first-updates` in
-    first-updates.jsonl.
+    It reads the results of `run` in ptb.jsonl and wikitext-2.jsonl.
     """
     click.echo(lb.rows(**options))
 

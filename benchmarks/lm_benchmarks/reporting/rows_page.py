@@ -13,12 +13,11 @@ from typing import Final
 
 from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.first_updates import FirstUpdates, read_first_updates
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Trained, decisive
 from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.rows import ROWS, PaperRow, is_trained_on, trained_in
+from lm_benchmarks.reporting.rows import ROWS, PaperRow, is_trained_on
 from lm_benchmarks.reporting.tables import FILES, SAME, TRAIN, Published, decimals, is_official, is_papers
 from wikitext_builder.csv_text import csv_text
 
@@ -26,7 +25,6 @@ DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 NOT_YET, NO_SUCH = "not yet", "–"
 SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
 BUDGET: Final = frozenset({"epochs", "decay", "decay_after"})  # settings of how long a run trains
-BEGAN: Final = "first-updates.jsonl"
 HEAD: Final = """# All rows
 
 This page is written from the records in [`benchmarks/results`](../../benchmarks/results) by
@@ -37,36 +35,31 @@ Numbers are perplexities per word, valid / test, on the official files, in one p
 `<eos>` per line. *Small size* is what two processor cores can train in minutes or hours: compare small sizes
 with each other after the same number of epochs, not with published numbers. *Full size* is the published
 size, trained to the end as published. *Our training* is the published size, trained in hours by our own
-settings; the cell says how they differ. *First updates* only show that the full size can be trained: the mean
-loss in nats per token of the first and of the last ten updates, parameters, updates, seconds (some on a
-machine that also did other work). A dash: there is no such number, or we have no such size.
+settings; the cell says how they differ. A dash: there is no such number, or we have no such size.
 """
 Key = tuple[str, str]  # dataset and recipe
 Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
 
 
-def read_records(folder: Path) -> tuple[list[Result], list[FirstUpdates]]:
-    """The results of each dataset in a folder, and the first updates; a missing file has none."""
+def read_records(folder: Path) -> list[Result]:
+    """The results of each dataset in a folder; a missing file has none."""
     files = [folder / f"{data}.jsonl" for data in DATASETS]
-    results = [result for path in files if path.is_file() for result in read_results(path)]
-    return results, read_first_updates(folder / BEGAN) if (folder / BEGAN).is_file() else []
+    return [result for path in files if path.is_file() for result in read_results(path)]
 
 
-def rows_page(results: Iterable[Result], began: Iterable[FirstUpdates]) -> str:
+def rows_page(results: Iterable[Result]) -> str:
     """The page, in Markdown.
 
     Args:
         results: If a model was measured twice on a split, the last result counts; of several seeds the mean.
-        began: If there are two records of a recipe, the last one counts.
     """
     measured = _by_recipe(results)
-    begun = {(one.trained.data, one.trained.recipe): one for one in began}
     parts = [HEAD]
     for data, name in DATASETS.items():
         rows = _rows_on(data, measured)
-        parts += [f"## {name}\n", _table(data, rows, measured, begun)]
+        parts += [f"## {name}\n", _table(data, rows, measured)]
         parts += ["What published numbers do not show:\n", _bullets(_notes(data, rows))]
-    parts += ["## How each was measured\n", _bullets(_made(measured, begun))]
+    parts += ["## How each was measured\n", _bullets(_made(measured))]
     return "\n".join(parts)
 
 
@@ -159,10 +152,9 @@ def _table(
     data: str,
     rows: Sequence[PaperRow],
     measured: Mapping[Key, Runs],
-    begun: Mapping[Key, FirstUpdates],
 ) -> str:
     published = _published(data)
-    head = ["model", "published", "small size", "full size", "our training", "first updates of the full size"]
+    head = ["model", "published", "small size", "full size", "our training"]
     lines = []
     for row in rows:
         full = row.full_recipe(data)
@@ -177,15 +169,9 @@ def _table(
                 NO_SUCH if row.one_size else _measured(measured.get((data, row.small), {}), row.small),
                 _measured(at_full, full),
                 _own(data, row, measured),
-                NO_SUCH if row.one_size else _begun(begun.get((data, _trained_model(full))), full),
             ]
         )
     return markdown_table(head, lines) + "\n"
-
-
-def _trained_model(recipe: str) -> str:
-    """The model of a recipe that is trained, without what is around it."""
-    return next(iter(trained_in(recipe)), recipe)
 
 
 def _measured(results: Runs, recipe: str) -> str:
@@ -237,17 +223,6 @@ def _millions(results: Runs) -> str:
     return f"{(next(iter(results.values()))[0].parameters or 0) / 1e6:.1f} M"
 
 
-def _begun(found: FirstUpdates | None, recipe: str) -> str:
-    if not recipe:
-        return NO_SUCH
-    if found is None:
-        return NOT_YET
-    return (
-        f"{found.first_loss:.2f} to {found.last_loss:.2f}; {found.parameters / 1e6:.1f} M,"
-        f" {len(found.losses)} updates, {found.seconds:,.0f} s"
-    )
-
-
 def _pair(cells: Sequence[str]) -> str:
     return " / ".join(cells)
 
@@ -264,7 +239,7 @@ def _note(row: Published) -> str:
     return f"{row.model}: {'. '.join(said)}."
 
 
-def _made(measured: Mapping[Key, Runs], begun: Mapping[Key, FirstUpdates]) -> list[str]:
+def _made(measured: Mapping[Key, Runs]) -> list[str]:
     """What each number is, and the commands that make it again."""
     lines = []
     for (data, recipe), results in measured.items():
@@ -278,11 +253,6 @@ def _made(measured: Mapping[Key, Runs], begun: Mapping[Key, FirstUpdates]) -> li
                 f"{recipe} on {data}{put}:{count} {how} Measured by {last.command} in"
                 f" {sum(one.seconds for one in runs):,.0f} s on {last.device}.".replace("  ", " ")
             )
-    for (data, recipe), found in begun.items():
-        lines.append(
-            f"First updates of {recipe} on {data}: {found.trained.command}; {found.tokens:,} tokens,"
-            f" on {found.device}."
-        )
     return lines
 
 

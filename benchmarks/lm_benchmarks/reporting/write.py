@@ -67,11 +67,10 @@ def report(
 
 
 def rows(folder: str | Path, out: str | Path) -> Path:
-    """Write the table of all rows: published, small size, full size, our training, first updates.
+    """Write the table of all rows: published, small size, full size, our training.
 
     Args:
-        folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`, `first-updates.jsonl` of
-            `first_updates`. Nothing else is read.
+        folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`. Nothing else is read.
         out: The page, in Markdown. If it ends in `.csv`: the numbers alone.
 
     Returns:
@@ -80,9 +79,8 @@ def rows(folder: str | Path, out: str | Path) -> Path:
     Raises:
         HarnessError: A file cannot be read or written.
     """
-    results, began = read_records(Path(folder))
-    is_csv = Path(out).suffix == ".csv"
-    return _write(Path(out), rows_csv(results) if is_csv else rows_page(results, began))
+    make = rows_csv if Path(out).suffix == ".csv" else rows_page
+    return _write(Path(out), make(read_records(Path(folder))))
 
 
 def _write(out: Path, text: str) -> Path:

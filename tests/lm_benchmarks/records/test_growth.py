@@ -9,7 +9,6 @@ import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.records.first_updates import read_first_updates
 from lm_benchmarks.records.lines import object_of, plain_record
 from lm_benchmarks.records.result import FORMAT, PARSED, Result, read_results
 
@@ -34,8 +33,6 @@ def test_records_of_the_first_format_are_read():
     assert (plain.model, plain.recipe, plain.specification, plain.trained) == ("KN-5", "kn-5", "", ())
     assert plain.total.score.perplexity == pytest.approx(141.186, abs=0.001)
     assert [one.recipe for one in cached.trained] == ["lstm/zoneout-small"]
-    (began,) = read_first_updates(CASES / "first-updates.jsonl")
-    assert len(began.losses) == 100
 
 
 def nats_and_characters(sums: Any) -> tuple[float, int]:
@@ -76,5 +73,4 @@ def test_every_kept_record_is_read(path: Path):
     if path.name in ("build.jsonl", "load.jsonl"):  # of benchmarks/speed
         assert all(json.loads(line)["seconds"] > 0 for line in lines)
     else:
-        read = read_first_updates if path.name == "first-updates.jsonl" else read_results
-        assert len(read(path)) == len(lines)
+        assert len(read_results(path)) == len(lines)

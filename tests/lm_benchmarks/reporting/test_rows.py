@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 from lm_benchmarks.measuring.models import NAMES
-from lm_benchmarks.records.first_updates import FirstUpdates
 from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
 from lm_benchmarks.reporting.rows import ROWS, is_trained_on, published_name
 from lm_benchmarks.reporting.rows_page import DATASETS, read_records, rows_csv, rows_page
@@ -43,20 +42,6 @@ def measured(recipe, nats, split="test", **changes):
     return replace(found, signature=Signature(**{**found.signature, **fields}))
 
 
-def began(recipe):
-    (trained,) = RESULT.trained
-    return FirstUpdates(
-        trained=replace(trained, recipe=recipe),
-        parameters=2_500_000,
-        losses=(9.0, 7.0, *[6.5] * 18),
-        tokens=700,
-        seconds=12.0,
-        device="cpu",
-        versions={},
-        written="",
-    )
-
-
 def cells(page, name, dataset=0):
     """Of the line of a row in the table of PTB (0) or WikiText-2 (1)."""
     lines = page.split("## WikiText-2")[dataset].splitlines()
@@ -88,20 +73,19 @@ def test_cells_hold_what_was_measured_and_nothing_else():
         measured("cache:lstm/zoneout-small", 4.5),
         replace(measured("", 1.0), model="LSTM Gal medium"),  # somebody else's, of the same name
     ]
-    page = rows_page(results, [began("lstm/zoneout-medium")])
+    page = rows_page(results)
     small, broken = "181.27 / 148.41", "– / 54.60 BROKEN"
-    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, broken, "not yet", "not yet"]
-    assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "–", "not yet"]
+    assert cells(page, "LSTM Zaremba medium") == ["86.2 / 82.7", small, broken, "not yet"]
+    assert cells(page, "LSTM Zaremba large") == ["82.2 / 78.4", small, "not yet", "–"]
     assert cells(page, "LSTM Gal medium")[2] == "not yet"
-    first = "6.80 to 6.50; 2.5 M, 20 updates, 12 s"
-    assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", "not yet", first]
-    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", "not yet", first]
-    assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–", "–"]
+    assert cells(page, "LSTM zoneout medium") == ["84.4 / 80.6", "not yet", "not yet", "not yet"]
+    assert cells(page, "LSTM zoneout + neural cache") == ["–", "– / 90.02", "not yet", "not yet"]
+    assert cells(page, "KN-5") == ["– / 141.2", "–", "not yet", "–"]
 
 
 def test_our_own_training_of_the_published_size_says_how_it_differs():
     result = measured("lstm/medium-tied-sgd", 4.2, parameters=13_200_000)
-    cell = cells(rows_page([result], []), "LSTM zoneout medium")[3]
+    cell = cells(rows_page([result]), "LSTM zoneout medium")[3]
     assert cell.startswith("– / 66.69; 13.2 M; tied; ")
     assert "Also" not in cell
 
@@ -111,7 +95,7 @@ def test_the_best_of_our_own_trainings_on_valid_comes_first():
     recipes = ("pointer-sentinel-lstm/medium-tied", "pointer-sentinel-lstm/medium-tied-sgd")
     for one, other in (recipes, recipes[::-1]):
         results = [measured(one, 4.1, "valid"), measured(other, 4.3, "valid"), measured(other, 4.0, "test")]
-        best, also = cells(rows_page(results, []), name)[3].split(". Also ")
+        best, also = cells(rows_page(results), name)[3].split(". Also ")
         assert best.startswith("60.34 / –; ")
         assert also.startswith("73.70 / 54.60; ")
         assert ("AdamW" in best) == (one == recipes[0])
@@ -125,7 +109,7 @@ def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
         return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
 
     tests = [run(nats, seed, "test") for nats, seed in ((4.40, "1"), (4.42, "2"), (4.44, "3"), (4.38, "1"))]
-    page = rows_page([*tests, run(4.5, "1", "valid")], [])
+    page = rows_page([*tests, run(4.5, "1", "valid")])
     geometric, deviation = (
         math.exp((4.38 + 4.42 + 4.44) / 3),
         statistics.stdev(map(math.exp, (4.38, 4.42, 4.44))),
@@ -146,7 +130,7 @@ def test_runs_of_other_budgets_are_no_seeds_of_a_recipe():
         one = measured("lstm/small", nats, trained=(trained,))
         return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
 
-    page = rows_page([run(5.0, "1", 4), run(5.2, "3", 4), run(6.0, "7", 1)], [])
+    page = rows_page([run(5.0, "1", 4), run(5.2, "3", 4), run(6.0, "7", 1)])
     assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.1):.2f} (4 epochs, 2 seeds")
 
 
@@ -157,13 +141,13 @@ def test_the_longest_budget_is_what_was_allowed_not_where_the_best_checkpoint_is
         one = measured("lstm/small", nats, trained=(trained,))
         return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
 
-    page = rows_page([run(6.0, "1", 20, 20), run(5.0, "2", 40, 15)], [])
+    page = rows_page([run(6.0, "1", 20, 20), run(5.0, "2", 40, 15)])
     assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.0):.2f} (15 epochs")
 
 
 def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
     recipe = "lstm/medium-tied-wikitext-2"
-    assert cells(rows_page([measured(recipe, 4.2)], []), "LSTM zoneout medium")[3] == "not yet"
+    assert cells(rows_page([measured(recipe, 4.2)]), "LSTM zoneout medium")[3] == "not yet"
     row = next(row for row in ROWS if row.name == "LSTM zoneout medium")
     assert (row.recipe("wikitext-2", "own"), row.recipe("ptb", "own")) == (recipe, "lstm/medium-tied-sgd")
 
@@ -171,7 +155,7 @@ def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
 def test_how_long_a_small_size_was_trained_stands_beside_it():
     result = measured("lstm/small", 5.0)
     for epochs, shown in ((1, "1 epoch"), (4, "4 epochs")):
-        page = rows_page([replace(result, trained=(replace(TRAINED, epochs=epochs),))], [])
+        page = rows_page([replace(result, trained=(replace(TRAINED, epochs=epochs),))])
         assert cells(page, "LSTM Zaremba medium")[1] == f"– / 148.41 ({shown})"
 
 
@@ -191,8 +175,8 @@ def test_other_files_and_other_conventions_are_no_rows():
         ("model", "kn-5+ab"),  # counted on another train file
     ):
         other = replace(one, signature=Signature(**{**one.signature, field: value}))
-        assert cells(rows_page([other], []), "KN-5")[2] == "not yet"
-    assert cells(rows_page([one], []), "KN-5")[2] == "– / 148.41"
+        assert cells(rows_page([other]), "KN-5")[2] == "not yet"
+    assert cells(rows_page([one]), "KN-5")[2] == "– / 148.41"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +191,7 @@ def test_other_files_and_other_conventions_are_no_rows():
 def test_a_run_with_other_settings_or_text_or_without_an_epoch_is_no_row(changed, shown):
     one = measured("lstm/small", 5.0)
     trained = replace(TRAINED, **{"settings": (), "epochs": 4, **changed})
-    assert cells(rows_page([replace(one, trained=(trained,))], []), "LSTM Zaremba medium")[1] == shown
+    assert cells(rows_page([replace(one, trained=(trained,))]), "LSTM Zaremba medium")[1] == shown
 
 
 def with_data(one, data):
@@ -269,7 +253,7 @@ def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, e
     training = {"seed": 1, "epochs": 3, "patience": 0}
     trained = replace(TRAINED, settings=settings, curve=curve, training=training, epochs=2)
     found = measured("lstm/zoneout-medium", 4.0, trained=(trained,))
-    assert cells(rows_page([found], []), "LSTM zoneout medium")[2] == (
+    assert cells(rows_page([found]), "LSTM zoneout medium")[2] == (
         "– / 54.60 (2 epochs)" if counts else "not yet"
     )
     (table,) = tables_of([found], [row for row in PUBLISHED if row.data == "ptb"])
@@ -278,7 +262,7 @@ def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, e
 
 def test_the_page_is_made_of_the_records():
     page = (ROOT / "docs" / "notes" / "rows.md").read_text(encoding="utf-8")
-    assert page == rows_page(*read_records(RECORDS)), (
+    assert page == rows_page(read_records(RECORDS)), (
         "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
     )
 
