@@ -21,7 +21,7 @@ from torch import Tensor
 from lm_benchmarks.adapters.pieces import WordPieces
 from lm_benchmarks.adapters.text_pieces import TextPieces, begin_mark
 from lm_benchmarks.conventions.convention import Lengths, Reader, Window
-from lm_benchmarks.conventions.lm_eval import windows as lm_eval_windows
+from lm_benchmarks.conventions.rules import filled_up
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 
@@ -174,7 +174,7 @@ def page_nats(reader: Reader, window: int, text: str) -> tuple[float, int]:
         window: Pieces that it reads at once.
         text: The text.
     """
-    windows = list(lm_eval_windows(text, reader.text_pieces, Lengths(window, None)))
+    windows = list(filled_up(text, reader.text_pieces, Lengths(window, None)))
     return sum(reader.window_nats(windows)), sum(len(one.targets) for one in windows)
 
 

@@ -1,19 +1,18 @@
 """What a convention is: the rule by which a tool makes its number of a text, in parts that can be proven.
 
-A rule prepares the file, cuts it into windows, and makes a number of their scores. Nothing here reads a file
-or runs a model: the same functions serve every model of pieces, and a test can follow them by hand.
+A rule prepares the file, cuts it into windows, and makes a number of their scores (`rules.py`). Nothing there
+reads a file or runs a model: the same functions serve every model of pieces, and a test can follow them by
+hand.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 RAW: Final = "raw"
 TOKENS: Final = "tokens"
-LOOP: Final = "its published arithmetic, in a loop of one call per window that a test compares"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +153,3 @@ class Convention:
         chosen = rule if window is None else window
         step = self.stride if stride is None else stride
         return Lengths(chosen, None if step is None else min(step, chosen), longest, window is not None)
-
-
-def mean_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The exponential of the mean loss of all targets."""
-    return exp(sum(one.nats for one in scored) / sum(one.pieces for one in scored))
-
-
-def weighted_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The exponential of the mean of the windows' mean losses, weighted."""
-    weights = sum(one.weight for one in scored)
-    return exp(sum(one.mean * one.weight for one in scored) / weights) if weights else math.nan
-
-
-def exp(nats: float) -> float:
-    """The exponential; infinite where it does not fit a float."""
-    try:
-        return math.exp(nats)
-    except OverflowError:
-        return math.inf

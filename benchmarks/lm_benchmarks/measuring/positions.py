@@ -17,8 +17,7 @@ import torch
 
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.conventions.convention import Lengths
-from lm_benchmarks.conventions.gptq import windows
-from lm_benchmarks.conventions.rows import joined_rows
+from lm_benchmarks.conventions.rules import joined_rows, whole_chunks
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import read_text
 from lm_benchmarks.measuring.models import make_inputs, open_model
@@ -95,10 +94,10 @@ def _of_length(
 ) -> list[Positions]:
     """The positions of windows of one length, in groups of powers of two."""
     sums, count = torch.zeros(length, dtype=torch.float64), 0
-    total = sum(1 for _ in windows(text, reader.text_pieces, Lengths(length, None)))
+    total = sum(1 for _ in whole_chunks(text, reader.text_pieces, Lengths(length, None)))
     if not total:
         raise HarnessError(f"{file}: fewer than {length} pieces; choose a smaller window, or a larger split")
-    cut = windows(text, reader.text_pieces, Lengths(length, None))
+    cut = whole_chunks(text, reader.text_pieces, Lengths(length, None))
     while group := list(islice(cut, AT_ONCE)):
         for scores in reader.target_log_probs(group):
             sums[1:] -= scores

@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.conventions.convention import Cut, Lengths, Rule, Scored
-from lm_benchmarks.conventions.evaluate import mean_of_perplexities
-from lm_benchmarks.conventions.gptq import GPTQ
-from lm_benchmarks.conventions.megatron import MEGATRON
 from lm_benchmarks.conventions.registry import REGISTRY
-from lm_benchmarks.conventions.rows import joined_rows, rows_of
+from lm_benchmarks.conventions.rules import joined_rows, mean_of_perplexities, rows_of
 
 BOS = -1
 
@@ -87,12 +84,12 @@ def test_rows_are_lines_and_blank_ones_are_empty():
 
 
 def test_the_length_is_the_rules_or_the_models_or_the_users():
-    assert GPTQ.lengths(None).window == 2048
-    assert GPTQ.lengths(1024).window == 1024
-    assert GPTQ.lengths(4096).window == 2048
-    assert GPTQ.lengths(4096, 4096) == Lengths(4096, None, 4096, asked=True)
-    assert MEGATRON.lengths(16) == Lengths(16, 16, 16, asked=False)
-    assert MEGATRON.lengths(1024, None, 64).stride == 64
+    assert REGISTRY["gptq"].lengths(None).window == 2048
+    assert REGISTRY["gptq"].lengths(1024).window == 1024
+    assert REGISTRY["gptq"].lengths(4096).window == 2048
+    assert REGISTRY["gptq"].lengths(4096, 4096) == Lengths(4096, None, 4096, asked=True)
+    assert REGISTRY["megatron"].lengths(16) == Lengths(16, 16, 16, asked=False)
+    assert REGISTRY["megatron"].lengths(1024, None, 64).stride == 64
 
 
 def test_one_odd_row_decides_a_mean_of_perplexities():

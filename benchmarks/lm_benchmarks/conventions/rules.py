@@ -1,0 +1,314 @@
+r"""The functions that conventions are made of: prepare a file, cut a text into windows, make a number.
+
+`conventions.toml` names them. Where a tool fails, the function raises a HarnessError that says so. Rows are
+those of the data set `wikitext` on Hugging Face's hub: one per line of the official file, with its spaces and
+its newline; a line of white space is the empty string.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from lm_benchmarks.conventions.convention import Lengths, Number, Prepared, Scored, Tokenizer, Window, Windows
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
+
+AUTOGPTQ_UNSCORED: Final = 512  # pieces at the start of a chunk that are not scored, at most
+EXLLAMA_CHUNKS: Final = 128  # that are scored, at most
+LLAMA_CPP_MULTIPLE: Final = 256  # pieces: with a stride, the tool's context is a multiple of this
+MEGATRON_HIGHEST: Final = 20.0  # nats per word that the tool shows, at most
+SHOWN: Final = 40  # characters of a row in an error
+
+
+# ---- prepare ----
+
+
+def rows_of(file: str) -> list[str]:
+    r"""The rows of a file.
+
+    >>> rows_of(" \n = Tea = \n \n Tea is a drink . \n")
+    ['', ' = Tea = \n', '', ' Tea is a drink . \n']
+    """
+    lines = file.split("\n")
+    complete = [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    return [line if line.strip() else "" for line in complete]
+
+
+def joined_rows(file: str) -> list[Prepared]:
+    r"""The rows with two newlines between them, so that each blank line becomes several newlines.
+
+    >>> joined_rows(" \n = Tea = \n")[0].text
+    '\n\n = Tea = \n'
+    """
+    return [_whole(file, "\n\n".join(rows_of(file)))]
+
+
+def rows_as_file(file: str) -> list[Prepared]:
+    """The rows one after another; a blank row is a space and a newline again, as in the official file."""
+    return [_whole(file, "".join(row or " \n" for row in rows_of(file)))]
+
+
+def rows(file: str) -> list[Prepared]:
+    """The rows that are not blank, each a text, as in the examples of the metric of `evaluate`."""
+    return [_whole(row, row) for row in rows_of(file) if row]
+
+
+def file_without_last_newline(file: str) -> list[Prepared]:
+    """The file without its final newline, which llama.cpp removes."""
+    text = file.removesuffix("\n")
+    return [_whole(text, text)]
+
+
+def pages(file: str) -> list[Prepared]:
+    """Each page as it is in the file."""
+    return [_whole(page, page) for page in pages_of(file)]
+
+
+def plain_pages(file: str) -> list[Prepared]:
+    """Each page, without tokenization."""
+    return [_whole(page, plain_text(page), word_count(page)) for page in pages_of(file)]
+
+
+def plain_file(file: str) -> list[Prepared]:
+    """The whole file through the detokenizer; words are what single spaces separate."""
+    return [_whole(file, plain_text(file), len(file.strip().split(" ")))]
+
+
+def _whole(source: str, text: str, words: int = 0) -> Prepared:
+    return Prepared(text=text, file_bytes=len(source.encode()), words=words)
+
+
+# ---- windows ----
+
+
+def whole_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """GPTQ: chunks of L pieces without their first one; a rest shorter than a chunk is dropped.
+
+    The mean of a chunk's L - 1 losses weighs L, as if the first piece had been scored too.
+    """
+    cut, length = tokenizer.cut(text, marks=True), lengths.window
+    for begin in range(0, len(cut.pieces) - length + 1, length):
+        end = begin + length
+        yield cut.window(cut.pieces[begin : end - 1], begin + 1, end, weight=length)
+
+
+def first_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """ExLlama: chunks without their first piece, at most 128; the last one may be short."""
+    cut, length = tokenizer.cut(text, marks=False), lengths.window
+    for begin in range(0, min(len(cut.pieces), EXLLAMA_CHUNKS * length), length):
+        end = min(begin + length, len(cut.pieces))
+        if end - begin > 1:
+            yield cut.window(cut.pieces[begin : end - 1], begin + 1, end)
+
+
+def second_halves_after_bos(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """AutoGPTQ: BOS replaces the first piece of each chunk; the second half is scored.
+
+    Raises:
+        HarnessError: The tokenizer has no BOS: the tool fails too.
+    """
+    if tokenizer.bos is None:
+        raise HarnessError("the tokenizer has no mark of a start (BOS); autogptq's convention needs one")
+    cut, length = tokenizer.cut(text, marks=True), lengths.window
+    for begin in range(0, len(cut.pieces) - length + 1, length):
+        end = begin + length
+        first = begin + min(AUTOGPTQ_UNSCORED, length // 2) + 1
+        yield cut.window((tokenizer.bos, *cut.pieces[begin + 1 : end - 1]), first, end)
+
+
+def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """llama.cpp: chunks of n_ctx pieces; BOS replaces the first one if the model adds BOS.
+
+    Half of a chunk is read before the first prediction that counts. With a stride, chunks overlap and the
+    last `stride` pieces of each are scored; there BOS has no effect, because it is set too late. That is
+    the tool's number for one sequence per batch: `-c WINDOW -b WINDOW --ppl-stride STRIDE`.
+
+    Raises:
+        HarnessError: The text is shorter than two chunks, which the tool refuses.
+    """
+    cut, length = tokenizer.cut(text, marks=True), _llama_cpp_length(lengths)
+    pieces = cut.pieces
+    if len(pieces) < 2 * length:
+        raise HarnessError(
+            f"a text of {len(pieces)} pieces; llama.cpp's convention needs at least two chunks of {length}."
+            " Choose a larger split, or a smaller `window`"
+        )
+    if lengths.stride is None:
+        for begin in range(0, len(pieces) - length + 1, length):
+            end = begin + length
+            first = tokenizer.bos if tokenizer.adds_bos and tokenizer.bos is not None else pieces[begin]
+            yield cut.window((first, *pieces[begin + 1 : end - 1]), begin + length // 2 + 1, end)
+        return
+    for begin in range(0, len(pieces) - length, lengths.stride):
+        end = begin + length
+        yield cut.window(pieces[begin : end - 1], end - lengths.stride, end)
+
+
+def _llama_cpp_length(lengths: Lengths) -> int:
+    """Pieces of a chunk: with a stride half of it more, and then a multiple of 256."""
+    length = lengths.window
+    if lengths.stride is not None:
+        length = math.ceil((length + lengths.stride // 2) / LLAMA_CPP_MULTIPLE) * LLAMA_CPP_MULTIPLE
+    if lengths.longest is not None and length > lengths.longest:
+        raise HarnessError(
+            f"`window` {lengths.window} and `stride` {lengths.stride}: llama.cpp reads {length} pieces at"
+            f" once; the model reads {lengths.longest}"
+        )
+    return length
+
+
+def new_pieces(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """Hugging Face's documentation: windows that begin every `stride` pieces; only new pieces are scored.
+
+    The mean loss of a window weighs one less than its new pieces. That is the number of its losses only in
+    the first window, whose first piece is not predicted: later windows weigh a little too little. A last
+    window of a single piece, which is possible without overlap, has no loss: the page's code then prints nan,
+    and here it is left out.
+    """
+    cut = tokenizer.cut(text, marks=True)
+    pieces, stride = cut.pieces, lengths.stride or lengths.window
+    done = 0
+    for begin in range(0, len(pieces), stride):
+        end = min(begin + lengths.window, len(pieces))
+        first = max(done, begin + 1)
+        if first < end:
+            yield cut.window(pieces[begin : end - 1], first, end, weight=end - max(done, begin) - 1)
+        done = end
+        if end == len(pieces):
+            return
+
+
+def last_strides(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """Megatron-LM: windows that begin every `stride` pieces; the last `stride` predictions are scored."""
+    cut = tokenizer.cut(text, marks=True)
+    length, stride = lengths.window, lengths.stride or lengths.window
+    for begin in range(0, len(cut.pieces), stride):
+        end = min(begin + length + 1, len(cut.pieces))
+        first = begin + length - stride + 1 if begin else 1
+        if first >= end:
+            return
+        yield cut.window(cut.pieces[begin : end - 1], first, end)
+
+
+def filled_up(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """lm-evaluation-harness: disjoint windows, each after the piece before it; the last one is filled up.
+
+    Marks that the tokenizer adds are pieces of the text, unless the text has the first one already.
+    """
+    cut = tokenizer.cut(text, marks=not text.startswith(tokenizer.begin_mark))
+    known = (tokenizer.begin, *cut.pieces)
+    for begin in range(0, len(cut.pieces), lengths.window):
+        end = min(begin + lengths.window, len(cut.pieces))
+        yield cut.window(known[max(0, end - lengths.window) : end], begin, end)
+
+
+def chunks_after_begin(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """Uncheatable Eval: chunks, each after BOS (or EOS, if there is no BOS); every piece is scored."""
+    cut = tokenizer.cut(text, marks=False)
+    for begin in range(0, len(cut.pieces), lengths.window):
+        end = min(begin + lengths.window, len(cut.pieces))
+        yield cut.window((tokenizer.begin, *cut.pieces[begin : end - 1]), begin, end)
+
+
+def single_row(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
+    """The metric of `evaluate`: a row after BOS; without BOS its first piece is not scored.
+
+    A window that the user chose is the metric's `max_length`: a longer row is cut off.
+
+    Raises:
+        HarnessError: A row has nothing to score, or is longer than the model reads: the metric fails too.
+    """
+    cut = tokenizer.cut(text, marks=False)
+    start = () if tokenizer.bos is None else (tokenizer.bos,)
+    end = len(cut.pieces)
+    if lengths.asked:
+        end = min(end, lengths.window - len(start))
+    elif lengths.longest is not None and end + len(start) > lengths.longest:
+        raise HarnessError(
+            f"the row {text[:SHOWN]!r}… has {end} pieces; the model reads {lengths.longest}, so the metric of"
+            " `evaluate` fails too. Choose a `window`, which is its max_length, to cut long rows off"
+        )
+    first = 1 - len(start)
+    if end <= first:
+        raise HarnessError(f"the row {text[:SHOWN]!r} has {end} pieces, so there is nothing to score")
+    yield cut.window((*start, *cut.pieces[: end - 1]), first, end)
+
+
+# ---- number ----
+
+
+def mean_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
+    """The exponential of the mean loss of all targets."""
+    return _exp(sum(one.nats for one in scored) / sum(one.pieces for one in scored))
+
+
+def weighted_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
+    """The exponential of the mean of the windows' mean losses, weighted."""
+    weights = sum(one.weight for one in scored)
+    return _exp(sum(one.mean * one.weight for one in scored) / weights) if weights else math.nan
+
+
+def mean_of_windows(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
+    """The exponential of the mean of the windows' mean losses, each window alike."""
+    return _exp(sum(one.mean for one in scored) / len(scored))
+
+
+def mean_of_perplexities(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
+    """The mean of the rows' perplexities; a short odd row can decide it."""
+    return sum(_exp(one.mean) for one in scored) / len(scored)
+
+
+def word_perplexity(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
+    """lm-evaluation-harness: all nats over the words of the pages as they are in the file."""
+    return _exp(sum(one.nats for one in scored) / sum(text.words for text in texts))
+
+
+def adjusted_perplexity(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
+    """Megatron-LM, per word: the loss per piece times the ratio of pieces to words, each less one."""
+    return _exp(min(MEGATRON_HIGHEST, sum(one.nats for one in scored) / (texts[0].words - 1)))
+
+
+def bits_per_byte(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
+    """All bits over all bytes. A compression rate in percent is 12.5 times this."""
+    return sum(one.nats for one in scored) / math.log(2) / sum(text.file_bytes for text in texts)
+
+
+def _exp(nats: float) -> float:
+    """The exponential; infinite where it does not fit a float."""
+    try:
+        return math.exp(nats)
+    except OverflowError:
+        return math.inf
+
+
+PREPARE: Final[Mapping[str, Callable[[str], Sequence[Prepared]]]] = {
+    "file": file_without_last_newline,
+    "joined-rows": joined_rows,
+    "pages": pages,
+    "plain-file": plain_file,
+    "plain-pages": plain_pages,
+    "rows": rows,
+    "rows-as-file": rows_as_file,
+}
+WINDOWS: Final[Mapping[str, Windows]] = {
+    "chunks-after-begin": chunks_after_begin,
+    "filled-up": filled_up,
+    "first-chunks": first_chunks,
+    "last-strides": last_strides,
+    "new-pieces": new_pieces,
+    "second-halves": second_halves,
+    "second-halves-after-bos": second_halves_after_bos,
+    "single-row": single_row,
+    "whole-chunks": whole_chunks,
+}
+NUMBERS: Final[Mapping[str, Number]] = {
+    "bits-per-byte": bits_per_byte,
+    "mean": mean_perplexity,
+    "mean-of-perplexities": mean_of_perplexities,
+    "mean-of-windows": mean_of_windows,
+    "per-word": word_perplexity,
+    "per-word-adjusted": adjusted_perplexity,
+    "weighted-mean": weighted_perplexity,
+}
