@@ -22,10 +22,10 @@ _MODULES = {
     "Contamination": "lm_benchmarks.measuring.contamination",
     "Convention": "lm_benchmarks.conventions.convention",
     "METRICS": "lm_benchmarks.metrics",
-    "Inputs": "lm_benchmarks.measuring.opened",
+    "Inputs": "lm_benchmarks.measuring.loaded_model",
     "Metric": "lm_benchmarks.metrics",
     "ModelDifference": "lm_benchmarks.measuring.compare",
-    "Opened": "lm_benchmarks.measuring.opened",
+    "LoadedModel": "lm_benchmarks.measuring.loaded_model",
     "Overlap": "lm_benchmarks.measuring.overlap",
     "Positions": "lm_benchmarks.measuring.positions",
     "Result": "lm_benchmarks.records.result",
@@ -58,9 +58,9 @@ __all__ = [
     "Convention",
     "HarnessError",
     "Inputs",
+    "LoadedModel",
     "Metric",
     "ModelDifference",
-    "Opened",
     "Overlap",
     "Positions",
     "Result",
@@ -93,9 +93,9 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.contamination import Contamination, contamination
     from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
+    from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
     from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import models
-    from lm_benchmarks.measuring.opened import Inputs, Opened
     from lm_benchmarks.measuring.overlap import Overlap, overlap
     from lm_benchmarks.measuring.positions import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from lm_benchmarks.measuring.opened import Inputs
+from lm_benchmarks.measuring.loaded_model import Inputs
 from torch import Tensor
 
 

@@ -1,7 +1,7 @@
 """A tiny dataset, and small models."""
 
 import pytest
-from lm_benchmarks.measuring.opened import Inputs
+from lm_benchmarks.measuring.loaded_model import Inputs
 from lm_benchmarks.measuring.passages import vocabulary_of
 
 from tests.ps_models.tiny import make_dataset

@@ -12,10 +12,10 @@ import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
+from lm_benchmarks.measuring.loaded_model import Inputs
 from lm_benchmarks.measuring.models import open_model
-from lm_benchmarks.measuring.opened import Inputs
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
 from tests.conftest import data as real_data
@@ -115,8 +115,8 @@ def measured(data, make, folder):
     causal = make(folder, data / "wiki.train.tokens", window=32)
     dataset = load_dataset(data)
     inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
-    opened = open_model(f"transformers:{causal}", inputs)
-    return causal, measure_opened(opened, inputs, Protocol(convention="lm-eval"))
+    loaded = open_model(f"transformers:{causal}", inputs)
+    return causal, measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
 
 
 def run_package(folder, *words):
@@ -204,8 +204,8 @@ def test_a_task_holds_the_pages_of_a_split(tmp_path, raw_data):
 
 
 def test_a_word_model_is_measured_by_pages_too(inputs, data):
-    opened = open_model("unigram", inputs)
-    found = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
+    loaded = open_model("unigram", inputs)
+    found = measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
     text = (data / "wiki.test.tokens").read_text()
     assert found.signature["context"] == "article"
     assert found.signature["text"] == "tokens"

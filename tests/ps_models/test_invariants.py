@@ -218,7 +218,7 @@ class ChangingItsState(LSTM):
         return scores, after
 
 
-class Remembering(LSTM):
+class ScoreCache(LSTM):
     calls = 0
 
     def forward(self, tokens, state, masks=None):
@@ -244,7 +244,7 @@ WRONG = {
     OfEachWord: "one for each token",
     BatchNormalised: "chunks of|alone",
     ChangingItsState: "unchanged",
-    Remembering: "call to call",
+    ScoreCache: "call to call",
     NotANumber: "finite",
 }
 

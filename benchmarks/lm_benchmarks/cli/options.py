@@ -90,14 +90,14 @@ CAUSAL: Final[list[Callable[[Any], Any]]] = [
 
 
 def causal_options(command: Decorated) -> Decorated:
-    """What a causal model may need to be opened."""
+    """What a causal model may need to be loaded."""
     for option in reversed(CAUSAL):
         command = option(command)
     return command
 
 
 def model_options(command: Decorated) -> Decorated:
-    """What a model may need to be opened."""
+    """What a model may need to be loaded."""
     options: list[Callable[[Decorated], Decorated]] = [
         *CAUSAL,
         click.option("--seed", default=1, type=SEED, help="For models that draw random numbers."),

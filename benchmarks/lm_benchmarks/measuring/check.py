@@ -17,8 +17,8 @@ from torch import Tensor
 
 from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.opened import Opened
 from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.measuring.places import GROUP, STATE, Watched, bytes_of, try_places
 from lm_benchmarks.measuring.trials import FEW
@@ -71,17 +71,17 @@ def check(
     if tokens < 1:
         raise HarnessError(f"`tokens={tokens}`: laws need a text; expected 1 or more")
     inputs = make_inputs(data, split, **opening)
-    opened = open_model(model, inputs)
-    _, passages = read_passages(inputs.dataset, split, opened.vocabulary)
+    loaded = open_model(model, inputs)
+    _, passages = read_passages(inputs.dataset, split, loaded.vocabulary)
     stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
-    tolerance = tolerance_of(opened, "fp32")
+    tolerance = tolerance_of(loaded, "fp32")
     return check_model(
-        opened, stream, device=inputs.device, tolerance=tolerance, seed=inputs.seed, progress=progress
+        loaded, stream, device=inputs.device, tolerance=tolerance, seed=inputs.seed, progress=progress
     )
 
 
 def check_model(
-    opened: Opened,
+    loaded: LoadedModel,
     stream: Tensor,
     *,
     device: torch.device | str = "cpu",
@@ -92,7 +92,7 @@ def check_model(
     """Try the laws on a model that is open: on the beginning of a text, then at random places of all of it.
 
     Args:
-        opened: The model.
+        loaded: The model.
         stream: The text, (time,).
         device: Of the model.
         tolerance: Nats that scores may differ by.
@@ -105,12 +105,12 @@ def check_model(
     Raises:
         ToolkitError: The program of an adapter fails.
     """
-    findings = check_beginning(opened, stream, device=device, tolerance=tolerance, progress=progress)
-    watched = Watched(opened.model, seed=seed, reread=opened.reread)
+    findings = check_beginning(loaded, stream, device=device, tolerance=tolerance, progress=progress)
+    watched = Watched(loaded.model, seed=seed, reread=loaded.reread)
     progress("read", 0, len(stream), "")
     try:
         scored = token_nats(watched, [Text(part, 0) for part in torch.split(stream, CHUNK)], device=device)
-        with evaluating(opened.model):
+        with evaluating(loaded.model):
             for done, _ in enumerate(scored, start=1):
                 progress("read", min(done * CHUNK, len(stream)), len(stream), "")
     except ToolkitError:
@@ -120,17 +120,17 @@ def check_model(
             raise
         findings["contract"] = findings["contract"] or _raised(error)
         return findings
-    return check_places(opened, watched, findings, tolerance=tolerance, seed=seed, progress=progress)
+    return check_places(loaded, watched, findings, tolerance=tolerance, seed=seed, progress=progress)
 
 
-def tolerance_of(opened: Opened, precision: str) -> float:
+def tolerance_of(loaded: LoadedModel, precision: str) -> float:
     """Nats that scores of a model may differ by: more if its own numbers are not in float32."""
-    exact = opened.facts.get("dtype", "float32") in EXACT
+    exact = loaded.facts.get("dtype", "float32") in EXACT
     return TOLERANCES[precision] if exact else max(TOLERANCES.values())
 
 
 def check_beginning(
-    opened: Opened,
+    loaded: LoadedModel,
     stream: Tensor,
     *,
     device: torch.device | str = "cpu",
@@ -141,9 +141,9 @@ def check_beginning(
     findings, errors = Findings(), dict[str, str]()
     for number, (law, broken_by) in enumerate(LAWS.items()):
         progress("check", number, len(LAWS), law)
-        with evaluating(opened.model), torch.no_grad():
+        with evaluating(loaded.model), torch.no_grad():
             try:
-                findings[law] = broken_by(opened, stream[:BEGINNING], device, tolerance)
+                findings[law] = broken_by(loaded, stream[:BEGINNING], device, tolerance)
             except ToolkitError:  # of an adapter whose program has ended, for example: no law is the cause
                 raise
             # A model can be anyone's code: what it raises here is a finding.
@@ -158,7 +158,7 @@ def check_beginning(
 
 
 def check_places(
-    opened: Opened,
+    loaded: LoadedModel,
     watched: Watched,
     findings: Findings,
     *,
@@ -169,20 +169,20 @@ def check_places(
     """Add to findings what breaks the laws at random places of a run; see `check_model`.
 
     Args:
-        opened: The model.
+        loaded: The model.
         watched: The same model, after the run.
         findings: What was found at the beginning.
         tolerance: Nats that scores may differ by.
         seed: Of the places.
         progress: Receives the number of places.
     """
-    with evaluating(opened.model), torch.no_grad():
+    with evaluating(loaded.model), torch.no_grad():
         found, tried = try_places(
             watched,
-            opened.model,
-            len(opened.vocabulary),
-            open_vocabulary=opened.open_vocabulary,
-            reread=opened.reread,
+            loaded.model,
+            len(loaded.vocabulary),
+            open_vocabulary=loaded.open_vocabulary,
+            reread=loaded.reread,
             tolerance=tolerance,
             seed=seed,
             progress=progress,
@@ -197,11 +197,11 @@ def _raised(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
 
 
-def _contract(opened: Opened, _stream: Tensor, device: torch.device | str, tolerance: float) -> str:
+def _contract(loaded: LoadedModel, _stream: Tensor, device: torch.device | str, tolerance: float) -> str:
     """The laws of ps_models.invariants, on random texts of frequent words. `_sum` tries the sums."""
     check_language_model(
-        opened.model,
-        min(len(opened.vocabulary), FEW),
+        loaded.model,
+        min(len(loaded.vocabulary), FEW),
         open_vocabulary=True,
         tolerance=tolerance,
         device=device,
@@ -209,17 +209,17 @@ def _contract(opened: Opened, _stream: Tensor, device: torch.device | str, toler
     return ""
 
 
-def _sum(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
+def _sum(loaded: LoadedModel, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
     """The probabilities of all words sum to one; with an open vocabulary, to at most one."""
-    size = len(opened.vocabulary)
-    words = torch.arange(min(size, FEW) if opened.open_vocabulary else size, device=device)
+    size = len(loaded.vocabulary)
+    words = torch.arange(min(size, FEW) if loaded.open_vocabulary else size, device=device)
     for prefix in (stream[:0], stream[:PREFIX]):
-        state = opened.model.initial_state(1)
+        state = loaded.model.initial_state(1)
         if len(prefix):
-            _, state = opened.model(prefix[None].to(device), state)
+            _, state = loaded.model(prefix[None].to(device), state)
         group = min(GROUP, max(1, STATE // max(1, bytes_of(state))))
-        total = sum(_sum_of(opened.model, state, part) for part in torch.split(words, group))
-        if total > 1 + tolerance or (total < 1 - tolerance and not opened.open_vocabulary):
+        total = sum(_sum_of(loaded.model, state, part) for part in torch.split(words, group))
+        if total > 1 + tolerance or (total < 1 - tolerance and not loaded.open_vocabulary):
             return f"the probabilities of {len(words)} words sum to {total:.6f} after {len(prefix)} tokens"
     return ""
 
@@ -230,45 +230,45 @@ def _sum_of(model: Model, state: object, words: Tensor) -> float:
     return float(scores.double().exp().sum())
 
 
-def _chunks(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
+def _chunks(loaded: LoadedModel, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
     """Chunks of any size give the same scores."""
-    whole = _scored(opened.model, [stream], device)
+    whole = _scored(loaded.model, [stream], device)
     for size in (1, 7, 64):
-        parts = _scored(opened.model, [stream], device, chunk=size)
+        parts = _scored(loaded.model, [stream], device, chunk=size)
         if said := _differ(parts, whole, tolerance, f"in chunks of {size}"):
             return said
     return ""
 
 
-def _batch(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
+def _batch(loaded: LoadedModel, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
     """A text scores the same alone and in a batch."""
     texts = torch.split(stream, 50)
-    alone = _scored(opened.model, texts, device, context="article", batch=1)
-    together = _scored(opened.model, texts, device, context="article", batch=len(texts))
+    alone = _scored(loaded.model, texts, device, context="article", batch=1)
+    together = _scored(loaded.model, texts, device, context="article", batch=len(texts))
     return _differ(together, alone, tolerance, f"with {len(texts)} texts in a batch")
 
 
-def _future(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
+def _future(loaded: LoadedModel, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
     """Later words do not change scores."""
-    whole = _scored(opened.model, [stream], device)
+    whole = _scored(loaded.model, [stream], device)
     for time in sorted({1, 2, len(stream) // 2, len(stream) - 1}):
         other = stream.clone()
-        other[time:] = (other[time:] + 1) % len(opened.vocabulary)
-        scores = _scored(opened.model, [other], device)
+        other[time:] = (other[time:] + 1) % len(loaded.vocabulary)
+        scores = _scored(loaded.model, [other], device)
         if said := _differ(scores[:time], whole[:time], tolerance, f"when words from {time} on change"):
             return said
     return ""
 
 
-def _memory(opened: Opened, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
+def _memory(loaded: LoadedModel, stream: Tensor, device: torch.device | str, tolerance: float) -> str:
     """A text scores the same after it and others were scored."""
-    first = _scored(opened.model, [stream], device)
-    _scored(opened.model, [stream.flip(0)], device)
-    again = _scored(opened.model, [stream], device)
+    first = _scored(loaded.model, [stream], device)
+    _scored(loaded.model, [stream.flip(0)], device)
+    again = _scored(loaded.model, [stream], device)
     return _differ(again, first, tolerance, "when the text is scored again")
 
 
-LAWS: Final[dict[str, Callable[[Opened, Tensor, torch.device | str, float], str]]] = {
+LAWS: Final[dict[str, Callable[[LoadedModel, Tensor, torch.device | str, float], str]]] = {
     "contract": _contract,
     "sum": _sum,
     "chunks": _chunks,

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from lm_benchmarks.choices import COMPARE_ONLY, EXACT, FEWEST, LEVEL, MUST_AGREE, RESAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.named import find_runs
+from lm_benchmarks.measuring.select import find_runs
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result, read_results
 

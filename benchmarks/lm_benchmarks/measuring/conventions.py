@@ -15,10 +15,10 @@ from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.opened import Inputs, Opened
-from lm_benchmarks.measuring.remembering import remembering
-from lm_benchmarks.measuring.run import Protocol, measure_opened, signed_vocabulary
+from lm_benchmarks.measuring.run import Protocol, measure_loaded, signed_vocabulary
+from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.measuring.windows import convention_file
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.lines import has_lines
@@ -77,20 +77,20 @@ def measure_conventions(
         One entry per convention, in the order of CONVENTIONS, also for those that do not fit the model.
 
     Raises:
-        HarnessError: The model cannot be opened, or no convention fits it.
+        HarnessError: The model cannot be loaded, or no convention fits it.
     """
     names = [name for name in CONVENTIONS if name in conventions or not conventions]
     if unknown := set(conventions) - set(names):
         raise HarnessError(f"convention {min(unknown)!r}; expected {', '.join(CONVENTIONS)}")
     inputs = make_inputs(data, split, **opening)
-    opened = open_model(model, inputs)
+    loaded = open_model(model, inputs)
     path = None if results is None else Path(results)
     stored = read_results(path) if path is not None and has_lines(path) else []
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
     found = []
-    with remembering(opened, inputs.dataset, path, precision, text=split) as reading:
+    with cached_scores(loaded, inputs.dataset, path, precision, text=split) as reading:
         for name in names:
             protocol = replace(common, convention=name)
             found.append(_measured(reading, inputs, protocol, stored, path, progress))
@@ -100,7 +100,7 @@ def measure_conventions(
 
 
 def _measured(
-    opened: Opened,
+    loaded: LoadedModel,
     inputs: Inputs,
     protocol: Protocol,
     stored: Sequence[Result],
@@ -108,10 +108,10 @@ def _measured(
     progress: Progress,
 ) -> ByConvention:
     """The result that is stored already, or a new one, which is then stored."""
-    result = _stored(opened, inputs, protocol, stored)
+    result = _stored(loaded, inputs, protocol, stored)
     if result is None:
         try:
-            result = measure_opened(opened, inputs, protocol, progress=progress)
+            result = measure_loaded(loaded, inputs, protocol, progress=progress)
         except (StorageError, UnreachableError):
             raise  # the scores so far stay on disk
         except HarnessError as error:
@@ -121,17 +121,19 @@ def _measured(
     return _by_convention(result, inputs, protocol)
 
 
-def _stored(opened: Opened, inputs: Inputs, protocol: Protocol, stored: Sequence[Result]) -> Result | None:
+def _stored(
+    loaded: LoadedModel, inputs: Inputs, protocol: Protocol, stored: Sequence[Result]
+) -> Result | None:
     """The last stored result that is the one to be measured; None: it must be measured."""
-    if not opened.is_identified:
+    if not loaded.is_identified:
         return None
-    expected = _expected(opened, inputs, protocol)
+    expected = _expected(loaded, inputs, protocol)
     known = [
         result
         for result in stored
         if expected.items() <= dict(result.signature).items()
         and result.signature.get("windows_every") == expected.get("windows_every")
-        and (not opened.server or result.specification == protocol.specification)
+        and (not loaded.server or result.specification == protocol.specification)
     ]
     return known[-1] if known else None
 
@@ -150,22 +152,22 @@ def _by_convention(result: Result, inputs: Inputs, protocol: Protocol) -> ByConv
     )
 
 
-def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str, str]:
+def _expected(loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> Mapping[str, str]:
     """What the signature of a result has if it is the one that would be measured."""
     convention = REGISTRY[protocol.convention]
-    facts = dict(opened.facts)
+    facts = dict(loaded.facts)
     fields = {}
     if protocol.convention == PAPER:
-        fields = {"context": protocol.context, "vocabulary": signed_vocabulary(opened.vocabulary)}
+        fields = {"context": protocol.context, "vocabulary": signed_vocabulary(loaded.vocabulary)}
     if convention.rule is not None:
         facts.pop("stride", None)
-    if convention.rule is not None and protocol.convention != LM_EVAL and opened.reader is not None:
+    if convention.rule is not None and protocol.convention != LM_EVAL and loaded.reader is not None:
         facts.pop("window", None)
-        lengths = convention.lengths(opened.reader.longest, inputs.window, inputs.stride)
+        lengths = convention.lengths(loaded.reader.longest, inputs.window, inputs.stride)
         fields["windows"] = str(lengths.window)
         if lengths.stride is not None:
             fields["windows_every"] = str(lengths.stride)
-    if opened.reader is None:  # a model of words
+    if loaded.reader is None:  # a model of words
         path = inputs.dataset.file(protocol.split)
     else:
         path = convention_file(convention, inputs.dataset, protocol.split)
@@ -173,7 +175,7 @@ def _expected(opened: Opened, inputs: Inputs, protocol: Protocol) -> Mapping[str
         "data": f"{signature_value(inputs.dataset.name)}+{file_sha256(path)[:8]}",
         "split": protocol.split if inputs.dataset.layout != "file" else "file",
         "convention": convention.signature,
-        "model": opened.identity,
+        "model": loaded.identity,
         "precision": protocol.precision,
         "torch": signature_value(torch.__version__),
         "version": version("wikitext-builder"),

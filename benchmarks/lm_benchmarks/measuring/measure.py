@@ -12,10 +12,10 @@ from typing import Any, Final, TypedDict, Unpack
 from lm_benchmarks.choices import PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import broken_error
+from lm_benchmarks.measuring.loaded_model import Inputs
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.opened import Inputs
-from lm_benchmarks.measuring.remembering import remembering
-from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.run import Protocol, measure_loaded
+from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.records.portable import portable
 from lm_benchmarks.records.result import Result, append_result
 from wikitext_builder.dataset.load import load as load_dataset
@@ -157,8 +157,8 @@ def _measure_all(
     path = None if results is None else Path(results)
     for specification in specifications:
         try:
-            opened = open_model(specification, inputs)
-            LOG.info("opened %s as %s: %s", specification, opened.name, opened.identity)
+            loaded = open_model(specification, inputs)
+            LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
         except ToolkitError as error:
             failed.append((specification, error))
             continue
@@ -167,8 +167,8 @@ def _measure_all(
             kept = path if named.convention != PAPER else None
             try:
                 text = f"{named.split} {named.convention}"
-                with remembering(opened, inputs.dataset, kept, named.precision, text=text) as reading:
-                    result = measure_opened(reading, inputs, named, progress=progress)
+                with cached_scores(loaded, inputs.dataset, kept, named.precision, text=text) as reading:
+                    result = measure_loaded(reading, inputs, named, progress=progress)
                     if path is not None:
                         append_result(path, result)
             except ToolkitError as error:

@@ -23,9 +23,9 @@ from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.opened import Inputs, Maker, Opened, of_piece_model
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Maker, of_piece_model
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.measuring.users import source_hash, users_code, users_function
+from lm_benchmarks.measuring.user_code import source_hash, user_code, user_function
 from lm_benchmarks.records.training_of import training_of
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
@@ -62,7 +62,7 @@ def make_inputs(data: str | Path, split: str, *, device: str = "auto", **fields:
     )
 
 
-def open_model(specification: str, inputs: Inputs) -> Opened:
+def open_model(specification: str, inputs: Inputs) -> LoadedModel:
     """Open a model.
 
     Args:
@@ -102,7 +102,7 @@ def models() -> dict[str, str]:
     }
 
 
-def _checkpoint(specification: str, inputs: Inputs) -> Opened:
+def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
     path = Path(specification)
     loaded = pm.load(path, device=str(inputs.device))
     model, found = loaded.model, loaded.checkpoint
@@ -112,7 +112,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> Opened:
     how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
     preset = how.recipe.partition("/")[2]
     facts = {"preset": preset} if preset else {}
-    return Opened(
+    return LoadedModel(
         name=f"{found.model} {preset}" if preset else found.model,
         identity=found.name,
         model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
@@ -133,7 +133,7 @@ def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
     return len(read_stream(dataset, "train", checkpoint.vocabulary))
 
 
-def _monte_carlo(specification: str, inputs: Inputs) -> Opened:
+def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
     """A checkpoint with dropout: the mean over several masks."""
     inner = _checkpoint(specification, inputs)
     generator = torch.Generator(inputs.device).manual_seed(inputs.seed)
@@ -147,7 +147,7 @@ def _monte_carlo(specification: str, inputs: Inputs) -> Opened:
     return replace(inner, name=f"{inner.name}, MC", model=model, recipe=f"mc:{inner.recipe}", facts=facts)
 
 
-def _neural_cache(specification: str, inputs: Inputs) -> Opened:
+def _neural_cache(specification: str, inputs: Inputs) -> LoadedModel:
     """A checkpoint with a neural cache that is tuned on valid, its window too if none is given."""
     inner = _checkpoint(specification, inputs)
     if not hasattr(inner.model, "scores_and_hidden"):
@@ -170,13 +170,13 @@ def _neural_cache(specification: str, inputs: Inputs) -> Opened:
     return replace(inner, name=name, model=model, recipe=f"{kind}:{inner.recipe}", facts=facts)
 
 
-def _users(module: str, name: str, inputs: Inputs) -> Opened:
+def _users(module: str, name: str, inputs: Inputs) -> LoadedModel:
     users = f"{module}:{name}"
-    function = users_function(module, name)
+    function = user_function(module, name)
     torch.manual_seed(inputs.seed)
-    with users_code(users):
+    with user_code(users):
         model = function(inputs)
-    if isinstance(model, Opened):
+    if isinstance(model, LoadedModel):
         facts = {**model.facts, "code": source_hash(function)[:8]}
         _expect_fields(users, model.identity, facts)
         return replace(model, users=users, facts=facts)
@@ -188,7 +188,7 @@ def _users(module: str, name: str, inputs: Inputs) -> Opened:
     parameters = None
     if isinstance(model, nn.Module):
         parameters = sum(parameter.numel() for parameter in model.parameters())
-    return Opened(
+    return LoadedModel(
         name=users,
         identity=f"{signature_value(f'{module}.{name}')}+{source_hash(function)[:8]}",
         model=model,
@@ -212,7 +212,7 @@ def _expect_fields(users: str, identity: str, facts: Mapping[str, object]) -> No
         raise HarnessError(f"{users}: {error}") from error
 
 
-def _baseline(name: str, inputs: Inputs) -> Opened:
+def _baseline(name: str, inputs: Inputs) -> LoadedModel:
     """A model that only counts: estimated on train, and tuned on valid if it has a cache."""
     _expect_folder(inputs)
     model = BASELINES[name](inputs.dataset, inputs.vocabulary)
@@ -221,7 +221,7 @@ def _baseline(name: str, inputs: Inputs) -> Opened:
         config = model.config
         facts["cache"] = f"{config.window}.{config.decay:g}.{config.weight:.4f}"
         facts["tuned"] = f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}"
-    return Opened(
+    return LoadedModel(
         name=ABOUT.get(name, (name, name))[0],
         identity=f"{name}+{file_sha256(inputs.dataset.file('train'))[:8]}",
         model=model,
@@ -239,19 +239,19 @@ def _table_size(model: object) -> int | None:
     return model.parameter_count() if isinstance(model, NGram) else None
 
 
-def _mixed(line: str, inputs: Inputs) -> Opened:
+def _mixed(line: str, inputs: Inputs) -> LoadedModel:
     """Models separated by commas, interpolated; EM tunes the weights on valid."""
     members = [open_model(name.strip(), inputs) for name in line.split(",") if name.strip()]
     words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
         raise HarnessError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
     users = ",".join(one.users for one in members if one.users)
-    with users_code(users):
+    with user_code(users):
         mixture = interpolate(
             [one.model for one in members], _valid(inputs, members[0].vocabulary), device=inputs.device
         )
     counts = [one.parameters for one in members]
-    return Opened(
+    return LoadedModel(
         name=" + ".join(one.name for one in members),
         identity=signature_value(".".join(one.identity for one in members)),
         model=mixture,
@@ -271,7 +271,7 @@ def _mixed(line: str, inputs: Inputs) -> Opened:
     )
 
 
-def _united(members: Sequence[Opened]) -> dict[str, str]:
+def _united(members: Sequence[LoadedModel]) -> dict[str, str]:
     """The facts of all members: each with its values, every one once."""
     keys = dict.fromkeys(key for one in members for key in one.facts)
     values = {key: [str(one.facts[key]) for one in members if key in one.facts] for key in keys}
@@ -292,10 +292,10 @@ def _expect_folder(inputs: Inputs) -> None:
         )
 
 
-def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> Opened:
+def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> LoadedModel:
     model = NGramFile(grams, inputs.vocabulary, unknown=inputs.unknown_word)
     file = Path(path)
-    return Opened(
+    return LoadedModel(
         name=file.name,
         identity=f"{kind}+{file_sha256(file)[:8]}",
         model=model,
@@ -309,15 +309,15 @@ def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> Opened:
     )
 
 
-def _arpa(path: str, inputs: Inputs) -> Opened:
+def _arpa(path: str, inputs: Inputs) -> LoadedModel:
     return _of_grams(path, ArpaFile(Path(path)), "arpa", inputs)
 
 
-def _kenlm(path: str, inputs: Inputs) -> Opened:
+def _kenlm(path: str, inputs: Inputs) -> LoadedModel:
     return _of_grams(path, KenlmFile(Path(path)), "kenlm", inputs)
 
 
-def _command(line: str, inputs: Inputs) -> Opened:
+def _command(line: str, inputs: Inputs) -> LoadedModel:
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -325,7 +325,7 @@ def _command(line: str, inputs: Inputs) -> Opened:
     if not words:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
     digest = hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()[:8]
-    return Opened(
+    return LoadedModel(
         name=words[0] if len(words) == 1 else f"{Path(words[0]).name} {words[1]}"[:40],
         identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.patience),
@@ -335,19 +335,19 @@ def _command(line: str, inputs: Inputs) -> Opened:
     )
 
 
-def _transformers(name: str, inputs: Inputs) -> Opened:
+def _transformers(name: str, inputs: Inputs) -> LoadedModel:
     options = {key: getattr(inputs, key) for key in ("window", "stride", "device", "dtype", "attention")}
     model = load_causal_model(name, inputs.vocabulary, **options)
     return of_piece_model(Path(name).name, model, inputs.vocabulary)
 
 
-def _gguf(path: str, inputs: Inputs) -> Opened:
+def _gguf(path: str, inputs: Inputs) -> LoadedModel:
     options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "dtype")}
     model = GgufModel(Path(path), inputs.vocabulary, **options)
     return of_piece_model(Path(path).name, model, inputs.vocabulary)
 
 
-def _completions(url: str, inputs: Inputs) -> Opened:
+def _completions(url: str, inputs: Inputs) -> LoadedModel:
     options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "patience")}
     model = Endpoint(url, inputs.tokenizer, inputs.vocabulary, served=inputs.served_model, **options)
     return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)

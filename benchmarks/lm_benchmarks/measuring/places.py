@@ -57,7 +57,7 @@ class Watched:
         Args:
             model: Is called as it is.
             seed: Of the sample.
-            reread: As in `Opened`.
+            reread: As in `LoadedModel`.
         """
         self.tokens = 0  # of all calls
         self._model = model
@@ -158,7 +158,7 @@ def try_places(
         model: The model itself.
         size: Of its vocabulary.
         open_vocabulary: Its words may sum to less than one.
-        reread: As in `Opened`.
+        reread: As in `LoadedModel`.
         tolerance: Nats that scores may differ by.
         seed: Of the places.
         progress: Receives the number of places.

@@ -72,10 +72,10 @@ def by_position(
         HarnessError: The model predicts words, cannot read such windows, or the text is shorter.
     """
     inputs = make_inputs(data, split, **opening)
-    opened = open_model(model, inputs)
-    reader = opened.reader
+    loaded = open_model(model, inputs)
+    reader = loaded.reader
     if not isinstance(reader, PieceModel):
-        raise HarnessError(f"{opened.name} predicts words; expected a model of pieces, `transformers:…`")
+        raise HarnessError(f"{loaded.name} predicts words; expected a model of pieces, `transformers:…`")
     most = reader.longest or reader.window
     lengths = sorted(set(windows) or {most, *(max(SHORTEST, most // part) for part in SHORTER)})
     if not SHORTEST <= lengths[0] <= lengths[-1] <= most:
@@ -85,7 +85,7 @@ def by_position(
     return [
         one
         for length in lengths
-        for one in _of_length(opened.name, reader, text.text, length, path.name, progress)
+        for one in _of_length(loaded.name, reader, text.text, length, path.name, progress)
     ]
 
 

@@ -26,7 +26,7 @@ from lm_benchmarks.measuring.check import (
     tolerance_of,
 )
 from lm_benchmarks.measuring.groups import Scored, groups_of
-from lm_benchmarks.measuring.opened import Inputs, Opened
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.passages import (
     Passage,
     raw_file,
@@ -34,8 +34,8 @@ from lm_benchmarks.measuring.passages import (
     train_counts,
 )
 from lm_benchmarks.measuring.places import Watched
-from lm_benchmarks.measuring.remembering import Remembering
-from lm_benchmarks.measuring.users import users_code
+from lm_benchmarks.measuring.score_cache import ScoreCache
+from lm_benchmarks.measuring.user_code import user_code
 from lm_benchmarks.measuring.window_laws import WatchedReader, try_windows
 from lm_benchmarks.measuring.windows import convention_file, measure_windows
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
@@ -95,13 +95,13 @@ class _Measured:
     unused: frozenset[str] = frozenset()  # facts of the model that decide nothing here
 
 
-def measure_opened(
-    opened: Opened, inputs: Inputs, protocol: Protocol, *, progress: Progress = no_progress
+def measure_loaded(
+    loaded: LoadedModel, inputs: Inputs, protocol: Protocol, *, progress: Progress = no_progress
 ) -> Result:
     """Measure a model that is open.
 
     Args:
-        opened: The model.
+        loaded: The model.
         inputs: The dataset, and the device of the model.
         protocol: How to measure.
         progress: Receives the number of tokens done.
@@ -114,63 +114,63 @@ def measure_opened(
     way = _words
     if protocol.convention not in (PAPER, LM_EVAL):
         way = _windows
-    elif protocol.convention == LM_EVAL and opened.reader is not None:
+    elif protocol.convention == LM_EVAL and loaded.reader is not None:
         way = _pages
-    with autocast(inputs.device, protocol.precision), users_code(opened.users), evaluating(opened.model):
-        found = way(opened, inputs, protocol, progress)
+    with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
+        found = way(loaded, inputs, protocol, progress)
         where = device_name(inputs.device)  # with the threads of this model
     if not all(one.is_sound for one in found.articles):
-        raise HarnessError(f"{opened.name}: a score is infinite or NaN; expected finite log-probabilities")
+        raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
     return Result(
-        model=opened.name,
-        signature=_signature(opened, inputs, protocol, found),
+        model=loaded.name,
+        signature=_signature(loaded, inputs, protocol, found),
         articles=tuple(found.articles),
         groups=found.groups,
         checks=found.checks,
         tried=found.tried,
-        parameters=opened.parameters,
+        parameters=loaded.parameters,
         seconds=found.seconds,
         device=where,
         versions=versions(),
         command=protocol.command,
         written=written_now(),
-        recipe=opened.recipe,
-        trained=opened.trained,
+        recipe=loaded.recipe,
+        trained=loaded.trained,
         specification=protocol.specification,
         number=None if found.number is None else finite(found.number),
     )
 
 
-def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
     """Word by word, over the dataset's vocabulary."""
     context = protocol.context if protocol.convention == PAPER else "article"
     unit, passages = read_passages(
-        inputs.dataset, protocol.split, opened.vocabulary, convention=protocol.convention, context=context
+        inputs.dataset, protocol.split, loaded.vocabulary, convention=protocol.convention, context=context
     )
     stream = torch.cat([passage.text.tokens for passage in passages])
-    tolerance = tolerance_of(opened, protocol.precision)
+    tolerance = tolerance_of(loaded, protocol.precision)
     checks = None
     if protocol.check:
-        checks = check_beginning(opened, stream, device=inputs.device, tolerance=tolerance, progress=progress)
+        checks = check_beginning(loaded, stream, device=inputs.device, tolerance=tolerance, progress=progress)
         if not protocol.allow_broken:
             raise_if_broken(checks, "`allow_broken` measures it anyway")
-    watched = Watched(opened.model, seed=inputs.seed, reread=opened.reread)
+    watched = Watched(loaded.model, seed=inputs.seed, reread=loaded.reread)
     start = time.monotonic()
-    with evaluating(opened.model):
-        model = watched if protocol.check else opened.model
-        nats = list(_nats(opened, model, passages, inputs, protocol, context, progress))
+    with evaluating(loaded.model):
+        model = watched if protocol.check else loaded.model
+        nats = list(_nats(loaded, model, passages, inputs, protocol, context, progress))
     seconds = time.monotonic() - start
     if checks is not None:
         checks = check_places(
-            opened, watched, checks, tolerance=tolerance, seed=inputs.seed, progress=progress
+            loaded, watched, checks, tolerance=tolerance, seed=inputs.seed, progress=progress
         )
     return _Measured(
         articles=[
             sums_of(
                 passage.text,
                 found,
-                opened.vocabulary,
-                pieces=opened.pieces(passage.text.tokens),
+                loaded.vocabulary,
+                pieces=loaded.pieces(passage.text.tokens),
                 page=passage.page,
             )
             for passage, found in zip(passages, nats, strict=True)
@@ -181,12 +181,12 @@ def _words(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
             "text": "tokens",
             "passage": unit,
             "context": context,
-            "vocabulary": signed_vocabulary(opened.vocabulary),
-            "words": "open" if opened.open_vocabulary else "closed",
+            "vocabulary": signed_vocabulary(loaded.vocabulary),
+            "words": "open" if loaded.open_vocabulary else "closed",
             "eos": "yes",
-            **{key: str(value) for key, value in (opened.text_facts or _no_facts)(stream).items()},
+            **{key: str(value) for key, value in (loaded.text_facts or _no_facts)(stream).items()},
         },
-        groups=_groups(opened, inputs, passages, nats, context, unit) if protocol.groups else (),
+        groups=_groups(loaded, inputs, passages, nats, context, unit) if protocol.groups else (),
         checks=checks,
         tried=None if checks is None else checks.tried,
     )
@@ -197,7 +197,7 @@ def _no_facts(_tokens: Tensor) -> Mapping[str, object]:
 
 
 def _nats(
-    opened: Opened,
+    loaded: LoadedModel,
     model: LanguageModel[Any],
     passages: Sequence[Passage],
     inputs: Inputs,
@@ -216,14 +216,14 @@ def _nats(
         device=inputs.device,
     )
     for text, found in scored:
-        _expect_scores(opened.name, found, len(text.tokens))
+        _expect_scores(loaded.name, found, len(text.tokens))
         done += len(found)
-        progress("measure", done, total, opened.name)
+        progress("measure", done, total, loaded.name)
         yield found
 
 
 def _groups(
-    opened: Opened,
+    loaded: LoadedModel,
     inputs: Inputs,
     passages: Sequence[Passage],
     nats: Sequence[Tensor],
@@ -234,27 +234,27 @@ def _groups(
         Scored(tokens=passage.text.tokens.tolist(), nats=found.tolist())
         for passage, found in zip(passages, nats, strict=True)
     ]
-    counts = train_counts(inputs.dataset, opened.vocabulary)
-    return groups_of(rows, opened.vocabulary, counts, context=context, articles=not unit.endswith("lines"))
+    counts = train_counts(inputs.dataset, loaded.vocabulary)
+    return groups_of(rows, loaded.vocabulary, counts, context=context, articles=not unit.endswith("lines"))
 
 
-def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+def _pages(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
     """Page by page, as plain text: as lm-evaluation-harness does."""
-    assert opened.reader is not None  # noqa: S101 - for mypy: measure_opened has looked
-    if inputs.stride is not None and inputs.stride != opened.facts.get("window"):
+    assert loaded.reader is not None  # noqa: S101 - for mypy: measure_loaded has looked
+    if inputs.stride is not None and inputs.stride != loaded.facts.get("window"):
         raise HarnessError(
             f"`stride={inputs.stride}` with `convention={protocol.convention}`: its windows do not overlap;"
             " leave out the stride"
         )
     path = raw_file(inputs.dataset, protocol.split)
     pages = list(read_pages(path))
-    watched = WatchedReader(opened.reader, seed=inputs.seed)
-    reader, window = watched if protocol.check else opened.reader, int(str(opened.facts["window"]))
+    watched = WatchedReader(loaded.reader, seed=inputs.seed)
+    reader, window = watched if protocol.check else loaded.reader, int(str(loaded.facts["window"]))
     start, articles = time.monotonic(), []
     for number, page in enumerate(pages, start=1):
         nats, pieces = page_nats(reader, window, plain_text(page))
         articles.append(sums_of_page(page, nats, pieces=pieces))
-        progress("measure pages", number, len(pages), opened.name)
+        progress("measure pages", number, len(pages), loaded.name)
     fields = {
         "text": "untokenized",
         "passage": "page",
@@ -265,7 +265,7 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
         "windows": "disjoint-backfilled",
     }
     seconds = time.monotonic() - start
-    checks, tried = _window_laws(opened, watched, inputs, protocol)
+    checks, tried = _window_laws(loaded, watched, inputs, protocol)
     return _Measured(
         articles=articles,
         seconds=seconds,
@@ -278,25 +278,25 @@ def _pages(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progres
 
 
 def _window_laws(
-    opened: Opened, watched: WatchedReader, inputs: Inputs, protocol: Protocol
+    loaded: LoadedModel, watched: WatchedReader, inputs: Inputs, protocol: Protocol
 ) -> tuple[Mapping[str, str] | None, Tried | None]:
     """The laws that a model of pieces breaks at windows of its run, and what was tried."""
-    if not protocol.check or opened.reader is None:
+    if not protocol.check or loaded.reader is None:
         return None, None
-    itself = opened.reader.reader if isinstance(opened.reader, Remembering) else opened.reader
-    return try_windows(watched, itself, tolerance=tolerance_of(opened, protocol.precision), seed=inputs.seed)
+    itself = loaded.reader.reader if isinstance(loaded.reader, ScoreCache) else loaded.reader
+    return try_windows(watched, itself, tolerance=tolerance_of(loaded, protocol.precision), seed=inputs.seed)
 
 
-def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+def _windows(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
     """In windows of pieces: as the tool of a convention does."""
     convention = REGISTRY[protocol.convention]
-    if opened.reader is None:
+    if loaded.reader is None:
         raise HarnessError(
-            f"{opened.name} predicts words; `convention={convention.name}` scores pieces of words, so it"
+            f"{loaded.name} predicts words; `convention={convention.name}` scores pieces of words, so it"
             f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
             f" are {PAPER} and {LM_EVAL}"
         )
-    reader = opened.reader
+    reader = loaded.reader
     watched = WatchedReader(reader, seed=inputs.seed)
     start = time.monotonic()
     found = measure_windows(
@@ -308,7 +308,7 @@ def _windows(opened: Opened, inputs: Inputs, protocol: Protocol, progress: Progr
         progress=progress,
     )
     seconds = time.monotonic() - start
-    checks, tried = _window_laws(opened, watched, inputs, protocol)
+    checks, tried = _window_laws(loaded, watched, inputs, protocol)
     return _Measured(
         articles=found.articles,
         seconds=seconds,
@@ -326,16 +326,16 @@ def signed_vocabulary(vocabulary: Vocabulary) -> str:
     return f"{len(vocabulary)}+{vocabulary_hash(vocabulary)[:8]}"
 
 
-def _signature(opened: Opened, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:
+def _signature(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:
     """All that decides the number, first the data."""
     return Signature(
         data=f"{signature_value(inputs.dataset.name)}+{file_sha256(found.data)[:8]}",
         split=protocol.split if inputs.dataset.layout != "file" else "file",
         convention=CONVENTIONS[protocol.convention],
         **found.fields,
-        model=opened.identity,
+        model=loaded.identity,
         **{
-            key: signature_value(str(value)) for key, value in opened.facts.items() if key not in found.unused
+            key: signature_value(str(value)) for key, value in loaded.facts.items() if key not in found.unused
         },
         precision=protocol.precision,
         torch=signature_value(torch.__version__),

@@ -56,8 +56,8 @@ def stream(inputs):
     return read_stream(inputs.dataset, "test", inputs.vocabulary)
 
 
-def scored(opened, tokens):
-    ((_, nats),) = token_nats(opened.model, [Text(tokens, 0)])
+def scored(loaded, tokens):
+    ((_, nats),) = token_nats(loaded.model, [Text(tokens, 0)])
     return nats
 
 
@@ -74,9 +74,9 @@ def test_probabilities_by_hand(path, inputs):
 def test_it_keeps_the_laws_and_sums_to_one(kind, path, inputs, stream):
     if kind == "kenlm":
         pytest.importorskip("kenlm", reason="needs the package kenlm")
-    opened = open_model(f"{kind}:{path}", inputs)
-    assert check_model(opened, stream) == dict.fromkeys(LAWS, "")
-    assert opened.facts == {"lines": "apart", "unknown_to_file": 0}
+    loaded = open_model(f"{kind}:{path}", inputs)
+    assert check_model(loaded, stream) == dict.fromkeys(LAWS, "")
+    assert loaded.facts == {"lines": "apart", "unknown_to_file": 0}
 
 
 def test_our_reader_and_kenlm_agree(path, inputs, stream):
@@ -100,9 +100,9 @@ def test_a_file_that_knows_eos_reads_one_stream(tmp_path, inputs, stream):
     words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
     path = tmp_path / "stream.arpa"
     path.write_text(arpa(words, end=EOS), encoding="utf-8")
-    opened = open_model(f"arpa:{path}", inputs)
-    assert opened.facts["lines"] == "joined"
-    assert check_model(opened, stream) == dict.fromkeys(LAWS, "")
+    loaded = open_model(f"arpa:{path}", inputs)
+    assert loaded.facts["lines"] == "joined"
+    assert check_model(loaded, stream) == dict.fromkeys(LAWS, "")
 
 
 def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
@@ -113,17 +113,17 @@ def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
     path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
     with pytest.raises(HarnessError, match="`unknown_word`"):
         open_model(f"arpa:{path}", inputs)
-    opened = open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
-    assert opened.facts["unknown_word"] == "xunkx"  # with another one it gives other numbers
+    loaded = open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
+    assert loaded.facts["unknown_word"] == "xunkx"  # with another one it gives other numbers
 
 
 def test_a_file_of_few_words_is_found_out(tmp_path, inputs, stream):
     """Each word that the file does not know is given the probability of its <unk>: together too much."""
     path = tmp_path / "few.arpa"
     path.write_text(arpa(CASES), encoding="utf-8")
-    opened = open_model(f"arpa:{path}", inputs)
-    assert opened.facts["unknown_to_file"] == len(inputs.vocabulary) - len(CASES) - 2
-    assert check_model(opened, stream)["sum"]
+    loaded = open_model(f"arpa:{path}", inputs)
+    assert loaded.facts["unknown_to_file"] == len(inputs.vocabulary) - len(CASES) - 2
+    assert check_model(loaded, stream)["sum"]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.check import LAWS, check_model
+from lm_benchmarks.measuring.loaded_model import Inputs, of_piece_model
 from lm_benchmarks.measuring.models import open_model
-from lm_benchmarks.measuring.opened import Inputs, of_piece_model
-from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
 from ps_models.data.dataset import Text, read_stream
@@ -49,8 +49,8 @@ def scored(model, tokens, **options):
 
 
 def test_it_keeps_the_laws(model, inputs, stream):
-    opened = of_piece_model("tiny", model, inputs.vocabulary)
-    assert check_model(opened, stream[:150]) == dict.fromkeys(LAWS, "")
+    loaded = of_piece_model("tiny", model, inputs.vocabulary)
+    assert check_model(loaded, stream[:150]) == dict.fromkeys(LAWS, "")
 
 
 @pytest.mark.parametrize("stride", [1, 5, 12, WINDOW])
@@ -90,8 +90,8 @@ def test_a_window_of_the_whole_text_scores_text_and_words_alike(folder, inputs, 
 
 
 def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
-    opened = open_model(f"transformers:{folder}", inputs)
-    words = measure_opened(opened, inputs, Protocol())
+    loaded = open_model(f"transformers:{folder}", inputs)
+    words = measure_loaded(loaded, inputs, Protocol())
     assert words.signature["window"] == str(WINDOW)
     assert words.signature["stride"] == str(WINDOW // 2)
     assert words.signature["words"] == "open"
@@ -99,10 +99,10 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     assert words.total.pieces > words.total.tokens
     assert not words.broken
     with pytest.raises(HarnessError, match="needs the raw file"):
-        measure_opened(opened, inputs, Protocol(convention="lm-eval"))
+        measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
     (data / "wiki.test.raw").write_bytes((data / "wiki.test.tokens").read_bytes())
     try:
-        pages = measure_opened(opened, inputs, Protocol(convention="lm-eval"))
+        pages = measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
     finally:
         (data / "wiki.test.raw").unlink()
     assert pages.signature["convention"] == CONVENTIONS["lm-eval"]
@@ -111,10 +111,10 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     assert "stride" not in pages.signature
     overlapping = replace(inputs, stride=WINDOW // 2)
     with pytest.raises(HarnessError, match="its windows do not overlap"):
-        measure_opened(opened, overlapping, Protocol(convention="lm-eval"))
+        measure_loaded(loaded, overlapping, Protocol(convention="lm-eval"))
     read = list(read_pages(data / "wiki.test.tokens"))
-    assert opened.reader is not None
-    nats = sum([page_nats(opened.reader, WINDOW, plain_text(page))[0] for page in read])
+    assert loaded.reader is not None
+    nats = sum([page_nats(loaded.reader, WINDOW, plain_text(page))[0] for page in read])
     count = sum(len(page.split()) + 2 for page in read)
     found = METRICS["lm-eval-word-perplexity"].of(pages.total)
     assert found == pytest.approx(math.exp(nats / count), rel=1e-12)

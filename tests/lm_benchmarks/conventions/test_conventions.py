@@ -18,8 +18,8 @@ from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring import conventions as by_convention
-from lm_benchmarks.measuring.remembering import Remembering
-from lm_benchmarks.measuring.run import measure_opened
+from lm_benchmarks.measuring.run import measure_loaded
+from lm_benchmarks.measuring.score_cache import ScoreCache
 from lm_benchmarks.metrics import METRICS
 
 QUICK = ("gptq", "hf-stride", "exllama", "autogptq", "lm-eval")
@@ -126,10 +126,10 @@ def test_windows_are_told_apart_by_inputs_and_targets():
         def window_nats(self, windows):
             return [sum(one.inputs) * 1000.0 + sum(one.targets) for one in windows]
 
-    remembering = Remembering(Counts())
+    cache = ScoreCache(Counts())
     windows = [Window((1, 2), (3,)), Window((1,), (2, 3)), Window((1, 2), (3,)), Window((2, 1), (3,))]
-    assert remembering.window_nats(windows) == [3003.0, 1005.0, 3003.0, 3003.0]
-    assert remembering.shared == 1
+    assert cache.window_nats(windows) == [3003.0, 1005.0, 3003.0, 3003.0]
+    assert cache.shared == 1
 
 
 def test_an_interrupted_command_resumes(dataset, folders, tmp_path, monkeypatch):
@@ -142,11 +142,11 @@ def test_an_interrupted_command_resumes(dataset, folders, tmp_path, monkeypatch)
 
     measured: list[str] = []
 
-    def counted(opened, inputs, protocol, **options):
+    def counted(loaded, inputs, protocol, **options):
         measured.append(protocol.convention)
-        return measure_opened(opened, inputs, protocol, **options)
+        return measure_loaded(loaded, inputs, protocol, **options)
 
-    monkeypatch.setattr(by_convention, "measure_opened", counted)
+    monkeypatch.setattr(by_convention, "measure_loaded", counted)
     again = lb.measure_conventions(model, dataset, conventions=QUICK, results=path)
     assert measured == [one.convention.name for one in first][3:]
     assert [one.number for one in again] == [one.number for one in first]

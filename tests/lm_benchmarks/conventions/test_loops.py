@@ -14,7 +14,7 @@ from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text
-from lm_benchmarks.measuring.remembering import Remembering
+from lm_benchmarks.measuring.score_cache import ScoreCache
 from lm_benchmarks.measuring.windows import measure_windows
 from torch.nn.functional import cross_entropy
 
@@ -217,7 +217,7 @@ CASES = [  # convention, window, stride
 @pytest.fixture(scope="module")
 def reader(folders, kind):
     vocabulary = Vocabulary((UNK, EOS, "the"))
-    return Remembering(load_causal_model(str(folders[kind]), vocabulary)), Loop(folders[kind])
+    return ScoreCache(load_causal_model(str(folders[kind]), vocabulary)), Loop(folders[kind])
 
 
 def measured(name, reader, path, window=None, stride=None):

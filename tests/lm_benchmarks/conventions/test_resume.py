@@ -18,9 +18,9 @@ from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.conventions.convention import Cut, Window
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.opened import Opened
-from lm_benchmarks.measuring.remembering import Remembering, remembering
+from lm_benchmarks.measuring.score_cache import ScoreCache, cached_scores
 from lm_benchmarks.measuring.windows import AT_ONCE, measure_windows
 
 from tests.lm_benchmarks.conventions.conftest import make_text
@@ -126,7 +126,7 @@ for line in sys.stdin:
 
 def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path, monkeypatch):
     """Nobody knows whether they still compute the same."""
-    model = Opened(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
+    model = LoadedModel(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
     assert model.is_identified
     assert not replace(model, users="module:function").is_identified
     assert not replace(model, is_program=True).is_identified
@@ -165,11 +165,11 @@ def test_a_number_for_another_vocabulary_is_not_taken(tmp_path):
 def test_measurements_of_two_texts_keep_their_scores_apart(dataset, folders, tmp_path):
     """As two processes on one file of results do: each removes its own scores at its end."""
     inputs, path = make_inputs(dataset, "test"), tmp_path / "r.jsonl"
-    opened = open_model(f"transformers:{folders['bos-added']}", inputs)
+    loaded = open_model(f"transformers:{folders['bos-added']}", inputs)
     here, elsewhere = inputs.dataset, replace(inputs.dataset, path=tmp_path / inputs.dataset.name)
-    with remembering(opened, here, path, "fp32", text="test gptq") as first:
+    with cached_scores(loaded, here, path, "fp32", text="test gptq") as first:
         for other, text in ((here, "valid gptq"), (elsewhere, "test gptq")):
-            with remembering(opened, other, path, "fp32", text=text):
+            with cached_scores(loaded, other, path, "fp32", text=text):
                 assert len(kept(path)) == 2
             assert len(kept(path)) == 1
         assert first.reader is not None
@@ -179,9 +179,9 @@ def test_measurements_of_two_texts_keep_their_scores_apart(dataset, folders, tmp
 
 def test_two_processes_that_measure_the_same_use_the_same_scores(dataset, folders, tmp_path):
     inputs, path = make_inputs(dataset, "test"), tmp_path / "r.jsonl"
-    opened = open_model(f"transformers:{folders['bos-added']}", inputs)
-    with remembering(opened, inputs.dataset, path, "fp32", text="test gptq") as slow:
-        with remembering(opened, inputs.dataset, path, "fp32", text="test gptq"):
+    loaded = open_model(f"transformers:{folders['bos-added']}", inputs)
+    with cached_scores(loaded, inputs.dataset, path, "fp32", text="test gptq") as slow:
+        with cached_scores(loaded, inputs.dataset, path, "fp32", text="test gptq"):
             assert len(kept(path)) == 1
         assert len(kept(path)) == 1
         assert slow.reader is not None
@@ -228,11 +228,11 @@ def test_a_memory_that_is_none_is_an_error(folders, tmp_path):
 
     (tmp_path / "r.windows").write_text("not a database, but long enough to look like a file of one" * 9)
     with pytest.raises(HarnessError, match="Remove the file"):
-        Remembering(Silent(), tmp_path / "r.windows")
+        ScoreCache(Silent(), tmp_path / "r.windows")
     with sqlite3.connect(tmp_path / "other.windows") as other:
         other.execute("CREATE TABLE scores (title TEXT)")
     with pytest.raises(HarnessError, match="Remove the file"):
-        Remembering(Silent(), tmp_path / "other.windows").window_nats([])
+        ScoreCache(Silent(), tmp_path / "other.windows").window_nats([])
 
 
 class Letters:

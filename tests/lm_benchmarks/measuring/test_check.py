@@ -7,8 +7,8 @@ import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model, raise_if_broken
+from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import NAMES, open_model
-from lm_benchmarks.measuring.opened import Opened
 from lm_benchmarks.measuring.places import FEWEST, WHOLE, Watched, try_places
 from lm_benchmarks.measuring.trials import FLOOR, PLACES
 from lm_benchmarks.records.result import Tried
@@ -25,8 +25,8 @@ def stream(inputs):
 
 
 def checked(inputs, stream, model, **options):
-    opened = Opened(name="x", identity="x", model=model, vocabulary=inputs.vocabulary, **options)
-    return check_model(opened, stream)
+    loaded = LoadedModel(name="x", identity="x", model=model, vocabulary=inputs.vocabulary, **options)
+    return check_model(loaded, stream)
 
 
 def tried_of(findings):
@@ -90,8 +90,8 @@ def test_cheats_that_begin_later_are_found_in_the_run(inputs, long, cheat, law, 
 @pytest.mark.parametrize("reread", [0, 20, sys.maxsize])
 @pytest.mark.parametrize("name", ["unigram", "kn-5+cache"])
 def test_models_of_ours_keep_the_laws_at_every_depth(inputs, long, name, reread):
-    opened = replace(open_model(name, inputs), reread=reread)
-    findings = check_model(opened, long)
+    loaded = replace(open_model(name, inputs), reread=reread)
+    findings = check_model(loaded, long)
     assert findings == dict.fromkeys(LAWS, "")
     tried = tried_of(findings)
     assert tried.tokens == 3000
@@ -129,8 +129,8 @@ def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
     vocabulary = Vocabulary(("<unk>", "<eos>", *(f"w{number}" for number in range(size - 2))))
     stream = torch.arange(3000) % 400
     for cheat, finds in ((cheats.Uniform, False), (cheats.SureLater, True)):
-        opened = Opened(name="x", identity="x", model=cheat(size), vocabulary=vocabulary)
-        findings = check_model(opened, stream)
+        loaded = LoadedModel(name="x", identity="x", model=cheat(size), vocabulary=vocabulary)
+        findings = check_model(loaded, stream)
         assert bool(findings["sum"]) is finds
         tried = tried_of(findings)
         assert tried.whole == WHOLE

@@ -9,10 +9,10 @@ import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS, Scored, groups_of
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import open_model
-from lm_benchmarks.measuring.opened import Inputs, Opened
 from lm_benchmarks.measuring.passages import read_passages, train_counts, vocabulary_of
-from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
 from tests.conftest import data as real_data
@@ -33,7 +33,7 @@ def inputs_of(folder):
 )
 def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, unit):
     inputs = inputs_of(real_data(name))
-    found = measure_opened(open_model("unigram", inputs), inputs, Protocol(check=False))
+    found = measure_loaded(open_model("unigram", inputs), inputs, Protocol(check=False))
     total = found.total
     assert (total.tokens, total.eos, len(found.articles)) == (tokens, eos, passages)
     assert found.signature["passage"] == unit
@@ -55,15 +55,15 @@ def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, 
 def test_kn_5_is_what_kenlm_estimates(name, expected):
     """141.186 and 220.14: lmplz without cut-offs on the same files, measured on 2026-11-20."""
     inputs = inputs_of(real_data(name))
-    found = measure_opened(open_model("kn-5", inputs), inputs, Protocol(check=False, groups=False))
+    found = measure_loaded(open_model("kn-5", inputs), inputs, Protocol(check=False, groups=False))
     assert found.total.score.perplexity == pytest.approx(expected, abs=0.005)
 
 
 def test_metrics_of_a_uniform_model_are_its_size(inputs):
     size = len(inputs.vocabulary)
-    opened = Opened(name="u", identity="u", model=Uniform(size), vocabulary=inputs.vocabulary)
+    loaded = LoadedModel(name="u", identity="u", model=Uniform(size), vocabulary=inputs.vocabulary)
     began, written = time.monotonic(), datetime.now(UTC).replace(microsecond=0)
-    found = measure_opened(opened, inputs, Protocol())
+    found = measure_loaded(loaded, inputs, Protocol())
     values = {name: metric.of(found.total) for name, metric in METRICS.items()}
     for name in ("perplexity", "perplexity-without-eos", "perplexity-known", "piece-perplexity"):
         assert values[name] == pytest.approx(size)
@@ -79,9 +79,9 @@ def test_scores_that_are_no_numbers_are_refused(inputs):
         def __call__(self, tokens, state):
             return torch.full(tokens.shape, float("nan")), state
 
-    opened = Opened(name="nan", identity="n", model=Broken(3), vocabulary=inputs.vocabulary)
+    loaded = LoadedModel(name="nan", identity="n", model=Broken(3), vocabulary=inputs.vocabulary)
     with pytest.raises(HarnessError, match=r"nan: .* expected a finite log-probability"):
-        measure_opened(opened, inputs, Protocol(check=False))
+        measure_loaded(loaded, inputs, Protocol(check=False))
 
 
 def test_blocks_are_the_whole_file_in_order(tmp_path):

@@ -48,7 +48,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class LoadedModel:
     """A model that is ready to score."""
 
     name: str  # in tables
@@ -74,12 +74,12 @@ class Opened:
         return not (self.users or self.is_program)
 
 
-Maker = Callable[[str, Inputs], Opened]
+Maker = Callable[[str, Inputs], LoadedModel]
 
 
-def of_piece_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Opened:
+def of_piece_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> LoadedModel:
     """A model of pieces, ready to score."""
-    return Opened(
+    return LoadedModel(
         name=name,
         identity=f"{signature_value(name)}+{model.digest[:8]}",
         model=model,

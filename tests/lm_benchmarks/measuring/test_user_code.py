@@ -3,7 +3,7 @@
 import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import open_model
-from lm_benchmarks.measuring.run import Protocol, measure_opened
+from lm_benchmarks.measuring.run import Protocol, measure_loaded
 
 FAILS = """
 import torch
@@ -22,17 +22,18 @@ def late(inputs):
     return Late()
 
 def opened(inputs, identity="mine", **facts):
-    from lm_benchmarks import Opened
-    return Opened(name="mine", identity=identity, model=Late(), vocabulary=inputs.vocabulary, facts=facts)
+    from lm_benchmarks import LoadedModel
+    same = {"name": "mine", "model": Late(), "vocabulary": inputs.vocabulary}
+    return LoadedModel(identity=identity, facts=facts, **same)
 
 def with_a_field_of_ours(inputs):
-    return opened(inputs, context="mine")
+    return loaded(inputs, context="mine")
 
 def with_a_name_that_is_none(inputs):
-    return opened(inputs, **{"learning-rate": 1})
+    return loaded(inputs, **{"learning-rate": 1})
 
 def with_blanks(inputs):
-    return opened(inputs, identity="my model")
+    return loaded(inputs, identity="my model")
 
 def on_purpose(inputs):
     from lm_benchmarks import HarnessError
@@ -67,9 +68,9 @@ def test_a_function_that_fails(module, inputs):
 
 
 def test_a_model_that_fails_while_it_scores(module, inputs):
-    opened = open_model(f"{module}:late", inputs)
+    loaded = open_model(f"{module}:late", inputs)
     with pytest.raises(HarnessError) as error:
-        measure_opened(opened, inputs, Protocol(check=False))
+        measure_loaded(loaded, inputs, Protocol(check=False))
     first, trace = message_of(error)
     assert first == f"{module}:late failed: RuntimeError: while scoring"
     assert 'raise RuntimeError("while scoring")' in trace

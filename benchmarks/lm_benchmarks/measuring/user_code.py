@@ -18,13 +18,13 @@ from wikitext_builder.hashing import file_sha256
 OURS: Final = Path(__file__).resolve().parents[1]
 
 
-def users_function(module: str, name: str) -> Callable[..., Any]:
+def user_function(module: str, name: str) -> Callable[..., Any]:
     """A function by the name of its module and its own.
 
     Raises:
         HarnessError: There is no such module or function, or the module fails as it is imported.
     """
-    with users_code(f"{module}:{name}"):
+    with user_code(f"{module}:{name}"):
         try:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:
@@ -51,7 +51,7 @@ def source_hash(function: Callable[..., Any]) -> str:
 
 
 @contextmanager
-def users_code(name: str) -> Iterator[None]:
+def user_code(name: str) -> Iterator[None]:
     """Turn whatever the user's code raises into one error that ends in the user's traceback.
 
     Args:

@@ -20,13 +20,13 @@ import torch
 
 from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
 from lm_benchmarks.errors import StorageError
-from lm_benchmarks.measuring.opened import Opened
+from lm_benchmarks.measuring.loaded_model import LoadedModel
 from wikitext_builder.dataset.load import Dataset
 
 BUSY: Final = 60.0  # seconds to wait while another process writes
 
 
-class Remembering:
+class ScoreCache:
     """A reader that remembers scores: windows that several conventions share are read once."""
 
     def __init__(self, reader: Reader, path: Path | None = None) -> None:
@@ -86,30 +86,30 @@ class Remembering:
 
 
 @contextmanager
-def remembering(
-    opened: Opened, dataset: Dataset, results: Path | None, precision: str, *, text: str
-) -> Iterator[Opened]:
+def cached_scores(
+    loaded: LoadedModel, dataset: Dataset, results: Path | None, precision: str, *, text: str
+) -> Iterator[LoadedModel]:
     """A model whose scores of windows are kept until the block ends; after an error they stay on disk.
 
     Args:
-        opened: The model. One that does not read windows is yielded as it is.
+        loaded: The model. One that does not read windows is yielded as it is.
         dataset: What is measured.
         results: The file of results; scores are beside it. None: they are in memory.
         precision: Of the arithmetic.
         text: What of the dataset. Measurements of other texts have a file of their own: each removes its own.
     """
-    if opened.reader is None:
-        yield opened
+    if loaded.reader is None:
+        yield loaded
         return
     path = None
-    if results is not None and opened.is_identified:
+    if results is not None and loaded.is_identified:
         what = (str(dataset.path.resolve()), text)
-        model = (opened.identity, opened.server, sorted(opened.facts.items()), precision)
+        model = (loaded.identity, loaded.server, sorted(loaded.facts.items()), precision)
         decides = repr((what, model, torch.__version__, version("wikitext-builder")))
         digest = hashlib.sha256(decides.encode()).hexdigest()[:16]
         path = results.with_name(f"{results.name}.{digest}.windows")
-    with _kept(path), closing(Remembering(opened.reader, path)) as reader:
-        yield replace(opened, reader=reader)
+    with _kept(path), closing(ScoreCache(loaded.reader, path)) as reader:
+        yield replace(loaded, reader=reader)
 
 
 @contextmanager
