@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.fetch import fetch
     from wikitext_builder.pages.importing import import_dump
     from wikitext_builder.pages.lock import lock
-    from wikitext_builder.pages.status import status
-    from wikitext_builder.pages.stored_page import read_page
+    from wikitext_builder.pages.reading import read_page, status
     from wikitext_builder.pages.stored_templates import open_templates
     from wikitext_builder.statistics.plots import plot_window, plot_zipf
     from wikitext_builder.statistics.stats import statistics
@@ -51,9 +50,9 @@ else:
             "overlap": "wikitext_builder.overlap.overlap",
             "plot_window": "wikitext_builder.statistics.plots",
             "plot_zipf": "wikitext_builder.statistics.plots",
-            "read_page": "wikitext_builder.pages.stored_page",
+            "read_page": "wikitext_builder.pages.reading",
             "statistics": "wikitext_builder.statistics.stats",
-            "status": "wikitext_builder.pages.status",
+            "status": "wikitext_builder.pages.reading",
             "tokenize": "wikitext_builder.tokens.tokenizer",
             "verify": "wikitext_builder.dataset.verify",
         },

@@ -21,11 +21,9 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.overlap.sources import How, Rejects, pieces_of
 from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.importing import import_dump
-from wikitext_builder.pages.lock import read_lock
-from wikitext_builder.pages.status import status_of
+from wikitext_builder.pages.lock import read_lock, read_titles
+from wikitext_builder.pages.reading import status_of, stored_pages
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_page import stored_pages
-from wikitext_builder.pages.title_files import read_titles
 from wikitext_builder.wiki.titles import title_fault
 
 CASES: Final = Path(__file__).parents[1] / "cases"

@@ -13,7 +13,7 @@ from wikitext_builder.pages.expansions import (
     expand_calls,
     fetch_expansions,
 )
-from wikitext_builder.pages.status import status_of
+from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 

@@ -15,12 +15,11 @@ import pytest
 from tests.mediawiki.asking import ask, titles
 from tests.mediawiki.test_impostors import GENERAL, send, server
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.choice import parse_wishes
 from wikitext_builder.pages.expansions import fetch_expansions
 from wikitext_builder.pages.fetch_pages import fetch_pages
-from wikitext_builder.pages.fetch_rendered import fetch_html
 from wikitext_builder.pages.lookup import Selection
-from wikitext_builder.pages.selections import Category, parse_selection
+from wikitext_builder.pages.rendered import fetch_html
+from wikitext_builder.pages.selections import Category, parse_selection, parse_wishes
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -7,7 +7,7 @@ from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.fetch_rendered import fetch_html, render_page
+from wikitext_builder.pages.rendered import fetch_html, render_page
 
 
 def test_html_is_kept_by_revision_and_fetched_once(wiki: Wiki, tmp_path):

@@ -20,12 +20,10 @@ from wikitext_builder.dataset.manifest import Manifest, compared_files, read_man
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.pages.items import items_of
-from wikitext_builder.pages.lock import read_lock
+from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
-from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.pages.store import Revision, Store, items_of
 from wikitext_builder.pages.stored_templates import templates_in
-from wikitext_builder.pages.title_files import read_titles
 from wikitext_builder.runners import blobs
 from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.dates import parse_date

@@ -24,8 +24,8 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.pages.decompress import DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
+from wikitext_builder.pages.reading import stored_pages
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_page import stored_pages
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import eq
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import zstandard
+from msgspec import msgpack
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.schema import as_builder_error, connect_for_reading, connect_for_writing
@@ -144,3 +147,47 @@ class Database:
         if not 0 <= size <= MAX_BYTES:  # the library would take that much memory at once
             raise zstandard.ZstdError(f"its size is {size:,} bytes; expected at most {MAX_BYTES:,}")
         return self._decompress.decompress(body)
+
+
+Item = TypeVar("Item")
+
+
+class Packed(Sequence[Item], Generic[Item]):
+    """Values of a flat dataclass, packed into one piece of memory and made again at each access.
+
+    A million revisions take 150 MB; as objects they take 500.
+
+    Args:
+        kind: The dataclass; its fields are texts and numbers.
+        values: Its values, of which one at a time is in memory.
+    """
+
+    def __init__(self, kind: type[Item], values: Iterable[Item]) -> None:
+        self._kind = kind
+        self._decoder = msgpack.Decoder(kind)
+        self._data, self._ends = bytearray(), array("Q", [0])
+        for value in values:
+            self._data += msgpack.encode(value)
+            self._ends.append(len(self._data))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Packed[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Packed[Item]:
+        if isinstance(index, slice):
+            return Packed(self._kind, map(self.__getitem__, range(len(self))[index]))
+        place = range(len(self))[index]
+        return self._decoder.decode(self._data[self._ends[place] : self._ends[place + 1]])
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __repr__(self) -> str:
+        return repr(list(self))

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.choice import parse_wishes
 from wikitext_builder.pages.expansions import ExpansionsReport, fetch_expansions
 from wikitext_builder.pages.fetch_pages import PagesReport, fetch_pages
-from wikitext_builder.pages.fetch_rendered import HtmlReport, fetch_html
 from wikitext_builder.pages.lookup import Selection
-from wikitext_builder.pages.selections import default_selections, parse_selection
+from wikitext_builder.pages.rendered import HtmlReport, fetch_html
+from wikitext_builder.pages.selections import default_selections, parse_selection, parse_wishes
 from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import Wikipedia, api_of

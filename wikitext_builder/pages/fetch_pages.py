@@ -10,14 +10,20 @@ from itertools import islice
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.pages.choice import Choice, Wish, select_pages
 from wikitext_builder.pages.fetch_checks import exact_page, titled_page
-from wikitext_builder.pages.items import add_items
 from wikitext_builder.pages.lookup import Lookup, Selection
-from wikitext_builder.pages.page_dates import Dates, add_dates
 from wikitext_builder.pages.page_history import WikiPast
-from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
-from wikitext_builder.pages.wikis import expect_wiki
+from wikitext_builder.pages.selections import Choice, Wish, select_pages
+from wikitext_builder.pages.store import (
+    Dates,
+    Rejected,
+    Revision,
+    Store,
+    Wanted,
+    add_dates,
+    add_items,
+    expect_wiki,
+)
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import BATCH, Wikipedia
 

@@ -17,11 +17,10 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
-from wikitext_builder.pages.page_dates import Dates, add_dates
-from wikitext_builder.pages.page_filters import First, Rule, first_fault, parse_rules
-from wikitext_builder.pages.store import Rejected, Store
+from wikitext_builder.pages.page_filters import Rule, first_fault, parse_rules
+from wikitext_builder.pages.page_history import First
+from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, expect_wiki
 from wikitext_builder.pages.stored_templates import StoredTemplates
-from wikitext_builder.pages.wikis import expect_wiki
 from wikitext_builder.pages.xml_dump import Dump, DumpedPage
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.classify import Classifier, classifier

@@ -11,20 +11,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.php_strings import with_first
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.attribution import article_url, read_attribution
-from wikitext_builder.pages.lock import read_lock
-from wikitext_builder.pages.packed import Packed
+from wikitext_builder.pages.database import Packed
+from wikitext_builder.pages.lock import read_lock, read_titles
+from wikitext_builder.pages.page_history import Past, WikiPast
 from wikitext_builder.pages.store import Revision
-from wikitext_builder.pages.title_files import read_titles
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import classifier
-from wikitext_builder.wiki.dates import Span, parse_span
+from wikitext_builder.wiki.dates import Span, days_before, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.titles import tidy_title, title_fault
 
@@ -33,28 +33,6 @@ ASKS = 3  # the cost of a condition that asks a wiki
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
 WhyNot = tuple[str, str] | None  # a reason and a sentence; None: the page is what it must be
 Made = TypeVar("Made", covariant=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class First:
-    """The first revision of a page."""
-
-    timestamp: str = ""  # ISO 8601 in UTC; empty: not known
-    user: str = ""
-    summary: str = ""
-    size: int = 0  # bytes of its text
-
-
-class Past(Protocol):
-    """What a source of pages knows about the past of a page."""
-
-    def first(self, page: Page) -> First:
-        """Its first revision."""
-        ...
-
-    def why_older(self, page: Page, since: str) -> str:
-        """The reason to count by if its first revision is older than expected."""
-        ...
 
 
 class Condition(Protocol):
@@ -377,3 +355,89 @@ def chosen(
         if all((condition.why_not(one) is None) == inside for condition, inside in rules)
     )
     return Packed(Revision, taken)
+
+
+UNKNOWN_MARKS = ", as far as known: add what talk pages of this Wikipedia say to TALK_MARKS in classify.py"
+QUIET_DAYS = 30  # a mark that a vandal removed is back sooner; a real demotion lasts longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """It became Good or Featured in a span of time, and was neither when that began nor a month before."""
+
+    span: Span
+    language: Language = field(repr=False)
+    cost: int = ASKS
+
+    def why_not(self, page: Page, past: Past) -> WhyNot:
+        """See `Condition`."""
+        wiki = cast(WikiPast, past)
+        listed, text = wiki.promoted(page, self.span.since)
+        if listed < self.span.since:
+            since = f"has listed it since {listed}" if listed else "does not list it"
+            return "promoted-earlier" if listed else "not-promoted", f"its category {since}"
+        marked = classifier(self.language).is_marked
+        title, early = page.title, days_before(self.span.since, QUIET_DAYS)
+        if not marked(page.wikitext):  # the mark may be on the talk page
+            title = f"Talk:{page.title}"
+            marked = classifier(self.language).is_marked_talk
+            if not marked(wiki.text_at(title, self.span.until)):
+                known = "" if classifier(self.language).knows_talk_marks else UNKNOWN_MARKS
+                return (
+                    "no-mark",
+                    f"its category lists it, but neither its text nor its talk page has a mark{known}",
+                )
+            text = wiki.text_at(title, self.span.since)
+        elif self.span.until < page.timestamp and not marked(wiki.text_at(title, self.span.until)):
+            return "promoted-later", f"{title!r} had no mark at {self.span.until}"
+        if marked(text):
+            return "promoted-earlier", f"{title!r} had the mark at {self.span.since}"
+        if marked(wiki.text_at(title, early)):
+            return "promoted-earlier", f"{title!r} had the mark at {early}, and lost it for a short time"
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A bot made it, or a user who made many like it on that day."""
+
+    cost: int = ASKS
+
+    def why_not(self, page: Page, past: Past) -> WhyNot:
+        """See `Condition`."""
+        found = cast(WikiPast, past).series(past.first(page))
+        return None if found else ("", "a person made it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """A project of the wiki's editors rates it so."""
+
+    classes: frozenset[str] = field(repr=False)
+    shown: str
+    cost: int = ASKS
+
+    def why_not(self, page: Page, past: Past) -> WhyNot:
+        """See `Condition`."""
+        found = cast(WikiPast, past).classes(page)
+        what = ", ".join(sorted(found)) or "nothing"
+        return None if found & self.classes else ("", f"rated {what}, not {self.shown}")
+
+
+def _quality(value: str, _language: Language) -> Condition:
+    classes = re.split(r"\s*,\s*", value)
+    if not all(classes):
+        raise BuilderError("expected names of classes, separated by commas")
+    return Quality(classes=frozenset(classes), shown=value)
+
+
+def _promoted(value: str, language: Language) -> Condition:
+    return Promoted(span=parse_span(value), language=language)
+
+
+WIKI_CONDITIONS: dict[str, Kind[Condition]] = {
+    **CONDITIONS,
+    "promoted-since": Kind(form="promoted-since:DATE[..DATE]", make=_promoted),
+    "series": Kind(form="series", make=lambda _value, _language: Series()),
+    "quality": Kind(form="quality:CLASS[,CLASS]", make=_quality),
+}

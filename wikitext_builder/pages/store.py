@@ -9,8 +9,7 @@ from typing import Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import Database, Row, sha1_of, sound
-from wikitext_builder.pages.packed import Packed
+from wikitext_builder.pages.database import Database, Packed, Row, sha1_of, sound
 from wikitext_builder.pages.schema import as_builder_error
 
 LATEST = "~"  # after every timestamp
@@ -381,3 +380,75 @@ def _revision(row: Row, created: str, promoted: str) -> Revision:
         created=created,
         promoted=promoted,
     )
+
+
+def add_items(store: Store, language: str, items: Mapping[int, str]) -> None:
+    """Keep the item of each page id, such as Q1490; an empty one is not kept."""
+    rows = [(language, page_id, item) for page_id, item in items.items() if item]
+    if rows:
+        store.write("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", rows)
+
+
+def item_of(store: Store, language: str, page_id: int) -> str:
+    """The item of a page; empty if it is not known."""
+    query = "SELECT item FROM items WHERE language = ? AND page_id = ?"
+    rows = store.read(query, (language, page_id)) if store.has_table("items") else []
+    return str(rows[0][0]) if rows else ""
+
+
+def items_of(store: Store, language: str) -> dict[int, str]:
+    """The known items by page id, in the order of page ids."""
+    query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
+    return dict(store.read(query, (language,))) if store.has_table("items") else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dates:
+    """Two moments in the past of a page, ISO 8601 in UTC; empty: not known."""
+
+    created: str = ""  # its first revision
+    promoted: str = ""  # since when its category of Good or Featured articles lists it
+
+
+def add_dates(store: Store, language: str, dates: Mapping[int, Dates]) -> None:
+    """Keep the dates of each page id; one that is not known leaves what is there."""
+    rows = [
+        (language, page_id, one.created, one.promoted) for page_id, one in dates.items() if one != Dates()
+    ]
+    if rows:
+        store.write(
+            "INSERT INTO dates VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " created = iif(excluded.created = '', created, excluded.created),"
+            " promoted = iif(excluded.promoted = '', promoted, excluded.promoted)",
+            rows,
+        )
+
+
+def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
+    """Note which wiki the pages of a language come from, and refuse those of another one.
+
+    Args:
+        store: Where the pages are.
+        language: Code of the Wikipedia.
+        name: Of a dump that of its database, empty if it names none. An API adds the prefix of the tables, if
+            there is one: `wiki-x_` for the database `wiki`.
+        origin: The API's address or the dump's path.
+        dumped: Whether it is a dump.
+
+    Raises:
+        BuilderError: The store has pages of another wiki; its revision ids mean other texts.
+    """
+    if not name:
+        return
+    wiki, database = store.wiki(language), store.note(f"{language} database") or ""
+    known = database if dumped else wiki
+    database, wiki = (name, wiki) if dumped else (database, name)
+    fits = not (wiki and database) or wiki == database or wiki.startswith(f"{database}-")
+    if (known and known != name) or not fits:
+        there = known or (wiki if dumped else database)
+        raise BuilderError(
+            f"{store.path}: holds pages of the wiki {there!r}, but {origin} is of {name!r};"
+            " use another `store`"
+        )
+    if not known:
+        store.set_note(f"{language} {'database' if dumped else 'wiki'}", name)

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lookup import Lookup, Selected
-from wikitext_builder.pages.page_filters import Created, WhyNot
+from wikitext_builder.pages.page_filters import Created, Promoted, WhyNot
 from wikitext_builder.pages.store import Rejected
-from wikitext_builder.pages.wiki_filters import Promoted
 from wikitext_builder.wiki.dates import Span
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import Json, expected_fields

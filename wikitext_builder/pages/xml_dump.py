@@ -11,16 +11,64 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
-from wikitext_builder.pages.dump_site import DumpedSite
 from wikitext_builder.pages.lock import ID
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
+
+WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
+# https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports have xml:lang="en" too
+SISTER_HOST = re.compile(
+    r"(?:.+\.)?(?:mediawiki|wiktionary|wiki(?:media|data|books|quote|source|news|versity|voyage|functions))\.org"
+)
+SISTER_DATABASE = re.compile(r"\w+wik(?:tionary|ibooks|iquote|isource|inews|iversity|ivoyage)")
+
+
+@dataclass(slots=True, kw_only=True)
+class DumpedSite:
+    """What an export says about the wiki that it comes from."""
+
+    xml_lang: str = ""
+    dbname: str = ""  # enwiki; absent before export version 0.8
+    base: str = ""  # https://en.wikipedia.org/wiki/Main_Page
+    namespaces: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def language(self) -> str:
+        """The code of the Wikipedia: by its address, else its database, else the language of its texts.
+
+        For a private wiki it is the language of its texts; for a sister project of Wikipedia the name of its
+        database, which is not the code of any Wikipedia.
+
+        >>> DumpedSite(base="https://simple.wikipedia.org/wiki/Main_Page", xml_lang="en").language
+        'simple'
+        >>> DumpedSite(dbname="zh_min_nanwiki").language
+        'zh-min-nan'
+        >>> DumpedSite(dbname="dewiktionary", xml_lang="de").language
+        'dewiktionary'
+        >>> DumpedSite(base="https://commons.wikimedia.org/", dbname="commonswiki", xml_lang="en").language
+        'commonswiki'
+        >>> DumpedSite(base="http://127.0.0.1:8080/", dbname="mywiki", xml_lang="fr").language
+        'fr'
+        """
+        try:
+            host = urlsplit(self.base).hostname or ""
+        except ValueError:  # it is no address
+            host = ""
+        if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
+            return wikipedia[1]
+        if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(self.dbname):
+            return self.dbname or host
+        if not self.base and self.dbname.endswith("wiki") and self.dbname != "wiki":
+            return self.dbname.removesuffix("wiki").replace("_", "-")
+        return self.xml_lang
+
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
 FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes

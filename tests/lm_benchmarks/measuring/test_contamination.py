@@ -24,8 +24,7 @@ from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.article import Article
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.pages.attribution import HEAD, Attribution
-from wikitext_builder.pages.page_dates import Dates, add_dates
-from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store import Dates, Store, add_dates
 from wikitext_builder.sample import SAMPLE_DUMP
 
 BITS = METRICS["bits-per-byte"]

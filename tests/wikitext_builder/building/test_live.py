@@ -16,8 +16,7 @@ from wikitext_builder.dataset.split import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.overlap.overlap import Overlap
 from wikitext_builder.pages.attribution import read_attribution
-from wikitext_builder.pages.page_dates import Dates, add_dates
-from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store import Dates, Store, add_dates
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 

@@ -14,8 +14,7 @@ from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock
-from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.wikis import expect_wiki
+from wikitext_builder.pages.store import Store, expect_wiki
 
 MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
 VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {

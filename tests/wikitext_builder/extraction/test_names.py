@@ -10,7 +10,7 @@ from wikitext_builder.extraction.macros import removed
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.fetch_rendered import without_templates
+from wikitext_builder.pages.rendered import without_templates
 from wikitext_builder.wiki.languages import LANGUAGES
 
 INFLATION = [

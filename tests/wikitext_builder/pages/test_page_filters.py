@@ -18,13 +18,13 @@ from wikitext_builder.pages.lock import read_lock, write_lock
 from wikitext_builder.pages.page_filters import (
     CONDITIONS,
     STORED,
-    First,
     arguments,
     chosen,
     first_fault,
     parse_kind,
     parse_rules,
 )
+from wikitext_builder.pages.page_history import First
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import days_before, parse_date, parse_span

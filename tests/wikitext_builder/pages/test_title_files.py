@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.title_files import read_titles
+from wikitext_builder.pages.lock import read_titles
 
 
 def test_a_file_of_titles_and_its_wrong_lines(tmp_path: Path) -> None:
