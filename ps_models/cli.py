@@ -44,7 +44,6 @@ def commands(threads: int | None) -> None:
 
 
 add_cite_option(commands, lambda path: pm.cite(path), "a checkpoint or a dataset")
-commands.functions = {"compare": "compare-by-frequency", "list_models": "list"}
 
 
 def model_name(context: click.Context, parameter: click.Parameter, value: str) -> str:

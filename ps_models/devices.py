@@ -57,7 +57,7 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
         ModelError: There is no such precision.
     """
     if precision not in PRECISIONS:
-        raise ModelError(f"`precision={precision}`: expected {', '.join(PRECISIONS)}")
+        raise ModelError(f"--precision {precision}: expected {', '.join(PRECISIONS)}")
     use_products(precision)
     warn_if_slow(device, precision)
     try:

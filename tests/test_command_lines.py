@@ -1,7 +1,9 @@
 """What all three command lines have: `python -m`, --quiet and --verbose, completion by the shell."""
 
+import ast
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from wikitext_builder.cli import cli as wikitext_builder
 from wikitext_builder.verbosity import PACKAGES, is_quiet, set_volume
 
 PROGRAMS = {"wikitext_builder": wikitext_builder, "ps_models": ps_models, "lm_benchmarks": lm_benchmarks}
+ROOTS = [ROOT / "wikitext_builder", ROOT / "ps_models", ROOT / "benchmarks" / "lm_benchmarks"]
 FOLDERS = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
 
 
@@ -123,3 +126,28 @@ def test_what_is_not_a_number_is_in_no_range() -> None:
         with pytest.raises(click.BadParameter, match="not a number"):
             option.type.convert("nan", option, None)
         assert option.type.convert("0.75", option, None) == 0.75, name
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """The texts of the three packages that are not docstrings: a file and line, and the literal parts."""
+    for path in (one for root in ROOTS for one in sorted(root.rglob("*.py"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise) and node.exc:
+                parts = [one.value for one in ast.walk(node.exc) if isinstance(one, ast.Constant)]
+                yield f"{path.name}:{node.lineno}", " ".join(part for part in parts if isinstance(part, str))
+
+
+def test_errors_name_options_and_commands_that_exist() -> None:
+    commands = dict(leaf for name, program in PROGRAMS.items() for leaf in leaves(program, name))
+    options = {spelling for one in commands.values() for option in one.params for spelling in option.opts}
+    known = {path.replace("_", "-", 1) for path in commands}
+    for place, text in messages():
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+\b", text)) <= options, (place, text)
+        for command in re.findall(r"`((?:wikitext-builder|ps-models|lm-benchmarks) [a-z-]+)", text):
+            assert command in known, (place, command)
+
+
+def test_a_model_that_nobody_knows_is_told_where_the_known_ones_are(tmp_path: Path) -> None:
+    result = CliRunner().invoke(lm_benchmarks, ["run", "nosuch", "--data", str(make_dataset(tmp_path))])
+    assert str(result.exception).endswith("module:function; run `lm-benchmarks list` for what each one is")

@@ -12,10 +12,9 @@ SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(
 class ToolkitError(Exception):
     """The run cannot continue, and the user can do something about it.
 
-    The message says what was found, what was expected and what to do. It names arguments and functions of
-    the library in backticks: "`as_of` and `lock`: take one of the two", "fetch it with `limit=5`", "`status`
-    says what is there". A command line prints them as its own options and commands (`--as-of`, `--limit 5`,
-    `wikitext-builder status`) and exits with status 1. Each package raises a class of its own.
+    The message says what was found, what was expected and what to do. It names options and commands as one
+    types them (`--as-of`, `wikitext-builder status`): in Python, `--as-of` is the argument `as_of`. A command
+    line prints it and exits with status 1. Each package raises a class of its own.
     """
 
 

@@ -73,7 +73,7 @@ class Explanation:
             save_picture(path, self.predictions, self.vocabulary, self.originals)
             return
         if len(self.predictions) > MOST_WORDS:
-            raise ModelError(f"`words={len(self.predictions)}`: a page has at most {MOST_WORDS:,}")
+            raise ModelError(f"--words {len(self.predictions)}: a page has at most {MOST_WORDS:,}")
         model = self.signature["model"].partition("+")[0]
         stretch = f"{len(self.predictions):,} words from number {self.start:,}"
         summary = f"{stretch}: perplexity {self.score.perplexity:.1f}"
@@ -98,7 +98,7 @@ def _score(probabilities: Iterable[float]) -> Score:
 def _length(words: int | None, out: str | Path | None) -> int | None:
     """How many words are explained; None: up to the end of the sentence."""
     if words is not None and words < 1:
-        raise ModelError(f"`words={words}`: expected 1 or more")
+        raise ModelError(f"--words {words}: expected 1 or more")
     is_picture = out is not None and Path(out).suffix.lower() in PICTURES
     return words or (None if is_picture else WORDS)
 
@@ -146,7 +146,7 @@ def explain(
         start = best_start(stream, gained, trained.vocabulary, length)
     if not isinstance(start, int) or not 0 <= start < len(stream):
         expected = f"{split} has {len(stream)} tokens; expected a start below that, or {BEST}"
-        raise ModelError(f"`start={start}`: {expected}")
+        raise ModelError(f"--start {start}: {expected}")
     end = passage_end(stream, trained.vocabulary, start, length)
     state = read_up_to(trained.model, stream[:start], trained.device)
     predicted = list(predictions(trained.model, stream[start:end], state, device=trained.device))

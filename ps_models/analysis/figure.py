@@ -40,7 +40,7 @@ def save_picture(
     metadata = picture_metadata(path)
     if not 1 <= len(predictions) <= LONGEST_SENTENCE:
         raise ModelError(
-            f"`words={len(predictions)}`: a picture has 1 to {LONGEST_SENTENCE} words, a page more"
+            f"--words {len(predictions)}: a picture has 1 to {LONGEST_SENTENCE} words, a page more"
         )
     with style.context(["default", STYLE], after_reset=True):
         if len(predictions) == 1:

@@ -29,7 +29,7 @@ def gains(
         ModelError: The model has no pointer.
     """
     if not isinstance(model, PointerSentinel):
-        raise ModelError(f"`start`: a model without a pointer has no {BEST} passage; expected a number")
+        raise ModelError(f"--start: a model without a pointer has no {BEST} passage; expected a number")
     parts, done = [], 0
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)

@@ -91,7 +91,7 @@ def token_nats(
         ModelError: `context` is not one of CONTEXTS.
     """
     if context not in CONTEXTS:
-        raise ModelError(f"`context`: found {context!r}, expected {' or '.join(CONTEXTS)}")
+        raise ModelError(f"--context: found {context!r}, expected {' or '.join(CONTEXTS)}")
     if context == "carried":
         yield from each_evaluating(model, _carried(model, texts, chunk, device, reading))
     else:

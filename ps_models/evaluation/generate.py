@@ -41,7 +41,7 @@ def draw_words(
         ModelError: The temperature is negative, infinite or not a number; or the model's probabilities are.
     """
     if not 0 <= temperature < math.inf:
-        raise ModelError(f"`temperature={temperature}`: expected 0 or more, and finite")
+        raise ModelError(f"--temperature {temperature}: expected 0 or more, and finite")
 
     def drawn() -> Iterator[str]:
         with torch.no_grad():

@@ -95,21 +95,21 @@ def _adapted(trained: TrainedModel, cache: NeuralCacheConfig | None, samples: in
     """The model, inside a neural cache or Monte Carlo dropout if one of them is wanted."""
     model, name = trained.model, trained.checkpoint.model
     if samples < 0:
-        raise ModelError(f"`samples={samples}`: expected 0 or more")
+        raise ModelError(f"--samples {samples}: expected 0 or more")
     if cache is not None and samples:
-        raise ModelError("`cache` and `samples`: take one of the two")
+        raise ModelError("--cache and --samples: take one of the two")
     if cache is not None:
         if not isinstance(model, Recurrent):
-            raise ModelError(f"{name}: has no outputs for a neural cache; evaluate without `cache`")
+            raise ModelError(f"{name}: has no outputs for a neural cache; evaluate without --cache")
         return NeuralCache(model, cache)
     if samples:
         if not isinstance(model, Maskable):
-            raise ModelError(f"{name}: has no masks of dropout to draw; evaluate without `samples`")
+            raise ModelError(f"{name}: has no masks of dropout to draw; evaluate without --samples")
         generator = torch.Generator(trained.device).manual_seed(1)
         try:
             return MonteCarloDropout(model, samples, generator)
         except ValueError as error:
-            raise ModelError(f"{name}: {error}; evaluate without `samples`") from error
+            raise ModelError(f"{name}: {error}; evaluate without --samples") from error
     return cast("LanguageModel[Any]", model)
 
 

@@ -42,7 +42,7 @@ def generate(
         ModelError: The checkpoint is missing or damaged, or the temperature is not a number from 0 on.
     """
     if words < 0:
-        raise ModelError(f"`words={words}`: expected 0 or more")
+        raise ModelError(f"--words {words}: expected 0 or more")
     trained = opened(model, device)
     return draw_words(
         cast("Generative[Any]", trained.model),

@@ -170,7 +170,7 @@ def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -
         if found != expected and (expected or split == "train"):  # older runs do not name valid
             raise ModelError(
                 f"{data}: sha256 of {split} {found[:12]}, but the run's is {expected[:12]}: its place in"
-                " train and its losses of valid are others here; use the same data, or another `out`"
+                " train and its losses of valid are others here; use the same data, or another --out"
             )
 
 
@@ -181,4 +181,4 @@ def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out
     differing = [key for key in wanted if found.get(key) != wanted[key]]
     if differing:
         changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
-        raise ModelError(f"{out}: the run there has a different model ({changes}); use another `out`")
+        raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")

@@ -307,5 +307,5 @@ def choose_recorder(wanted: bool, model: nn.Module, device: torch.device, world:
     if not getattr(model, "capturable", False):
         missing.append(f"a model that never waits for the GPU, which {type(model).__name__} does not claim")
     if missing:
-        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; train without `cuda_graphs`")
+        raise ModelError(f"CUDA graphs need {' and '.join(missing)}; train without --cuda-graphs")
     return CudaGraphs(device)

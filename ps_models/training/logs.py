@@ -110,7 +110,7 @@ def tensorboard(folder: Path) -> Iterator[Events]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise ModelError(
-            f"{error}; install the package tensorboard, or train without `log_events`"
+            f"{error}; install the package tensorboard, or train without --tensorboard"
         ) from error
     # Its thread writes the last numbers when it is closed.
     with SummaryWriter(str(folder / "tensorboard")) as writer:

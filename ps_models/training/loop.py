@@ -340,7 +340,7 @@ class _Session:
     def _stop(self) -> None:
         raise StoppedError(
             f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}, and the"
-            " same `train` resumes it"
+            " same `ps-models train` resumes it"
         )
 
 

@@ -58,7 +58,7 @@ STATES = {  # names in the state of a weight that has been updated
     torch.optim.AdamW: {"step", "exp_avg", "exp_avg_sq"},
     torch.optim.ASGD: {"step", "eta", "mu", "ax"},
 }
-ADVICE = "train again with another `out`"
+ADVICE = "train again with another --out"
 NEVER = 1e12  # no run has as many steps
 OPTIMIZERS: dict[str, Callable[[list[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
     "sgd": _sgd,

@@ -254,8 +254,8 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
     )
     if ended is not None:
         raise ModelError(
-            f"epochs={wanted.epochs}, patience={wanted.patience}: the run in `out` would have ended after"
-            f" epoch {ended}, but epoch {position.begun} has begun; give more of them, or use another `out`"
+            f"epochs={wanted.epochs}, patience={wanted.patience}: the run in --out would have ended after"
+            f" epoch {ended}, but epoch {position.begun} has begun; give more of them, or use another --out"
         )
     names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
     # Fields newer than the run had their defaults.
@@ -266,8 +266,8 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
     if differing:
         changes = ", ".join(f"{name} {getattr(before, name)} → {getattr(wanted, name)}" for name in differing)
         raise ModelError(
-            f"the run in `out` has other settings ({changes}); give the same ones to resume it, or use"
-            " another `out`"
+            f"the run in --out has other settings ({changes}); give the same ones to resume it, or use"
+            " another --out"
         )
 
 

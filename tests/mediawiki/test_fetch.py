@@ -274,7 +274,7 @@ def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_p
         wikipedia.site()
     with stored(tmp_path) as store:
         expect_wiki(store, "en", "enwiki", "test")
-        with pytest.raises(BuilderError, match="use another `store`"):
+        with pytest.raises(BuilderError, match="use another --store"):
             fetched(wiki.api, store, GOOD)
 
 

@@ -407,7 +407,7 @@ def test_build_refuses_what_cannot_be_built(store: Path, dataset: Path, tmp_path
     assert "no pages of 'de'" in refused("build", "demo", "--store", store, "--out", out, "--language", "de")
     dated = ("--as-of", "2001-01-15")
     said = refused("build", "demo", "--store", store, "--out", out, *dated)
-    assert "are younger than 2001-01-15; `wikitext-builder fetch` with --as-of 2001-01-15 gets" in said
+    assert "are younger than 2001-01-15; `wikitext-builder fetch --as-of 2001-01-15` gets" in said
     said = refused("build", "demo", "--store", store, "--out", dataset, "--seed", "x")
     assert "another dataset (seed 'wikitext', not 'x')" in said
     for name in (".", "..", "/"):

@@ -1,11 +1,10 @@
-"""Errors of the library, which name arguments, as a command line prints them."""
+"""Errors of the library as a command line prints them."""
 
 import os
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from tests.command import done
 from wikitext_builder.cli.run import Program, run
@@ -18,55 +17,10 @@ def program(message: str) -> Program:
         pass
 
     @tool.command()
-    @click.argument("directory")
-    @click.option("--as-of")
-    @click.option("--lock", "lock_path")
-    def build(**_: object) -> None:
-        raise ToolkitError(message)
-
-    @tool.command("import")
-    @click.option("--limit", type=int)
-    def import_(**_: object) -> None:
-        raise ToolkitError(message)
-
-    @tool.command()
     def lock() -> None:
         raise ToolkitError(message)
 
-    @tool.group(cls=Program)
-    def plot() -> None:
-        pass
-
-    @plot.command()
-    @click.option("--longest")
-    def window(**_: object) -> None:
-        raise ToolkitError(message)
-
-    tool.functions = {"import_dump": "import"}
     return tool
-
-
-@pytest.mark.parametrize(
-    ("command", "message", "printed"),
-    [
-        ("build x", "`as_of` and `lock`: take one", "--as-of and --lock: take one"),
-        ("build x", "`directory`: is empty", "DIRECTORY: is empty"),
-        ("build x", "call with `lock=a file.lock`", "call with --lock a file.lock"),
-        ("build x", "`import_dump` with `limit=3`", "`tool import` with --limit 3"),
-        ("build x", "`plot_window` with `longest`", "`tool plot window` with --longest"),
-        ("build x", "`dask scheduler`, `unknown`, `a=b`, `", "`dask scheduler`, `unknown`, `a=b`, `"),
-        ("import", "`lock` writes one, `build` takes it with `lock=a`", None),
-        ("lock", "see `lock`", "see `tool lock`"),
-        ("plot window", "`longest`: too long; see `build`", "--longest: too long; see `tool build`"),
-    ],
-)
-def test_names_of_the_library_become_those_of_the_command_line(
-    command: str, message: str, printed: str | None
-) -> None:
-    result = CliRunner().invoke(program(message), command.split())
-    assert isinstance(result.exception, ToolkitError)
-    expected = printed or "`tool lock` writes one, `tool build` takes it with --lock a"
-    assert str(result.exception) == expected
 
 
 def test_control_characters_of_an_error_are_spelled_out(

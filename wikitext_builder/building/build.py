@@ -86,7 +86,7 @@ def build_months(
         BuilderError: An argument is wrong, no month has a page, or a build fails.
     """
     if by not in DATES:
-        raise BuilderError(f"`by={by}`: expected {' or '.join(DATES)}")
+        raise BuilderError(f"--by {by}: expected {' or '.join(DATES)}")
     names, rules = months_of(months), options.pop("within", ())
     rules = [rules] if isinstance(rules, str) else list(rules)
     reports: dict[str, BuildReport | None] = {}
@@ -100,7 +100,8 @@ def build_months(
                 reports[month] = build(recipe, store, plan.out, within=within, **options)
     if not any(reports.values()):
         raise BuilderError(
-            f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see `fetch`"
+            f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see"
+            " `wikitext-builder fetch`"
         )
     return reports
 
@@ -153,7 +154,7 @@ def build(
     for one in others:
         if plan.out.resolve().is_relative_to(Path(one).resolve()):
             raise BuilderError(
-                f"`against`: {one} is or holds {plan.out}, all of which would stand in it; name other text"
+                f"--against: {one} is or holds {plan.out}, all of which would stand in it; name other text"
             )
     with open_runners(len(plan.revisions), workers=workers, scheduler=scheduler) as (runner, here):
         report = carry_out(plan, progress, runner=runner, here=here)

@@ -53,12 +53,12 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse a path that cannot be the name of a new folder."""
         if self.out.name in ("", ".."):
-            raise BuilderError(f"`out`: {self.out} is not a name of a new folder; name one")
+            raise BuilderError(f"--out: {self.out} is not a name of a new folder; name one")
         if len(os.fsencode(self.work.name)) > LONGEST_NAME:
             most = LONGEST_NAME - len(self.work.name) + len(self.out.name)
-            raise BuilderError(f"`out`: {self.out.name[:40]}… has more than {most} bytes; name a shorter one")
+            raise BuilderError(f"--out: {self.out.name[:40]}… has more than {most} bytes; name a shorter one")
         if self.out.is_symlink() and not self.out.exists():
-            raise BuilderError(f"`out`: {self.out} is a link to nothing; remove it, or name another folder")
+            raise BuilderError(f"--out: {self.out} is a link to nothing; remove it, or name another folder")
 
     @property
     def work(self) -> Path:
@@ -104,9 +104,9 @@ def make_plan(
     revisions, found = chosen(revisions, within, without, recipe.language), len(revisions)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
-        raise BuilderError(f"`valid_titles`: {recipe.name} has no valid; use another recipe")
+        raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
     if given_test and recipe.test_words:
-        raise BuilderError("`test_titles` and `test_words`: use one of the two")
+        raise BuilderError("--test-titles and --test-words: use one of the two")
     if given_valid & given_test:
         raise BuilderError(
             f"{len(given_valid & given_test)} titles are both in {valid_titles} and in {test_titles};"
@@ -129,7 +129,7 @@ def make_plan(
 def _changed(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
     if isinstance(recipe, str):
         if recipe not in RECIPES:
-            raise BuilderError(f"`recipe`: {recipe!r}; expected a Recipe or one of {', '.join(RECIPES)}")
+            raise BuilderError(f"RECIPE: {recipe!r}; expected a Recipe or one of {', '.join(RECIPES)}")
         recipe = RECIPES[recipe]
     if unknown := changes.keys() - {field.name for field in fields(Recipe)}:
         raise BuilderError(f"a recipe has no {', '.join(sorted(unknown))}")
@@ -144,7 +144,7 @@ def _chosen_revisions(
 ) -> tuple[Sequence[Revision], int]:
     """What to build from, and how many older revisions are not used."""
     if as_of and lock:
-        raise BuilderError("`as_of` and `lock`: a lock file names its revisions; use one of the two")
+        raise BuilderError("--as-of and --lock: a lock file names its revisions; use one of the two")
     with Store.open(store_path) as store:
         if lock is None:
             date = parse_date(as_of) if as_of else None
@@ -152,7 +152,7 @@ def _chosen_revisions(
             if as_of and not revisions and store.revision_count(language):
                 raise BuilderError(
                     f"{store_path}: all its revisions of {language!r} are younger than {as_of};"
-                    f" `fetch` with `as_of={as_of}` gets those of that date"
+                    f" `wikitext-builder fetch --as-of {as_of}` gets those of that date"
                 )
             return revisions, store.revision_count(language, as_of=date) - len(revisions)
         wanted = read_lock(Path(lock), language=language)
@@ -164,7 +164,8 @@ def _chosen_revisions(
     if absent:
         raise BuilderError(
             f"{lock}: {len(absent)} of its {len(wanted)} revisions are not in {store_path}, or differ there,"
-            f" such as {absent[0].revision_id} of {absent[0].title!r}; `fetch` them with `select=lock:{lock}`"
+            f" such as {absent[0].revision_id} of {absent[0].title!r}; `wikitext-builder fetch"
+            f" --select lock:{lock}` gets them"
         )
     return wanted, 0
 
@@ -207,10 +208,10 @@ def identity_of(plan: Plan) -> Identity:
         BuilderError: There is nothing to build from.
     """
     if not plan.revisions:
-        why = "`status` says what is there"
+        why = "`wikitext-builder status` says what is there"
         if plan.found:
             why = (
-                f"`within` and `without` leave none of its {plan.found:,}. A lock file in a dataset names all"
+                f"--within and --without leave none of its {plan.found:,}. A lock file in a dataset names all"
                 " pages that it was chosen from; `dataset:FOLDER` names those that it has"
             )
         raise BuilderError(f"{plan.store}: no pages of {plan.recipe.language!r} to build from; {why}")
@@ -272,7 +273,8 @@ def _check_files(out: Path, manifest: Manifest) -> None:
         if there != expected:
             found = "differs from its manifest" if there else "is missing"
             raise BuilderError(
-                f"{out}: holds this dataset, but {name} {found}; `verify` says what is wrong;"
+                f"{out}: holds this dataset, but {name} {found}; `wikitext-builder verify` says what is"
+                " wrong;"
                 " remove the folder and build again"
             )
 

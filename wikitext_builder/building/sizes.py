@@ -56,7 +56,7 @@ def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
     advice = "fetch or import more pages"
     if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
         share = max(1, articles // 12)
-        advice += f", or use `valid_articles={share}` and `test_articles={share}`"
+        advice += f", or use --valid-articles {share} and --test-articles {share}"
     kind = BuilderError if articles else NoArticlesError
     raise kind(
         f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for"
@@ -107,6 +107,6 @@ def refuse_few_words(plan: Plan, split: Split, words: Mapping[int, int]) -> None
     if found < wanted:
         kind = BuilderError if split.test else NoArticlesError
         raise kind(
-            f"{plan.store}: {len(split.test):,} articles have {found:,} words; `test_words` expects"
+            f"{plan.store}: {len(split.test):,} articles have {found:,} words; --test-words expects"
             f" {wanted:,}: fetch or import more pages, or ask for fewer words"
         )

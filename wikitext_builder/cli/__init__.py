@@ -28,7 +28,6 @@ def cli() -> None:
 
 
 add_cite_option(cli, lambda path: wb.cite(path), "a dataset")
-cli.functions = {"import_dump": "import", "statistics": "stats"}
 for _command in (*demo.COMMANDS, *pages.COMMANDS, *datasets.COMMANDS, *overlap.COMMANDS):
     cli.add_command(_command)
 

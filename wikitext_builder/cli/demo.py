@@ -61,7 +61,7 @@ def _copy_sample(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(SAMPLE_DUMP, out / "sample.xml")
     except OSError as error:
-        raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another `out`") from error
+        raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
 
 
 def _run(words: list[str]) -> None:

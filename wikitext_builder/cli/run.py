@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Mapping
 from io import TextIOWrapper
 from typing import Any
 
@@ -14,17 +12,12 @@ import click
 from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.verbosity import set_volume
 
-NAMED = re.compile(r"`(?P<name>[a-z_][a-z0-9_]*)(?:=(?P<value>[^`]*))?`")
-
 
 class Program(click.Group):
-    """A group that lists its commands in the order of the work and translates the library's errors.
+    """A group that lists its commands in the order of the work.
 
     It and all its commands have --verbose and --quiet.
     """
-
-    # Functions of the library whose command has another name. The program sets it; groups in it do not.
-    functions: Mapping[str, str] = {}
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -41,15 +34,6 @@ class Program(click.Group):
         del ctx
         return list(self.commands)
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what a command returns
-        """Run the command; the message of an error then names options where the library named arguments."""
-        try:
-            return super().invoke(ctx)
-        except ToolkitError as error:
-            command = self.commands.get(ctx.invoked_subcommand or "")
-            error.args = (as_command_line(str(error), ctx, command), *error.args[1:])
-            raise
-
 
 def _volume_option() -> click.Option:
     return click.Option(
@@ -64,61 +48,6 @@ def _volume_option() -> click.Option:
 def _hear_volume(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
     if verbose is not None or context.parent is None:  # else what was said before the command's name counts
         set_volume(verbose)
-
-
-def as_command_line(message: str, context: click.Context, command: click.Command | None) -> str:
-    """A message of the library in the words of a command line.
-
-    Names in backticks become options of the command, commands of the program, or options of its other
-    commands, whichever is found first; other texts in backticks stay.
-
-    Args:
-        message: Such as "`as_of` and `lock`: take one of the two" or "fetch with `limit=5`".
-        context: Of the group that has the command.
-        command: The command that failed.
-    """
-    root = context.find_root()
-    program = root.command
-    commands = _commands(program, program.name or "") if isinstance(program, click.Group) else {}
-    functions = {path.split(" ", 1)[-1].replace(" ", "_"): path for path in commands}
-    if isinstance(program, Program):
-        functions |= {name: f"{program.name} {path}" for name, path in program.functions.items()}
-    own = _options(command) if command else {}
-    others: dict[str, str] = {}
-    for one in commands.values():
-        others = _options(one) | others
-
-    def spelled(match: re.Match[str]) -> str:
-        name, value = match["name"], match["value"]
-        if name in own or (name in others and (value is not None or name not in functions)):
-            option = own.get(name) or others[name]
-            return option if value is None else f"{option} {value}"
-        return f"`{functions[name]}`" if name in functions and value is None else match[0]
-
-    return NAMED.sub(spelled, message)
-
-
-def _commands(group: click.Group, path: str) -> dict[str, click.Command]:
-    """The commands of a program by what one types."""
-    found: dict[str, click.Command] = {}
-    for name, command in group.commands.items():
-        found[f"{path} {name}"] = command
-        if isinstance(command, click.Group):
-            found |= _commands(command, f"{path} {name}")
-    return found
-
-
-def _options(command: click.Command) -> dict[str, str]:
-    """What one types for each argument of the library: the name of a parameter, or the option's own."""
-    found: dict[str, str] = {}
-    for parameter in command.params:
-        spelling = parameter.opts[0]
-        if isinstance(parameter, click.Option):
-            names = [option.lstrip("-").replace("-", "_") for option in parameter.opts]
-        else:
-            names, spelling = [], parameter.human_readable_name
-        found |= dict.fromkeys([*names, parameter.name or ""], spelling)
-    return found
 
 
 def run(program: click.Command, *, stopped: str = "stopped") -> None:

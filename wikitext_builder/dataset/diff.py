@@ -91,7 +91,7 @@ def diff(first: str | Path, second: str | Path, *, names: Sequence[str] = (), wo
         BuilderError: There is no dataset, a file cannot be read, or a dataset is not what its files say.
     """
     if words < 0:
-        raise BuilderError(f"`words`: {words}; expected 0 or more")
+        raise BuilderError(f"--words: {words}; expected 0 or more")
     loaded = load_named([first, second], names)
     pair = tuple(loaded.values())
     raw = all(one.has_raw(split) for one in pair for split in one.files)
@@ -140,7 +140,8 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
             if headings is not None:
                 if (named := next(headings, None)) is None:
                     raise BuilderError(
-                        f"{dataset.path}: the raw file of {split} has too few articles; see `verify`"
+                        f"{dataset.path}: the raw file of {split} has too few articles; see"
+                        " `wikitext-builder verify`"
                     )
                 title = named.title
             digest = hashlib.sha256()
@@ -150,12 +151,16 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
             source = next(rows, None) if attributed else None
             if attributed and source is None:
                 raise BuilderError(
-                    f"{dataset.path}: {split} has more articles than {ATTRIBUTION}; see `verify`"
+                    f"{dataset.path}: {split} has more articles than {ATTRIBUTION}; see"
+                    " `wikitext-builder verify`"
                 )
             if title:
                 contents.articles.append(_version(title, split, source, digest.hexdigest()))
         if next(rows, None):
-            raise BuilderError(f"{dataset.path}: {split} has fewer articles than {ATTRIBUTION}; see `verify`")
+            raise BuilderError(
+                f"{dataset.path}: {split} has fewer articles than {ATTRIBUTION}; see"
+                " `wikitext-builder verify`"
+            )
     for token in NOT_COUNTED:
         del contents.counts[token]
     return contents

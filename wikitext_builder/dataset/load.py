@@ -208,16 +208,16 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
     """
     paths = [Path(one) for one in directories]
     if not paths:
-        raise BuilderError("`directories`: expected at least one dataset")
+        raise BuilderError("DIRECTORIES: expected at least one dataset")
     if files := [path for path in paths if path.is_file()]:
         raise BuilderError(f"{files[0]}: is a file; expected a folder with files of tokens")
     datasets = [load(path) for path in paths]
     if names and len(names) != len(paths):
-        raise BuilderError(f"`names`: {len(names)} for {len(paths)} datasets; give one per dataset, or none")
+        raise BuilderError(f"--name: {len(names)} for {len(paths)} datasets; give one per dataset, or none")
     chosen = list(names) or _distinct_names(datasets)
     if twice := [name for name, times in Counter(chosen).items() if times > 1]:
         raise BuilderError(
-            f"two datasets have the name {twice[0]!r}; give each folder once, or `names` that differ"
+            f"two datasets have the name {twice[0]!r}; give each folder once, or a different --name for each"
         )
     return dict(zip(chosen, datasets, strict=True))
 

@@ -139,7 +139,8 @@ def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntr
         entries = {name: msgspec.convert(stored[name], FileEntry) for name in (CARD, OVERLAP_BY_ARTICLE)}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise BuilderError(
-            f"{path}: {type(error).__name__}: {error}; expected what `overlap` writes into a dataset:"
+            f"{path}: {type(error).__name__}: {error}; expected what `wikitext-builder overlap` writes"
+            " into a dataset:"
             " compare it again"
         ) from error
     yield CARD, entries[CARD], entry_of_data(section) if section else None

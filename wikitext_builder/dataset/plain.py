@@ -132,7 +132,7 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
     shards = sorted((directory / ARTICLES).glob(f"{split}-*.parquet"))
     if not lines.is_file() and not shards:
         raise BuilderError(
-            f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with `articles=parquet`"
+            f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with --articles parquet"
         )
     try:
         for row in _rows_of_lines(lines) if lines.is_file() else _rows_of_shards(shards):

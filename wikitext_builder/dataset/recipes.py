@@ -47,29 +47,29 @@ class Recipe:
                 f"the recipe name {self.name!r}: expected 1 to 100 letters, digits, . _ ~ and -"
             )
         if self.source not in SOURCES:
-            raise BuilderError(f"`source`: {self.source!r}; expected one of {', '.join(SOURCES)}")
+            raise BuilderError(f"--source: {self.source!r}; expected one of {', '.join(SOURCES)}")
         if self.sections not in SECTIONS:
-            raise BuilderError(f"`sections`: {self.sections!r}; expected one of {', '.join(SECTIONS)}")
+            raise BuilderError(f"--sections: {self.sections!r}; expected one of {', '.join(SECTIONS)}")
         if not self.seed.isprintable() or "`" in self.seed:
-            raise BuilderError(f"`seed`: {self.seed!r}; expected a line of printable characters without `")
+            raise BuilderError(f"--seed: {self.seed!r}; expected a line of printable characters without `")
         object.__setattr__(self, "articles", tuple(sorted(set(self.articles))))  # a manifest has a list
         if unknown := set(self.articles) - set(ARTICLES):
-            raise BuilderError(f"`articles`: {min(unknown)!r}; expected {' or '.join(ARTICLES)}")
+            raise BuilderError(f"--articles: {min(unknown)!r}; expected {' or '.join(ARTICLES)}")
         for name in ("train_articles", "valid_articles", "test_articles"):
             if (getattr(self, name) or 0) < 0:
-                raise BuilderError(f"`{name}`: {getattr(self, name)}; expected 0 or more")
+                raise BuilderError(f"--{name.replace('_', '-')}: {getattr(self, name)}; expected 0 or more")
         if not self.splits:
             raise BuilderError(f"{self.name}: no split has articles; ask for some")
         if self.test_words is not None:
             if (self.train_articles, self.valid_articles, self.test_articles) != (0, 0, None):
                 raise BuilderError(
-                    f"`test_words`: {self.name} has {', '.join(self.splits)} and `test_articles`"
-                    f" {self.test_articles}; it is for live, a test set alone, instead of `test_articles`"
+                    f"--test-words: {self.name} has {', '.join(self.splits)} and --test-articles"
+                    f" {self.test_articles}; it is for live, a test set alone, instead of --test-articles"
                 )
             if self.test_words < 1:
-                raise BuilderError(f"`test_words`: {self.test_words}; expected at least 1")
+                raise BuilderError(f"--test-words: {self.test_words}; expected at least 1")
         if self.min_count < 1:
-            raise BuilderError(f"`min_count`: {self.min_count}; expected at least 1")
+            raise BuilderError(f"--min-count: {self.min_count}; expected at least 1")
 
 
 RECIPES: dict[str, Recipe] = {

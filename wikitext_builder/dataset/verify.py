@@ -30,7 +30,7 @@ from wikitext_builder.pages.attribution import ATTRIBUTION, LOCK, read_attributi
 from wikitext_builder.pages.lock import read_lock
 
 BUILD_AGAIN = "remove the folder and build again"
-COMPARE_AGAIN = "compare it again with `overlap`"
+COMPARE_AGAIN = "compare it again with `wikitext-builder overlap`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

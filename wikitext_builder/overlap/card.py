@@ -38,7 +38,8 @@ def built_card(directory: str | Path) -> bytes:
     built, _ = parts_of_card(directory)
     if entry_of_data(built) != manifest.files[CARD]:
         raise BuilderError(
-            f"{directory / CARD}: is not what the manifest says; `verify` it, or build it again"
+            f"{directory / CARD}: is not what the manifest says; run `wikitext-builder verify`, or build"
+            " it again"
         )
     return built
 

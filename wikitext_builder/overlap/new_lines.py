@@ -73,9 +73,9 @@ def new_lines(
     """
     out = Path(out)
     if out.exists() or not out.name:
-        raise BuilderError(f"`out`: {out} exists already; name a new folder")
+        raise BuilderError(f"--out: {out} exists already; name a new folder")
     if not 0 < share <= 1:
-        raise BuilderError(f"`share`: {share}; expected more than 0, at most 1")
+        raise BuilderError(f"--share: {share}; expected more than 0, at most 1")
     comparison = Comparison(dataset, against, progress, **options)
     if comparison.dataset.layout != WIKITEXT:
         raise BuilderError(f"{dataset}: has no articles; expected a folder with wiki.test.tokens or the like")
@@ -100,7 +100,8 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
         same = next(tokens[one.split], None)
         if same is None or len(same.lines) != len(one.article.lines):
             raise BuilderError(
-                f"{dataset.path}: the raw and the tokens file of {one.split} have other lines; see `verify`"
+                f"{dataset.path}: the raw and the tokens file of {one.split} have other lines; see"
+                " `wikitext-builder verify`"
             )
         files["tokens"] = same.lines
         line = next(attribution, "")

@@ -127,7 +127,7 @@ class Comparison:
         self.lengths = tuple(sorted(set(options.get("words") or LENGTHS)))
         workers = options.get("workers") or 1
         if self.lengths[0] < 1 or workers < 1:
-            raise BuilderError(f"`words`: {self.lengths}, `workers`: {workers}; expected 1 or more")
+            raise BuilderError(f"--words: {self.lengths}, --workers: {workers}; expected 1 or more")
         all_splits = ("test",) if self.dataset.layout == FILE else tuple(self.dataset.files)
         self.splits = tuple(dict.fromkeys(options.get("splits") or all_splits))
         files = files_of([against] if isinstance(against, str | Path) else against)

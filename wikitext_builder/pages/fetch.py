@@ -78,7 +78,7 @@ def fetch(
     wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
     selections, wishes = _selections(select, wiki), parse_wishes(within, without, wiki)
     if limit is not None and limit < 1:
-        raise BuilderError(f"`limit={limit}`: give 1 or more")
+        raise BuilderError(f"--limit {limit}: give 1 or more")
     url, wait = api or api_of(wiki), shown.wait
     asked = Wikipedia(url, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel, on_wait=wait)
     with asked as wikipedia, Store.create(Path(store)) as opened:

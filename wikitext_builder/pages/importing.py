@@ -294,7 +294,7 @@ def _check_language(dump: Dump, language: Language) -> None:
     if found and found != language.code:
         raise BuilderError(
             f"{dump.path}: expected a dump of {language.code!r}, found one of {found!r}; take"
-            f" `language={found}` or another dump"
+            f" --language {found} or another dump"
         )
 
 

@@ -40,7 +40,7 @@ def lock(store: str | Path, *, language: str = "en", as_of: str | None = None) -
         if not revisions:
             raise BuilderError(
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
-                " `status` shows what is there"
+                " `wikitext-builder status` shows what is there"
             )
         return "".join(_lines(revisions, language, opened.wiki(language) or "-"))
 
@@ -101,7 +101,7 @@ def _columns(path: Path, first: str, second: str, language: str) -> tuple[str, .
     if head[1] != language:
         raise BuilderError(
             f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
-            f" take `language={head[1]}`"
+            f" take --language {head[1]}"
         )
     columns = next((one for one in (COLUMNS, DATED) if second == "\t".join(one) + "\n"), None)
     if columns is None:

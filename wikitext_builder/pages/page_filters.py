@@ -70,7 +70,7 @@ class Rule:
         found = self.condition.why_not(page, past)
         if self.within or (found and found[0] == UNKNOWN):
             return found and (found[0] or self.reason, found[1])
-        return None if found else (self.reason, f"`without={self.text}`")
+        return None if found else (self.reason, f"--without {self.text}")
 
 
 def first_fault(rules: Iterable[Rule], page: Page, past: Past) -> WhyNot:
@@ -195,11 +195,11 @@ def parse_kind(argument: str, text: str, language: Language, kinds: Mapping[str,
     kind, value = kinds.get(name), value.strip()
     if kind is None or {bool(colon), bool(value)} != {":" in kind.form}:
         *forms, last = (one.form for one in kinds.values())
-        raise BuilderError(f"`{argument}={text}`: expected {', '.join(forms)} or {last}")
+        raise BuilderError(f"--{argument} {text}: expected {', '.join(forms)} or {last}")
     try:
         return kind.make(value, language)
     except BuilderError as error:
-        raise BuilderError(f"`{argument}={text}`: {error}") from error
+        raise BuilderError(f"--{argument} {text}: {error}") from error
 
 
 def _titles(value: str, _language: Language) -> Named:

@@ -173,7 +173,7 @@ class WikiPast:
         """
         if not self._assesses:
             raise BuilderError(
-                f"{self._wikipedia.api}: has no assessments of pages; select by `within=good` or a category"
+                f"{self._wikipedia.api}: has no assessments of pages; select by --within good or a category"
             )
         classes: set[str] = set()
         parameters = {"prop": "pageassessments", "pageids": str(page.page_id), "palimit": "max"}

@@ -115,6 +115,6 @@ def read_page(store: str | Path, *, title: str, language: str = "en", html: bool
         if not numbers:
             raise BuilderError(
                 f"{store}: no article {title!r} of {language}; write the title as Wikipedia does,"
-                " `lock` lists the titles of a store"
+                " `wikitext-builder lock` lists the titles of a store"
             )
         return next(stored_pages(opened, language, numbers[:1], html=html))

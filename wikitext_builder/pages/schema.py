@@ -112,9 +112,14 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
         BuilderError: There is no such file, or it is not a store of this version.
     """
     if not path.is_file():
-        raise BuilderError(f"{path}: no such store; make one with `fetch` or `import_dump`")
+        raise BuilderError(
+            f"{path}: no such store; make one with `wikitext-builder fetch` or `wikitext-builder import`"
+        )
     if not path.stat().st_size:
-        raise BuilderError(f"{path}: an empty file, no store yet; fill it with `fetch` or `import_dump`")
+        raise BuilderError(
+            f"{path}: an empty file, no store yet; fill it with `wikitext-builder fetch` or"
+            " `wikitext-builder import`"
+        )
     with as_builder_error(path):
         # Not mode=ro: such a connection cannot remove the files -wal and -shm that it makes.
         uri = path.resolve().as_uri() + "?mode=rw"

@@ -243,7 +243,7 @@ def default_selections(language: Language) -> tuple[Selection, ...]:
     found = tuple(Category(name=name) for name in language.categories)
     if not found:
         raise BuilderError(
-            f"no category of Good articles is known for {language.code}; name one: `select=category:NAME`"
+            f"no category of Good articles is known for {language.code}; name one: --select category:NAME"
         )
     return found
 
@@ -377,7 +377,7 @@ def select_pages(
         if rule is None:
             wanted.append(one)
         else:
-            detail = f"`without={rule.text}`"
+            detail = f"--without {rule.text}"
             rejected.append(Rejected(title=one.title, reason=rule.reason, detail=detail))
     selected = Selected(wanted=tuple(wanted), locked=locked, rejected=tuple(rejected))
     return Choice(

@@ -163,7 +163,7 @@ class Store(Database):
             if text != sha1:
                 raise BuilderError(
                     f"{self.path}: has revision {revision_id}, of {known!r}, with another text than"
-                    f" {origin}, where it is of {title!r}; that is another wiki: use another `store`"
+                    f" {origin}, where it is of {title!r}; that is another wiki: use another --store"
                 )
 
     def _ask_for_other_dates(self, language: str, kept: Iterable[Wanted]) -> None:
@@ -448,7 +448,7 @@ def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: 
         there = known or (wiki if dumped else database)
         raise BuilderError(
             f"{store.path}: holds pages of the wiki {there!r}, but {origin} is of {name!r};"
-            " use another `store`"
+            " use another --store"
         )
     if not known:
         store.set_note(f"{language} {'database' if dumped else 'wiki'}", name)

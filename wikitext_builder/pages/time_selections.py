@@ -113,7 +113,7 @@ def _check_log(lookup: Lookup, since: str) -> None:
         what = f"begins at {begins}" if begins else "is empty"
         raise BuilderError(
             f"the log of creations of {lookup.wikipedia.api} {what}: it does not name the pages since"
-            f" {since}; select others, such as good, with `within=created-since:{since[:10]}`"
+            f" {since}; select others, such as good, with --within created-since:{since[:10]}"
         )
 
 

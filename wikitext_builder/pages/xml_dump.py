@@ -121,7 +121,7 @@ class Dump:
 
     def __init__(self, path: Path, *, as_of: str = "", every: bool = False, threads: int = THREADS) -> None:
         if as_of and not is_timestamp(as_of):
-            raise BuilderError(f"`as_of={as_of}`: expected a time like 2016-04-16T17:15:34Z, in UTC")
+            raise BuilderError(f"--as-of {as_of}: expected a time like 2016-04-16T17:15:34Z, in UTC")
         self.path = path
         self.site = DumpedSite()
         self.xml_bytes = 0

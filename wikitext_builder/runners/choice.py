@@ -27,7 +27,7 @@ def open_runners(
     """
     workers = cores() if workers is None else workers
     if workers < 1:
-        raise BuilderError(f"`workers`: {workers}; expected at least 1")
+        raise BuilderError(f"--workers: {workers}; expected at least 1")
     with ExitStack() as stack:
         here: Runner = Serial()
         if workers > 1 and pages > FEW_PAGES:

@@ -30,7 +30,7 @@ class Cluster:
         try:
             import distributed
         except ImportError as error:
-            raise BuilderError("`scheduler` needs Dask; pip install 'wikitext-builder[cluster]'") from error
+            raise BuilderError("--scheduler needs Dask; pip install 'wikitext-builder[cluster]'") from error
         dask: Any = distributed  # it has no types
         self._scheduler, self._as_completed = scheduler, dask.as_completed
         try:

@@ -92,7 +92,7 @@ class ProcessPool:
             return
         raise BuilderError(
             f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are missing;"
-            " memory may be short: try fewer `workers` and run it again to resume"
+            " memory may be short: try fewer --workers and run it again to resume"
         )
 
     def _results(

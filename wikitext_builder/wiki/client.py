@@ -93,9 +93,9 @@ class Wikipedia:
         on_wait: Callable[[str], None] | None = None,
     ) -> None:
         if not 1 <= parallel <= MAX_PARALLEL:
-            raise BuilderError(f"`parallel={parallel}`: Wikipedia's etiquette allows 1 to {MAX_PARALLEL}")
+            raise BuilderError(f"--parallel {parallel}: Wikipedia's etiquette allows 1 to {MAX_PARALLEL}")
         if maxlag is not None and not 0 <= maxlag < float("inf"):
-            raise BuilderError(f"`maxlag={maxlag:g}`: give seconds, 0 or more; 5 is usual")
+            raise BuilderError(f"--maxlag {maxlag:g}: give seconds, 0 or more; 5 is usual")
         self.api = api
         self.language = language
         self.parallel = parallel
@@ -247,7 +247,7 @@ class Wikipedia:
         if self.language.code not in (name, site.language):
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
-                f" {site.language!r}; take `language={site.language}` or another `api`"
+                f" {site.language!r}; take --language {site.language} or another --api"
             )
 
     def query(self, parameters: Mapping[str, str], start: Mapping[str, str] | None = None) -> Iterator[Json]:

@@ -86,7 +86,7 @@ def checked_contact(contact: str) -> str:
         return contact
     raise BuilderError(
         f"the contact {contact!r} is neither a mail address nor a URL; give one where you can be reached,"
-        " such as `contact=jane@example.org`"
+        " such as --contact jane@example.org"
     )
 
 
@@ -114,7 +114,7 @@ def checked_api(api: str, contact: str) -> str:
     if is_wikimedia(host) and not contact:
         raise BuilderError(
             f"{host} belongs to Wikimedia, which asks tools to name their operator; give a mail address or"
-            " URL where you can be reached: `contact=jane@example.org`"
+            " URL where you can be reached: --contact jane@example.org"
         )
     return api
 

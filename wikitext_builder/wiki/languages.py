@@ -380,6 +380,6 @@ def language_of(code: str) -> Language:
     """
     if code not in LANGUAGES:
         raise BuilderError(
-            f"`language={code}` is unknown; add it to languages.py or use one of {', '.join(LANGUAGES)}"
+            f"--language {code} is unknown; add it to languages.py or use one of {', '.join(LANGUAGES)}"
         )
     return LANGUAGES[code]

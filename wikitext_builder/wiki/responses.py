@@ -101,7 +101,7 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
         target = next((v for name, v in reply.headers.items() if name.lower() == "location"), "elsewhere")
         raise BuilderError(
             f"{api}: redirects to {target}; redirects are not followed: if you trust that address, give it as"
-            " `api`"
+            " --api"
         )
     if reply.status != 200:
         raise BuilderError(

@@ -81,7 +81,7 @@ class Endpoint(PieceModel):
         """
         if tokenizer is None:
             raise HarnessError(
-                f"completions:{url} needs `tokenizer`: the folder of the model's tokenizer, or its name"
+                f"completions:{url} needs --tokenizer: the folder of the model's tokenizer, or its name"
             )
         self.url = url.rstrip("/")
         self._patience = patience
@@ -93,14 +93,14 @@ class Endpoint(PieceModel):
         known = self._models() if served is None or longest is None else {}
         if served is None and len(known) != 1:
             raise HarnessError(
-                f"{self.url}: {len(known)} models ({', '.join(known)[:200]}); choose one by `served_model`"
+                f"{self.url}: {len(known)} models ({', '.join(known)[:200]}); choose one by --served-model"
             )
         self.served = served or next(iter(known))
         told = known.get(self.served) if longest is None else longest
         reads = None if told is None else told - 2  # it also reads the last target and the piece that it adds
         if reads is None and window is None:
             raise HarnessError(
-                f"{self.url} does not say how many pieces {self.served} reads at once; say so by `longest`"
+                f"{self.url} does not say how many pieces {self.served} reads at once; say so by --longest"
             )
         super().__init__(load_tokenizer(tokenizer), vocabulary, longest=reads, window=window, stride=stride)
         self._probe()
@@ -145,7 +145,7 @@ class Endpoint(PieceModel):
         tokens = self._logprobs(pieces).get("tokens")
         if tokens is not None and (read := "".join(tokens[: len(pieces)])).strip() != PROBE:
             raise HarnessError(
-                f"{self.url} reads the pieces of {PROBE!r} as {read[:80]!r}; `tokenizer` is not that of"
+                f"{self.url} reads the pieces of {PROBE!r} as {read[:80]!r}; --tokenizer is not that of"
                 f" {self.served}"
             )
 

@@ -56,7 +56,7 @@ class GgufModel(PieceModel):
         except (ImportError, OSError, RuntimeError) as error:
             raise HarnessError(f"gguf:{path} needs the package llama-cpp-python (pip install it)") from error
         if dtype not in (None, "float16", "float32"):
-            raise HarnessError(f"`dtype={dtype}` with gguf: its cache is float16 or float32")
+            raise HarnessError(f"--dtype {dtype} with gguf: its cache is float16 or float32")
         exact = EXACT if dtype == "float32" else None
         try:
             self._llama = library.Llama(

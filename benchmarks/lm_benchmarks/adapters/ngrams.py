@@ -57,7 +57,7 @@ class NGramFile:
         if not found:
             raise HarnessError(
                 f"the n-grams have no word {' or '.join(spellings)} for unknown words; name the word that"
-                " they have with `unknown_word`"
+                " they have with --unknown-word"
             )
         if not self.joined and END not in grams:
             raise HarnessError(f"the n-grams have neither {EOS} nor {END} to end a line")

@@ -33,13 +33,6 @@ def commands(threads: int | None) -> None:
 
 
 add_cite_option(commands, lambda path: lb.cite(path), "results, a checkpoint or a dataset")
-commands.functions = {
-    "models": "list",
-    "measure": "run",
-    "measure_conventions": "conventions",
-    "by_position": "positions",
-    "lm_eval_task": "lm-eval-task",
-}
 for _command in (
     *measuring.COMMANDS,
     *contamination.COMMANDS,

@@ -69,7 +69,7 @@ def check(
         HarnessError: The model is missing, does not fit the dataset, or its program fails.
     """
     if tokens < 1:
-        raise HarnessError(f"`tokens={tokens}`: laws need a text; expected 1 or more")
+        raise HarnessError(f"--tokens {tokens}: laws need a text; expected 1 or more")
     inputs = make_inputs(data, split, **opening)
     loaded = open_model(model, inputs)
     _, passages = read_passages(inputs.dataset, split, loaded.vocabulary)

@@ -84,7 +84,8 @@ def open_model(specification: str, inputs: Inputs) -> LoadedModel:
         return _users(kind, rest, inputs)
     raise HarnessError(
         f"{specification}: no such model; expected one of {', '.join(NAMES)}; a checkpoint;"
-        f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function. `models` says what each is"
+        f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function; run"
+        " `lm-benchmarks list` for what each one is"
     )
 
 

@@ -33,13 +33,13 @@ def months_of(sides: Sequence[Dataset], split: str, by: str = "") -> tuple[str, 
         HarnessError: `by` is something else, or this date is known for no article.
     """
     if by and by not in DATES:
-        raise HarnessError(f"`by={by}`: expected {', '.join(DATES)}")
+        raise HarnessError(f"--by {by}: expected {', '.join(DATES)}")
     found = [_dates(side, split) for side in sides]
     chosen = by or next(
         (name for name in DATES if all(_month(one[name]) for rows in found for one in rows)), ""
     )
     if by and not any(_month(one[by]) for rows in found for one in rows):
-        raise HarnessError(f"`by={by}`: no article has this date; {LOCK} and {ATTRIBUTION} have the dates")
+        raise HarnessError(f"--by {by}: no article has this date; {LOCK} and {ATTRIBUTION} have the dates")
     return chosen, [[_month(one.get(chosen, "")) for one in rows] for rows in found]
 
 

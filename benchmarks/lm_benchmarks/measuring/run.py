@@ -153,7 +153,7 @@ def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Pr
     if protocol.check:
         checks = check_beginning(loaded, stream, device=inputs.device, tolerance=tolerance, progress=progress)
         if not protocol.allow_broken:
-            raise_if_broken(checks, "`allow_broken` measures it anyway")
+            raise_if_broken(checks, "--allow-broken measures it anyway")
     watched = Watched(loaded.model, seed=inputs.seed, reread=loaded.reread)
     start = time.monotonic()
     with evaluating(loaded.model):
@@ -243,7 +243,7 @@ def _pages(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Pr
     assert loaded.reader is not None  # noqa: S101 - for mypy: measure_loaded has looked
     if inputs.stride is not None and inputs.stride != loaded.facts.get("window"):
         raise HarnessError(
-            f"`stride={inputs.stride}` with `convention={protocol.convention}`: its windows do not overlap;"
+            f"--stride {inputs.stride} with --convention {protocol.convention}: its windows do not overlap;"
             " leave out the stride"
         )
     path = raw_file(inputs.dataset, protocol.split)
@@ -292,7 +292,7 @@ def _windows(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: 
     convention = REGISTRY[protocol.convention]
     if loaded.reader is None:
         raise HarnessError(
-            f"{loaded.name} predicts words; `convention={convention.name}` scores pieces of words, so it"
+            f"{loaded.name} predicts words; --convention {convention.name} scores pieces of words, so it"
             f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
             f" are {PAPER} and {LM_EVAL}"
         )

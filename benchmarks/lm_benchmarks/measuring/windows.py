@@ -74,7 +74,7 @@ def measure_windows(
     assert rule is not None  # noqa: S101 - for mypy: the caller has looked
     if stride is not None and not convention.can_stride:
         raise HarnessError(
-            f"`stride={stride}` with `convention={convention.name}`: its windows do not overlap; leave out"
+            f"--stride {stride} with --convention {convention.name}: its windows do not overlap; leave out"
             " the stride"
         )
     lengths = convention.lengths(reader.longest, window, stride)
@@ -86,7 +86,7 @@ def measure_windows(
         raise HarnessError(
             f"{path.name}: nothing to score by {convention.name}'s convention, which drops a rest that"
             f" is shorter than its window of {lengths.window} pieces. Choose a larger split, or a smaller"
-            " `window`"
+            " --window"
         )
     scored: list[Scored] = []
     articles: list[Sums] = []

@@ -74,7 +74,7 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
     Args:
         path: The file.
         parse: Returns the record of a line, or raises ValueError.
-        writer: The function of the front door that writes such files, for errors.
+        writer: The command that writes such files, for errors.
 
     Raises:
         HarnessError: The file cannot be read, or a line is not such a record.

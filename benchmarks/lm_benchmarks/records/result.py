@@ -200,4 +200,4 @@ def read_results(path: str | Path) -> list[Result]:
     Raises:
         HarnessError: The file cannot be read, or a line is not a result.
     """
-    return read_lines(Path(path), from_json, writer="measure")
+    return read_lines(Path(path), from_json, writer="lm-benchmarks run")

@@ -50,7 +50,7 @@ def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
         if changes := [f"{name} {found[name]!r} → {now[name]!r}" for name in now if now[name] != found[name]]:
             raise HarnessError(
                 f"{folder}: its runs are of other conditions ({', '.join(changes)}); reproduce with the same"
-                " ones, or use another `out`"
+                " ones, or use another --out"
             )
     if keep and not known:
         append_line(path, json.dumps({"format": FORMAT, **asdict(wanted)}))

@@ -116,6 +116,6 @@ def _chosen(rows: Sequence[PaperRow], table: str, size: str, names: Sequence[str
             there = ", ".join(row.name for row in rows)
             raise HarnessError(f"{name}: no such row of {table}; there are {there}")
         if not row.recipe(table, size):
-            raise HarnessError(f"{row.name}: no model of ours for `size={size}`; choose another row or size")
+            raise HarnessError(f"{row.name}: no model of ours for --size {size}; choose another row or size")
         chosen.append(row)
     return chosen

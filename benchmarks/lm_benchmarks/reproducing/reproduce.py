@@ -176,13 +176,13 @@ def reproduce(
 def _expect_usable(out: str | Path, settings: Sequence[str], hours: float) -> None:
     """Refuse what would be ignored, or would fail only after a training."""
     if any(setting.partition("=")[0] == "seed" for setting in settings):
-        raise HarnessError("a seed in `settings`; expected seeds of their own: use `seeds`")
+        raise HarnessError("a seed in --set; expected seeds of their own: use --seed")
     if "," in str(out):
-        raise HarnessError(f"{out}: a comma separates the models of a mixture; use an `out` without one")
+        raise HarnessError(f"{out}: a comma separates the models of a mixture; use an --out without one")
     if ":" in str(out):
-        raise HarnessError(f"{out}: a colon separates the kind of a model; use an `out` without one")
+        raise HarnessError(f"{out}: a colon separates the kind of a model; use an --out without one")
     if not hours >= 0:  # nor is NaN
-        raise HarnessError(f"`hours={hours}`; expected 0 or more")
+        raise HarnessError(f"--budget {hours}; expected 0 or more")
 
 
 def _texts(table: str, data: Path) -> Texts:
@@ -294,7 +294,9 @@ def _locked(path: Path, progress: Progress) -> Iterator[IO[bytes]]:
         ends = time.monotonic() + LOCK_SECONDS
         while not try_lock(lock):
             if time.monotonic() > ends:
-                raise HarnessError(f"{path.parent}: another `reproduce` works there; wait for it, or stop it")
+                raise HarnessError(
+                    f"{path.parent}: another `lm-benchmarks reproduce` works there; wait for it, or stop it"
+                )
             progress("waiting", 0, None, f"another queue still saves in {path.parent}")
             time.sleep(1)
         yield lock

@@ -274,7 +274,7 @@ def test_a_server_that_stays_busy_is_resumed(server, dataset, folder, tmp_path):
 
 
 def test_what_does_not_fit_is_said(server, dataset, folder, tmp_path):
-    with pytest.raises(HarnessError, match="needs `tokenizer`"):
+    with pytest.raises(HarnessError, match="needs --tokenizer"):
         measured(server, dataset, folder, tokenizer=None)
     with pytest.raises(HarnessError, match="expected http://HOST:PORT/v1"):
         lb.measure("completions:localhost", dataset, convention="gptq", tokenizer=str(folder))
@@ -293,7 +293,7 @@ def test_another_tokenizer_is_found_out(server, dataset, folder, tmp_path):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "tokenizer.json").write_text(json.dumps(other))
     assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode("zoo")
-    with pytest.raises(HarnessError, match="`tokenizer` is not that of tiny"):
+    with pytest.raises(HarnessError, match="--tokenizer is not that of tiny"):
         measured(server, dataset, tmp_path)
 
 

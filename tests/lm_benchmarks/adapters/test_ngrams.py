@@ -111,7 +111,7 @@ def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
     words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
     path = tmp_path / "x.arpa"
     path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
-    with pytest.raises(HarnessError, match="`unknown_word`"):
+    with pytest.raises(HarnessError, match="--unknown-word"):
         open_model(f"arpa:{path}", inputs)
     loaded = open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
     assert loaded.facts["unknown_word"] == "xunkx"  # with another one it gives other numbers

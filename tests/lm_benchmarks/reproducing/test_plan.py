@@ -105,7 +105,7 @@ def test_results_of_a_row_stay_its_results_when_the_folder_is_moved():
 @pytest.mark.parametrize(
     ("out", "options", "said"),
     [
-        ("runs", {"settings": ("seed=5",)}, "use `seeds`"),
+        ("runs", {"settings": ("seed=5",)}, "use --seed"),
         ("a,b", {}, "a comma separates"),
         ("a:b", {}, "a colon separates"),
         ("runs", {"hours": math.nan}, "expected 0 or more"),

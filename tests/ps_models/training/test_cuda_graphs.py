@@ -437,9 +437,9 @@ def test_graphs_are_chosen_only_where_they_are_wanted_and_can_be(monkeypatch):
     chosen: object = choose_recorder(True, lstm, gpu, ONE_PROCESS)
     assert chosen == "graphs on cuda"
     for model, size in ((lstm, 2), (adaptive, 1), (torch.nn.Linear(1, 1), 1)):
-        with pytest.raises(ModelError, match="train without `cuda_graphs`"):
+        with pytest.raises(ModelError, match="train without --cuda-graphs"):
             choose_recorder(True, model, gpu, World(size=size))
-    with pytest.raises(ModelError, match="a GPU, not the device cpu; train without `cuda_graphs`"):
+    with pytest.raises(ModelError, match="a GPU, not the device cpu; train without --cuda-graphs"):
         choose_recorder(True, lstm, cpu, ONE_PROCESS)
     with pytest.raises(ModelError, match=r"one process, not 2 and a model.*LSTM does not claim"):
         choose_recorder(True, adaptive, gpu, World(size=2))

@@ -51,7 +51,7 @@ def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model,
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01", more)
     pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
     for stop in (1, 13, 25, 39):
-        with pytest.raises(StoppedError, match=f"after update {stop};.* the same `train` resumes it"):
+        with pytest.raises(StoppedError, match=f"after update {stop};.* `ps-models train` resumes it"):
             pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
     pm.train(model, tiny_dataset, parts, settings=settings, device="cpu")
     assert losses(whole) == losses(parts)
@@ -121,7 +121,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path):
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 1
     assert "all is saved" in errors
-    assert "the same `ps-models train` resumes it" in errors
+    assert "`ps-models train` resumes it" in errors
     assert "Traceback" not in errors
     assert read_checkpoint(tmp_path / "out" / LAST, training=True).training is not None
     stopped = losses(tmp_path / "out")
@@ -489,7 +489,7 @@ def test_what_a_precision_asks_for_ends_with_the_evaluation(tiny_dataset, tmp_pa
     pm.evaluate(trained, tiny_dataset, split="test", precision="tf32")
     assert torch.get_float32_matmul_precision() == "highest"
     assert not torch.backends.cudnn.allow_tf32
-    with pytest.raises(ModelError, match="`precision=fp16`: expected fp32, tf32, bf16"):
+    with pytest.raises(ModelError, match="--precision fp16: expected fp32, tf32, bf16"):
         pm.evaluate(trained, tiny_dataset, split="test", precision="fp16")
 
 

@@ -150,17 +150,17 @@ def test_rounds_of_counting_words_do_not_decide_what_is_taken(
 
 
 def test_too_few_words_are_an_error(short: Path, tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match=r"48 articles have [\d,]+ words; `test_words` expects 5,000:"):
+    with pytest.raises(BuilderError, match=r"48 articles have [\d,]+ words; --test-words expects 5,000:"):
         wb.build("live", short, tmp_path / "x", test_words=5_000, workers=1)
     assert not (tmp_path / "x").exists()
     for recipe, options, words in (
-        ("live", {"test_articles": 3}, "instead of `test_articles`"),
+        ("live", {"test_articles": 3}, "instead of --test-articles"),
         ("demo", {}, "it is for live"),
         ("live", {"test_titles": titles_file(tmp_path, "Page 1")}, "use one of the two"),
     ):
         with pytest.raises(BuilderError, match=words):
             wb.build(recipe, short, tmp_path / "x", test_words=100, workers=1, **options)
-    with pytest.raises(BuilderError, match="`test_words`: 0; expected at least 1"):
+    with pytest.raises(BuilderError, match="--test-words: 0; expected at least 1"):
         wb.build("live", short, tmp_path / "x", test_words=0, workers=1)
 
 
@@ -275,7 +275,7 @@ def test_what_a_test_set_alone_cannot_be_is_an_error(dated: Path, tmp_path: Path
     with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
         wb.build("live", dated, tmp_path / "a", within="created-since:2027-01-01", workers=1)
     (tmp_path / "titles.txt").write_text("Octopus\n", encoding="utf-8")
-    with pytest.raises(BuilderError, match="`valid_titles`: wikitext-live has no valid"):
+    with pytest.raises(BuilderError, match="--valid-titles: wikitext-live has no valid"):
         wb.build("live", dated, tmp_path / "a", valid_titles=tmp_path / "titles.txt", workers=1)
 
 

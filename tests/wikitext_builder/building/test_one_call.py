@@ -59,13 +59,13 @@ def test_splits_that_are_too_small_are_in_the_report(store: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"recipe": "wikitext-3"}, "`recipe`: 'wikitext-3'; expected a Recipe or one of wikitext-2"),
-        ({"as_of": "2016-01-01", "lock": "x"}, "`as_of` and `lock`"),
-        ({"sections": "all"}, "`sections`: 'all'; expected one of official, clean"),
-        ({"source": "pdf"}, "`source`: 'pdf'"),
-        ({"min_count": 0}, "`min_count`: 0; expected at least 1"),
-        ({"workers": 0}, "`workers`: 0; expected at least 1"),
-        ({"seed": "a`b"}, "`seed`"),
+        ({"recipe": "wikitext-3"}, "RECIPE: 'wikitext-3'; expected a Recipe or one of wikitext-2"),
+        ({"as_of": "2016-01-01", "lock": "x"}, "--as-of and --lock"),
+        ({"sections": "all"}, "--sections: 'all'; expected one of official, clean"),
+        ({"source": "pdf"}, "--source: 'pdf'"),
+        ({"min_count": 0}, "--min-count: 0; expected at least 1"),
+        ({"workers": 0}, "--workers: 0; expected at least 1"),
+        ({"seed": "a`b"}, "--seed"),
         ({"language": "xx"}, "no Moses tokenizer"),
     ],
 )

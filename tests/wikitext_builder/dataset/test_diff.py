@@ -168,7 +168,7 @@ def test_a_dataset_that_is_not_what_it_says_is_an_error(pair: tuple[Path, Path],
     rows = (broken / "attribution.tsv").read_text("utf-8").splitlines(keepends=True)
     for wrong in ([*rows[:-1]], [*rows, rows[-1]]):
         (broken / "attribution.tsv").write_text("".join(wrong), encoding="utf-8")
-        with pytest.raises(BuilderError, match=r"articles than attribution\.tsv; see `verify`"):
+        with pytest.raises(BuilderError, match=r"articles than attribution\.tsv; see `.* verify`"):
             wb.diff(broken, pair[1])
 
 
@@ -181,7 +181,7 @@ def test_a_raw_file_that_is_too_short_is_an_error(pair: tuple[Path, Path], tmp_p
     (elsewhere := tmp_path / "elsewhere").mkdir()
     for split in ("train", "valid", "test"):
         shutil.copy(pair[1] / f"wiki.{split}.tokens", elsewhere)
-    with pytest.raises(BuilderError, match=r"raw file of train has too few articles; see `verify`"):
+    with pytest.raises(BuilderError, match=r"raw file of train has too few articles; see `.* verify`"):
         wb.diff(broken, elsewhere)
 
 

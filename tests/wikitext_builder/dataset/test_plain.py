@@ -183,11 +183,11 @@ def test_a_killed_build_resumes_with_its_articles(
 
 def test_a_dataset_without_articles_says_how_to_get_them(store: Path, tmp_path: Path) -> None:
     wb.build("demo", store, tmp_path / "a", workers=1)
-    with pytest.raises(BuilderError, match="build the dataset with `articles=parquet`"):
+    with pytest.raises(BuilderError, match="build the dataset with --articles parquet"):
         next(wb.load(tmp_path / "a").plain_articles("train"))
     with pytest.raises(BuilderError, match="articles"):
         wb.build("demo", store, tmp_path / "a", workers=1, articles="parquet")
-    with pytest.raises(BuilderError, match="`articles`: 'csv'; expected jsonl or parquet"):
+    with pytest.raises(BuilderError, match="--articles: 'csv'; expected jsonl or parquet"):
         wb.build("demo", store, tmp_path / "b", articles="csv")
 
 

@@ -121,7 +121,7 @@ def test_chinese_text_keeps_one_script():
 
 
 def test_a_language_that_is_not_known_is_an_error_that_lists_those_known():
-    with pytest.raises(BuilderError, match=r"`language=tlh`.*en"):
+    with pytest.raises(BuilderError, match=r"--language tlh.*en"):
         extract(page(""), language="tlh")
 
 

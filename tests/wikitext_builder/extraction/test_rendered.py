@@ -136,7 +136,7 @@ def test_the_article_keeps_what_identifies_the_page():
 
 
 def test_what_is_not_known_is_an_error():
-    with pytest.raises(BuilderError, match="`language=tlh`"):
+    with pytest.raises(BuilderError, match="--language tlh"):
         article("", language="tlh")
     with pytest.raises(BuilderError, match="'neat'"):
         article("", sections="neat")

@@ -116,7 +116,9 @@ def test_files_with_other_lines_are_an_error(
     lines = tokens.read_text("utf-8").splitlines(keepends=True)
     titles = [number for number, line in enumerate(lines) if heading_level(line.strip()) == 1]
     tokens.write_text("".join(lines[: titles[-1] - 1] if lost == "an article" else lines[:-2]), "utf-8")
-    with pytest.raises(BuilderError, match="raw and the tokens file of train have other lines; see `verify`"):
+    with pytest.raises(
+        BuilderError, match=r"raw and the tokens file of train have other lines; see `.*verify"
+    ):
         wb.new_lines(tmp_path / "set", tmp_path / "new", against=then)
     assert not (tmp_path / "new").exists()
 
@@ -151,7 +153,7 @@ def test_bad_arguments(histories: tuple[Path, Path, set[str]], tmp_path: Path) -
     wb.build("demo", histories[0], tmp_path / "set", workers=1)
     with pytest.raises(BuilderError, match="exists already"):
         wb.new_lines(tmp_path / "set", tmp_path, against=histories[1])
-    with pytest.raises(BuilderError, match="`share`"):
+    with pytest.raises(BuilderError, match="--share"):
         wb.new_lines(tmp_path / "set", tmp_path / "x", against=histories[1], share=0)
     with pytest.raises(BuilderError, match="has no articles"):
         wb.new_lines(tmp_path / "set" / "wiki.test.raw", tmp_path / "x", against=histories[1])

@@ -58,7 +58,7 @@ def test_what_is_written_is_read_in_the_same_order(
     [
         ("# wikitext-builder lock 1", "# wikitext-builder lock 2", "line 1: expected .*lock 1"),
         ("# wikitext-builder", "title", "line 1"),
-        ("language en", "language de", "Wikipedia 'en', found one of 'de'; take `language=de`"),
+        ("language en", "language de", "Wikipedia 'en', found one of 'de'; take --language de"),
         ("page_id\trevision_id", "revision_id\tpage_id", "line 2: expected the columns"),
         ("AT&T\t17", "AT&T", "line 3: expected 5 columns, found 4"),
         ("AT&T\t17", "AT&T\t17\t", "line 3: expected 5 columns, found 6"),

@@ -133,7 +133,7 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
 def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
     with pytest.raises(BuilderError, match=words) as raised:
         parse_rules(text, (), EN)
-    assert str(raised.value).startswith(f"`within={text}`")
+    assert str(raised.value).startswith(f"--within {text}")
 
 
 def test_a_language_without_known_stubs_says_so() -> None:

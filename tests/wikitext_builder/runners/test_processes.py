@@ -60,7 +60,7 @@ def test_each_task_gives_one_result(tmp_path: Path) -> None:
 def test_workers_that_always_die_end_the_run_and_say_what_to_do() -> None:
     with (
         ProcessPool(2) as processes,
-        pytest.raises(BuilderError, match=r"fewer `workers`.*run it again to resume") as error,
+        pytest.raises(BuilderError, match=r"fewer --workers.*run it again to resume") as error,
     ):
         list(processes.map(die, [1, 2, 3]))
     assert "3 of 3 tasks are missing" in str(error.value)

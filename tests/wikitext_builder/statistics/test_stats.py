@@ -182,7 +182,7 @@ def test_datasets_of_one_title_are_named_by_what_differs(tmp_path: Path) -> None
 def test_names_come_from_the_user(tmp_path: Path) -> None:
     both = folders(tmp_path, "2016", "today")
     assert set(statistics(*both, names=["old", "new"])["corpus"]) == {"old", "new"}
-    with pytest.raises(BuilderError, match="`names`: 1 for 2 datasets"):
+    with pytest.raises(BuilderError, match="--name: 1 for 2 datasets"):
         statistics(*both, names=["old"])
     with pytest.raises(BuilderError, match="two datasets have the name 'old'"):
         statistics(*both, names=["old", "old"])

@@ -34,7 +34,7 @@ def test_other_texts_are_not_contacts(contact: str) -> None:
      "https://en.wiktionary.org/w/api.php", "https://wiki.toolforge.org/w/api.php"],
 )  # fmt: skip
 def test_wikimedia_needs_a_contact(api: str) -> None:
-    with pytest.raises(BuilderError, match=r"`contact=jane@example\.org`"):
+    with pytest.raises(BuilderError, match=r"--contact jane@example\.org"):
         checked_api(api, "")
     assert checked_api(api, JANE) == api
     with pytest.raises(BuilderError, match="`contact="):
