@@ -133,7 +133,7 @@ def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator
     if len(pieces) < 2 * length:
         raise HarnessError(
             f"a text of {len(pieces)} pieces; llama.cpp's convention needs at least two chunks of {length}."
-            " Choose a larger split, or a smaller `window`"
+            " Choose a larger split, or a smaller --window"
         )
     if lengths.stride is None:
         for begin in range(0, len(pieces) - length + 1, length):
@@ -153,7 +153,7 @@ def _llama_cpp_length(lengths: Lengths) -> int:
         length = math.ceil((length + lengths.stride // 2) / LLAMA_CPP_MULTIPLE) * LLAMA_CPP_MULTIPLE
     if lengths.longest is not None and length > lengths.longest:
         raise HarnessError(
-            f"`window` {lengths.window} and `stride` {lengths.stride}: llama.cpp reads {length} pieces at"
+            f"--window {lengths.window} and --stride {lengths.stride}: llama.cpp reads {length} pieces at"
             f" once; the model reads {lengths.longest}"
         )
     return length
@@ -228,7 +228,7 @@ def single_row(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Wi
     elif lengths.longest is not None and end + len(start) > lengths.longest:
         raise HarnessError(
             f"the row {text[:SHOWN]!r}… has {end} pieces; the model reads {lengths.longest}, so the metric of"
-            " `evaluate` fails too. Choose a `window`, which is its max_length, to cut long rows off"
+            " `evaluate` fails too. Choose a --window, which is its max_length, to cut long rows off"
         )
     first = 1 - len(start)
     if end <= first:
