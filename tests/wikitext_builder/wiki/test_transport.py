@@ -37,7 +37,7 @@ def test_wikimedia_needs_a_contact(api: str) -> None:
     with pytest.raises(BuilderError, match=r"--contact jane@example\.org"):
         checked_api(api, "")
     assert checked_api(api, JANE) == api
-    with pytest.raises(BuilderError, match="`contact="):
+    with pytest.raises(BuilderError, match="--contact "):
         Wikipedia(api, language=LANGUAGES["en"])
 
 
