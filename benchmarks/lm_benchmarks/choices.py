@@ -41,9 +41,6 @@ SIZES: Final = {
 }
 """Sizes of the rows of a table."""
 
-DTYPES: Final = ("float32", "bfloat16", "float16")
-"""Of the weights of a causal model."""
-
 FORMATS: Final = ("text", "markdown", "csv", "latex", "html", "json")
 """Of the table of conventions."""
 
@@ -54,8 +51,6 @@ CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on
 CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried
 BATCH: Final = 16  # articles per call where each starts without context; does not change any number
-PATIENCE: Final = 60.0  # seconds to wait for an answer of a program
-SAMPLES: Final = 10  # masks of Monte Carlo dropout
 LEVEL: Final = 0.95  # of an interval
 RESAMPLES: Final = 10_000  # draws of the bootstrap
 FEWEST: Final = 5  # passages: fewer give too few different draws for an interval

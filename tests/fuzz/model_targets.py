@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
+from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.records.result import from_json, read_results, to_json
 from lm_benchmarks.records.trained import read_curve

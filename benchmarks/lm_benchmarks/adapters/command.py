@@ -26,8 +26,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import PATIENCE
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.model_options import DEFAULTS
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other
@@ -43,7 +43,9 @@ class Command:
     new text starts and the program reads the state again.
     """
 
-    def __init__(self, words: Sequence[str], vocabulary: Vocabulary, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, words: Sequence[str], vocabulary: Vocabulary, *, patience: float = DEFAULTS["patience"]
+    ) -> None:
         self._words = tuple(words)
         self._vocabulary = vocabulary
         self._patience = patience

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
-from lm_benchmarks.adapters.text_pieces import rules_of
+from lm_benchmarks.adapters.pieces import rules_of
 from lm_benchmarks.adapters.transformers import load_tokenizer
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError, UnreachableError
@@ -54,10 +54,10 @@ class Endpoint(PieceModel):
     def __init__(
         self,
         url: str,
-        tokenizer: str | None,
         vocabulary: Vocabulary,
         *,
-        served: str | None = None,
+        tokenizer: str | None,
+        served_model: str | None = None,
         longest: int | None = None,
         window: int | None = None,
         stride: int | None = None,
@@ -67,9 +67,9 @@ class Endpoint(PieceModel):
 
         Args:
             url: Without `/completions`: http://localhost:8000/v1.
-            tokenizer: Of the model: a folder of `transformers`, or a name.
             vocabulary: See `PieceModel`, like `window` and `stride`.
-            served: What the server calls the model; None: the only one that it has.
+            tokenizer: Of the model: a folder of `transformers`, or a name.
+            served_model: What the server calls the model; None: the only one that it has.
             longest: Pieces that the server holds at once; None: what it says.
             window: See `PieceModel`.
             stride: See `PieceModel`.
@@ -90,12 +90,12 @@ class Endpoint(PieceModel):
             if not (key.isascii() and key.isprintable()):  # and not in an error that quotes the header
                 raise HarnessError("OPENAI_API_KEY has characters that no header holds; set the key again")
             self._session.headers["Authorization"] = f"Bearer {key}"
-        known = self._models() if served is None or longest is None else {}
-        if served is None and len(known) != 1:
+        known = self._models() if served_model is None or longest is None else {}
+        if served_model is None and len(known) != 1:
             raise HarnessError(
                 f"{self.url}: {len(known)} models ({', '.join(known)[:200]}); choose one by --served-model"
             )
-        self.served = served or next(iter(known))
+        self.served = served_model or next(iter(known))
         told = known.get(self.served) if longest is None else longest
         reads = None if told is None else told - 2  # it also reads the last target and the piece that it adds
         if reads is None and window is None:

@@ -1,9 +1,18 @@
-"""A file of n-grams as a language model over the words of a dataset."""
+r"""Files of n-grams as language models over the words of a dataset.
+
+The ARPA format is the text that SRILM, KenLM, IRSTLM and others write: sections `\1-grams:` to `\N-grams:`
+have one n-gram per line, its base-10 log-probability, its words, and a base-10 log backoff if longer n-grams
+start with it. KenLM's own binary formats are read by its package.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
-from typing import Final, Protocol
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import torch
 from torch import Tensor
@@ -11,6 +20,8 @@ from torch import Tensor
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
+SECTION: Final = re.compile(r"\\(\d+)-grams:")
+COUNT: Final = re.compile(r"ngram (\d+) ?= ?(\d+)")
 BEGIN, END = "<s>", "</s>"
 NO_WORD: Final = -1  # in a state: the line has no word at this position
 SPELLINGS: Final = {UNK: (UNK, "<UNK>")}  # how other programs write it
@@ -29,6 +40,103 @@ class NGrams(Protocol):
     def log10(self, context: tuple[str, ...], word: str) -> float:
         """The base-10 log-probability of a known word; the first word of the context can be `<s>`."""
         ...
+
+
+class ArpaFile:
+    """The probabilities of an ARPA file, looked up in a table."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a file.
+
+        Raises:
+            HarnessError: The file cannot be read, or is not of the format.
+        """
+        self._grams: dict[tuple[str, ...], tuple[float, float]] = {}
+        self.order = 0
+        try:
+            with path.open(encoding="utf-8", newline="\n") as file:
+                self._read(line.strip() for line in file)
+        except (OSError, ValueError) as error:
+            raise HarnessError(f"{path}: {error}; expected an n-gram model in the ARPA format") from error
+
+    def __contains__(self, word: str) -> bool:
+        return (word,) in self._grams
+
+    def log10(self, context: tuple[str, ...], word: str) -> float:
+        """The base-10 log-probability of a word that the model knows, after the words of the context."""
+        backoff = 0.0
+        context = context[max(0, len(context) + 1 - self.order) :]
+        while (*context, word) not in self._grams:
+            if not context:
+                raise KeyError(word)
+            backoff += self._grams.get(context, (0.0, 0.0))[1]
+            context = context[1:]
+        return backoff + self._grams[*context, word][0]
+
+    def _read(self, lines: Iterator[str]) -> None:
+        expected: dict[int, int] = {}
+        found: dict[int, int] = {}
+        for number, line in enumerate(lines, start=1):
+            if count := COUNT.fullmatch(line):
+                expected[int(count[1])] = int(count[2])
+            elif section := SECTION.fullmatch(line):
+                self.order = int(section[1])
+                found[self.order] = 0
+            elif line == "\\end\\":
+                break
+            elif line and self.order:
+                self._add(number, line)
+                found[self.order] += 1
+        else:
+            raise ValueError("no line \\end\\: the file is incomplete")
+        if not expected or found != expected:
+            raise ValueError(f"n-grams by order: found {found}, expected {expected}")
+
+    def _add(self, number: int, line: str) -> None:
+        fields = line.split()
+        if len(fields) not in (self.order + 1, self.order + 2):
+            raise ValueError(f"line {number}: {line[:60]!r} is not a {self.order}-gram")
+        backoff = float(fields[-1]) if len(fields) == self.order + 2 else 0.0
+        self._grams[tuple(fields[1 : self.order + 1])] = (float(fields[0]), backoff)
+
+
+class KenlmFile:
+    """The probabilities of a file that KenLM reads."""
+
+    def __init__(self, path: Path) -> None:
+        """Load a file.
+
+        Raises:
+            HarnessError: The package is not installed, or the file is not in one of its formats.
+        """
+        try:
+            self._kenlm: Any = importlib.import_module("kenlm")
+        except ImportError as error:
+            raise HarnessError(
+                f"{path}: KenLM's files need the package kenlm (pip install kenlm); arpa:FILE reads an ARPA"
+                " file without it"
+            ) from error
+        try:
+            self._model: Any = self._kenlm.Model(str(path))
+        except (OSError, RuntimeError) as error:
+            raise HarnessError(f"{path}: {error}; expected an n-gram model of KenLM or ARPA") from error
+        self.order = int(self._model.order)
+
+    def __contains__(self, word: str) -> bool:
+        return word == "<unk>" or word in self._model  # KenLM says that <unk> is unknown
+
+    def log10(self, context: tuple[str, ...], word: str) -> float:
+        """The base-10 log-probability of a word that the model knows, after the words of the context."""
+        state, after = self._kenlm.State(), self._kenlm.State()
+        if context[:1] == ("<s>",):
+            self._model.BeginSentenceWrite(state)
+            context = context[1:]
+        else:
+            self._model.NullContextWrite(state)
+        for before in context:
+            self._model.BaseScore(state, before, after)
+            state, after = after, state
+        return float(self._model.BaseScore(state, word, after))
 
 
 class NGramFile:

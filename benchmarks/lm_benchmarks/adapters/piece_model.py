@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.pieces import WordPieces
-from lm_benchmarks.adapters.text_pieces import TextPieces, begin_mark
+from lm_benchmarks.adapters.pieces import TextPieces, WordPieces, begin_mark
 from lm_benchmarks.conventions.convention import Lengths, Reader, Window
 from lm_benchmarks.conventions.rules import filled_up
 from lm_benchmarks.errors import HarnessError

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
-from lm_benchmarks.choices import DTYPES, PATIENCE, SAMPLES
+from lm_benchmarks.model_options import OPTIONS, ModelOption
 from ps_models.errors import needed_packages
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange
@@ -79,44 +79,34 @@ class Bars:
         self._report = None
 
 
-CAUSAL: Final[list[Callable[[Any], Any]]] = [
-    click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1."),
-    click.option("--dtype", type=click.Choice(DTYPES), help="transformers: weights; gguf: cache."),
-    click.option("--attention", help="transformers: eager, sdpa, flash_attention_2, …"),
-    click.option("--tokenizer", help="completions: folder or name of the model's tokenizer."),
-    click.option("--served-model", help="completions: what the server calls the model."),
-    click.option("--longest", type=click.IntRange(min=2), help="gguf, completions: pieces at once."),
-]
-
-
-def causal_options(command: Decorated) -> Decorated:
-    """What a causal model may need to be loaded."""
-    for option in reversed(CAUSAL):
-        command = option(command)
-    return command
-
-
 def model_options(command: Decorated) -> Decorated:
     """What a model may need to be loaded."""
-    options: list[Callable[[Decorated], Decorated]] = [
-        *CAUSAL,
-        click.option("--seed", default=1, type=SEED, help="For models that draw random numbers."),
-        click.option(
-            "--window", type=click.IntRange(min=1), help="Models of pieces: read per call; cache: its words."
-        ),
-        click.option("--stride", type=click.IntRange(min=1), help="Models of pieces: scored per call."),
-        click.option("--unknown-word", help="arpa, kenlm: how the file spells <unk>."),
-        click.option(
-            "--patience",
-            default=PATIENCE,
-            type=RealRange(0, min_open=True),
-            help="command, completions: seconds to wait.",
-        ),
-        click.option("--samples", default=SAMPLES, type=click.IntRange(min=1), help="mc: number of masks."),
-    ]
-    for option in reversed(options):
+    return _with_options(command, list(OPTIONS))
+
+
+def window_model_options(command: Decorated) -> Decorated:
+    """What a model may need to be loaded by a command that chooses the windows itself."""
+    return _with_options(command, [name for name, one in OPTIONS.items() if one.windows])
+
+
+def _with_options(command: Decorated, names: list[str]) -> Decorated:
+    for name in reversed(names):
+        one = OPTIONS[name]
+        option = click.option(
+            f"--{name.replace('_', '-')}", default=one.default, type=_type(one), help=one.help
+        )
         command = option(command)
     return command
+
+
+def _type(one: ModelOption) -> click.ParamType[Any]:
+    if one.choices:
+        return click.Choice(one.choices)
+    if one.kind is float:
+        return RealRange(one.above, min_open=True)
+    if one.kind is int:
+        return SEED if one.least == 0 else click.IntRange(min=int(one.least or 0))
+    return click.STRING
 
 
 def json_option(command: Decorated) -> Decorated:

@@ -104,7 +104,7 @@ def contamination(
         resamples: Draws of the bootstrap.
         seed: Of the draws, and of models that draw random numbers.
         progress: Receives the number of tokens done.
-        options: See `MeasureOptions`.
+        options: As those of `measure`.
 
     Raises:
         HarnessError: The model cannot be measured or differs between the datasets, or too few articles pair.

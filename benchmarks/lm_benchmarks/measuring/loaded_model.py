@@ -1,4 +1,4 @@
-"""What a model is made from, and what a model is once it is open."""
+"""Options for loading a model, and the loaded model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
-from lm_benchmarks.choices import PATIENCE, SAMPLES
 from lm_benchmarks.conventions.convention import Reader
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.model_options import DEFAULTS
 from lm_benchmarks.records.trained import Trained
 from ps_models.evaluation.signature import signature_value
 from ps_models.language_model import LanguageModel
@@ -22,7 +21,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a model is made from. A function of the user is called with it."""
+    """What a model is loaded with. A function of the user is called with it."""
 
     dataset: Dataset
     vocabulary: Vocabulary  # of train; without a train file, of the split that is scored
@@ -30,21 +29,7 @@ class Inputs:
     seed: int = 1
     window: int | None = None  # pieces that a causal model reads per call, words of a neural cache
     stride: int | None = None  # pieces per block; None: half of the window
-    longest: int | None = None  # pieces that gguf: or completions: reads at once; None: what it says
-    tokenizer: str | None = None  # of a server's model: a folder or a name
-    served_model: str | None = None  # what a server calls it; None: the only one
-    dtype: str | None = None  # of a causal model's weights; None: as they are stored
-    attention: str | None = None  # of a causal model: eager, sdpa, …; None: transformers decides
-    unknown_word: str | None = None  # how a file of n-grams spells <unk>
-    patience: float = PATIENCE  # seconds to wait for an answer of a program
-    samples: int = SAMPLES  # masks of Monte Carlo dropout
-
-    def __post_init__(self) -> None:
-        if not self.patience > 0 or self.samples < 1 or self.seed < 0:
-            raise HarnessError(
-                f"patience {self.patience}, {self.samples} samples, seed {self.seed}; expected more than 0,"
-                " 1 or more, 0 or more"
-            )
+    options: Mapping[str, Any] = field(default_factory=lambda: DEFAULTS)  # of the adapters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +43,6 @@ class LoadedModel:
     open_vocabulary: bool = False  # its words sum to less than one: other words have probability too
     parameters: int | None = None
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
-    pieces: Callable[[Tensor], int] = len  # the number of predictions that it makes for some tokens
-    text_facts: Callable[[Tensor], Mapping[str, object]] | None = None  # more facts, of the tokens of a text
     reader: Reader | None = None  # for models of pieces: reads the windows of any convention
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
@@ -72,6 +55,14 @@ class LoadedModel:
     def is_identified(self) -> bool:
         """Whether the identity shows what the model computes: code of the user's can change behind it."""
         return not (self.users or self.is_program)
+
+    def pieces(self, tokens: Tensor) -> int:
+        """The number of predictions that it makes for some tokens."""
+        return self.model.piece_count(tokens) if isinstance(self.model, PieceModel) else len(tokens)
+
+    def text_facts(self, tokens: Tensor) -> Mapping[str, object]:
+        """What else decides its numbers on a text, for signatures."""
+        return self.model.facts(tokens) if isinstance(self.model, PieceModel) else {}
 
 
 Maker = Callable[[str, Inputs], LoadedModel]
@@ -87,8 +78,6 @@ def of_piece_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Load
         open_vocabulary=True,
         parameters=model.parameters,
         facts={"window": model.window, "stride": model.stride, **model.implementation},
-        pieces=model.piece_count,
-        text_facts=model.facts,
         reader=model,
         reread=model.window,
     )

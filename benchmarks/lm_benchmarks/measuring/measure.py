@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final
 
 from lm_benchmarks.choices import PAPER
 from lm_benchmarks.errors import HarnessError
@@ -35,56 +35,8 @@ class MeasuringError(HarnessError):
         self.results = results
 
 
-class MeasureOptions(TypedDict, total=False):
-    """How `measure` measures, and what kinds of models need."""
-
-    convention: str
-    """What is counted, and how: a name in CONVENTIONS; `paper` if absent."""
-    context: str
-    """What precedes an article: `carried` (all articles before it, the default) or `article` (nothing)."""
-    precision: str
-    """`fp32` (the default), `tf32` or `bf16`."""
-    chunk: int
-    """Tokens per call of a model. It does not change the numbers."""
-    batch: int
-    """Articles per call where each starts without context. It does not change the numbers."""
-    check: bool
-    """Try whether each model keeps the laws of a language model: on the beginning of the text, then at random
-    places of the run. The default is True."""
-    allow_broken: bool
-    """Measure models that break a law too. By default such a model is an error: it is not measured, or its
-    result says what it breaks if that shows only in the run."""
-    groups: bool
-    """Also sum the nats by word frequency, position and so on. The default is True."""
-    device: str
-    """`auto` (the default), `cpu`, `cuda` or `cuda:1`."""
-    seed: int
-    """For models that draw random numbers; 1 if absent."""
-    window: int | None
-    """For models of pieces: pieces that the model reads per call; None: as many as it can."""
-    stride: int | None
-    """For models of pieces: pieces that each window scores; None: half of it."""
-    dtype: str | None
-    """For `transformers:`: of the weights, `float32`, `bfloat16` or `float16`; None: as they are stored.
-    For `gguf:`: of the cache of keys and values, `float32` or `float16`."""
-    attention: str | None
-    """For `transformers:`: its implementation of attention, such as `eager`; None: transformers decides."""
-    tokenizer: str | None
-    """For `completions:`: the model's tokenizer, a folder of transformers or a name."""
-    served_model: str | None
-    """For `completions:`: what the server calls the model; None: the only one that it has."""
-    longest: int | None
-    """For `gguf:` and `completions:`: pieces that are read at once; None: as many as it says."""
-    unknown_word: str | None
-    """For `arpa:` and `kenlm:`: how the file spells `<unk>`."""
-    patience: float
-    """For `command:` and `completions:`: seconds to wait for an answer."""
-    samples: int
-    """For `mc:`: masks of the dropout."""
-
-
 LOG: Final = logging.getLogger(__name__)
-PROTOCOL: Final = {field.name for field in fields(Protocol)}  # the other options are for opening models
+PROTOCOL: Final = {field.name for field in fields(Protocol)}  # the other options are for loading models
 
 
 def measure(
@@ -96,7 +48,7 @@ def measure(
     command: Sequence[str] = (),
     on_result: Callable[[Result], None] | None = None,
     progress: Progress = no_progress,
-    **options: Unpack[MeasureOptions],
+    **options: Any,
 ) -> list[Result]:
     """Measure models on splits of a dataset.
 
@@ -112,7 +64,8 @@ def measure(
         command: The words of a command that measures this again, for the records.
         on_result: Receives each result as soon as it is measured.
         progress: Receives the number of tokens done.
-        options: See `MeasureOptions`.
+        options: Fields of `Protocol`, which say how to measure, and options for loading models, see
+            `lm_benchmarks.model_options.OPTIONS`.
 
     Returns:
         A result per model and split.

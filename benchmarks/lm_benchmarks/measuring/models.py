@@ -14,18 +14,17 @@ import torch
 from torch import nn
 
 import ps_models as pm
-from lm_benchmarks.adapters.arpa import ArpaFile
 from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.gguf import GgufModel
-from lm_benchmarks.adapters.kenlm import KenlmFile
-from lm_benchmarks.adapters.ngrams import NGramFile, NGrams
+from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Maker, of_piece_model
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.user_code import source_hash, user_code, user_function
+from lm_benchmarks.model_options import checked
 from lm_benchmarks.records.training_of import training_of
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
@@ -44,21 +43,25 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import file_sha256
 
 
-def make_inputs(data: str | Path, split: str, *, device: str = "auto", **fields: Any) -> Inputs:
+def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
     """Find a dataset and a device.
 
     Args:
         data: The dataset: a folder, or a file of tokens.
         split: The split whose words are the vocabulary if there is no train file.
-        device: `auto`, `cpu`, `cuda` or `cuda:1`.
-        fields: The other fields of `Inputs`.
+        options: See `lm_benchmarks.model_options.OPTIONS`.
 
     Raises:
-        ToolkitError: The dataset or the device is missing.
+        ToolkitError: The dataset or the device is missing, or an option is unknown or out of range.
     """
+    chosen = checked(options)
     dataset = load_dataset(Path(data))
     return Inputs(
-        dataset=dataset, vocabulary=vocabulary_of(dataset, split), device=choose_device(device), **fields
+        dataset=dataset,
+        vocabulary=vocabulary_of(dataset, split),
+        device=choose_device(chosen["device"]),
+        options=chosen,
+        **{name: chosen[name] for name in ("seed", "window", "stride")},
     )
 
 
@@ -137,14 +140,15 @@ def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
 def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
     """A checkpoint with dropout: the mean over several masks."""
     inner = _checkpoint(specification, inputs)
+    samples = inputs.options["samples"]
     generator = torch.Generator(inputs.device).manual_seed(inputs.seed)
     try:
-        model = MonteCarloDropout(cast("Maskable[Any]", inner.model), inputs.samples, generator)
+        model = MonteCarloDropout(cast("Maskable[Any]", inner.model), samples, generator)
     except (ValueError, AttributeError) as error:
         raise HarnessError(
             f"mc:{specification}: {error}; expected a model that keeps its dropout's masks for a whole text"
         ) from error
-    facts = {**inner.facts, "dropout_samples": inputs.samples, "dropout_seed": inputs.seed}
+    facts = {**inner.facts, "dropout_samples": samples, "dropout_seed": inputs.seed}
     return replace(inner, name=f"{inner.name}, MC", model=model, recipe=f"mc:{inner.recipe}", facts=facts)
 
 
@@ -294,7 +298,8 @@ def _expect_folder(inputs: Inputs) -> None:
 
 
 def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> LoadedModel:
-    model = NGramFile(grams, inputs.vocabulary, unknown=inputs.unknown_word)
+    unknown = inputs.options["unknown_word"]
+    model = NGramFile(grams, inputs.vocabulary, unknown=unknown)
     file = Path(path)
     return LoadedModel(
         name=file.name,
@@ -305,7 +310,7 @@ def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> LoadedMode
         facts={
             "lines": "joined" if model.joined else "apart",
             "unknown_to_file": model.missing,
-            **({} if inputs.unknown_word is None else {"unknown_word": inputs.unknown_word}),
+            **({} if unknown is None else {"unknown_word": unknown}),
         },
     )
 
@@ -329,7 +334,7 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
     return LoadedModel(
         name=words[0] if len(words) == 1 else f"{Path(words[0]).name} {words[1]}"[:40],
         identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
-        model=Command(words, inputs.vocabulary, patience=inputs.patience),
+        model=Command(words, inputs.vocabulary, patience=inputs.options["patience"]),
         vocabulary=inputs.vocabulary,
         is_program=True,
         reread=sys.maxsize,
@@ -337,21 +342,28 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
 
 
 def _transformers(name: str, inputs: Inputs) -> LoadedModel:
-    options = {key: getattr(inputs, key) for key in ("window", "stride", "device", "dtype", "attention")}
-    model = load_causal_model(name, inputs.vocabulary, **options)
+    model = load_causal_model(name, inputs.vocabulary, **_given(inputs, "device", "dtype", "attention"))
     return of_piece_model(Path(name).name, model, inputs.vocabulary)
 
 
 def _gguf(path: str, inputs: Inputs) -> LoadedModel:
-    options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "dtype")}
-    model = GgufModel(Path(path), inputs.vocabulary, **options)
+    model = GgufModel(Path(path), inputs.vocabulary, **_given(inputs, "longest", "dtype"))
     return of_piece_model(Path(path).name, model, inputs.vocabulary)
 
 
 def _completions(url: str, inputs: Inputs) -> LoadedModel:
-    options = {key: getattr(inputs, key) for key in ("longest", "window", "stride", "patience")}
-    model = Endpoint(url, inputs.tokenizer, inputs.vocabulary, served=inputs.served_model, **options)
+    options = _given(inputs, "tokenizer", "served_model", "longest", "patience")
+    model = Endpoint(url, inputs.vocabulary, **options)
     return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)
+
+
+def _given(inputs: Inputs, *names: str) -> dict[str, Any]:
+    """The options that a model of pieces takes: its windows, and some of its own."""
+    given = {name: inputs.options[name] for name in names} | {
+        "window": inputs.window,
+        "stride": inputs.stride,
+    }
+    return given | ({"device": inputs.device} if "device" in names else {})
 
 
 ABOUT: Final = {  # baseline: its name in tables, and what it is

@@ -60,14 +60,14 @@ class Protocol:
     """How a model is measured."""
 
     split: str = "test"
-    convention: str = PAPER
-    context: str = "carried"  # what comes before an article: all articles before it, or nothing
-    precision: str = "fp32"
-    chunk: int = CHUNK
-    batch: int = BATCH
-    check: bool = True  # try the laws first, and at random places afterwards
-    allow_broken: bool = False  # measure a model that breaks a law too
-    groups: bool = True  # sums by frequency, place and so on
+    convention: str = PAPER  # what is counted, and how: a name in CONVENTIONS
+    context: str = "carried"  # what precedes an article: all articles before it, or with `article` nothing
+    precision: str = "fp32"  # or tf32, bf16
+    chunk: int = CHUNK  # tokens per call of a model; does not change the numbers
+    batch: int = BATCH  # articles per call where each starts without context; does not change the numbers
+    check: bool = True  # try the laws: on the beginning of the text, then at random places of the run
+    allow_broken: bool = False  # measure a model that breaks a law too; else it is an error
+    groups: bool = True  # also sum the nats by word frequency, position and so on
     specification: str = ""  # what the user called the model
     command: str = ""  # measures it again
 
@@ -184,16 +184,12 @@ def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Pr
             "vocabulary": signed_vocabulary(loaded.vocabulary),
             "words": "open" if loaded.open_vocabulary else "closed",
             "eos": "yes",
-            **{key: str(value) for key, value in (loaded.text_facts or _no_facts)(stream).items()},
+            **{key: str(value) for key, value in loaded.text_facts(stream).items()},
         },
         groups=_groups(loaded, inputs, passages, nats, context, unit) if protocol.groups else (),
         checks=checks,
         tried=None if checks is None else checks.tried,
     )
-
-
-def _no_facts(_tokens: Tensor) -> Mapping[str, object]:
-    return {}
 
 
 def _nats(

@@ -40,7 +40,10 @@ for line in sys.stdin:
 
 def opened(inputs, program, **options):
     code = program.format(size=len(inputs.vocabulary))
-    return open_model(f"command:{shlex.join([sys.executable, '-c', code])}", replace(inputs, **options))
+    return open_model(
+        f"command:{shlex.join([sys.executable, '-c', code])}",
+        replace(inputs, options={**inputs.options, **options}),
+    )
 
 
 @pytest.fixture(scope="module")

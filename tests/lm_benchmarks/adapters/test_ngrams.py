@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from lm_benchmarks.adapters.arpa import ArpaFile
+from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.check import LAWS, check_model
 from lm_benchmarks.measuring.models import open_model
@@ -113,7 +113,7 @@ def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
     path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
     with pytest.raises(HarnessError, match="--unknown-word"):
         open_model(f"arpa:{path}", inputs)
-    loaded = open_model(f"arpa:{path}", replace(inputs, unknown_word="xunkx"))
+    loaded = open_model(f"arpa:{path}", replace(inputs, options={"unknown_word": "xunkx"}))
     assert loaded.facts["unknown_word"] == "xunkx"  # with another one it gives other numbers
 
 

@@ -27,13 +27,13 @@ def opened(inputs, identity="mine", **facts):
     return LoadedModel(identity=identity, facts=facts, **same)
 
 def with_a_field_of_ours(inputs):
-    return loaded(inputs, context="mine")
+    return opened(inputs, context="mine")
 
 def with_a_name_that_is_none(inputs):
-    return loaded(inputs, **{"learning-rate": 1})
+    return opened(inputs, **{"learning-rate": 1})
 
 def with_blanks(inputs):
-    return loaded(inputs, identity="my model")
+    return opened(inputs, identity="my model")
 
 def on_purpose(inputs):
     from lm_benchmarks import HarnessError
