@@ -16,8 +16,8 @@ from wikitext_builder.building.plan import NO_TEXT
 from wikitext_builder.building.templates import PackedTemplates
 from wikitext_builder.dataset.files import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.categories import own_categories
 from wikitext_builder.extraction.expansion.expander import Templates
+from wikitext_builder.extraction.links import own_categories
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages.reading import StoredPage, stored_pages

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from wikitext_builder.extraction.links import replace_external_links
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE
-from wikitext_builder.extraction.quotes import remove_quotes
+from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM
+from wikitext_builder.wiki.languages import LANGUAGES
 
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
@@ -17,50 +16,15 @@ OWN_LINE = ("*", "#", ":", ";", " ", "----")
 NO_TEXT = f" \t{GONE}{BLOCK}{BOX}"
 FIRST_OF_OWN_LINE = frozenset("=*#:; -")
 TERM = re.compile(r" ?: | :")
-# Behaviour switches of the other Wikipedias, from `languages/messages/` of MediaWiki 1.39.
-LOCAL_SWITCHES = listed(
-    """
-KEIN_INHALTSVERZEICHNIS; KEININHALTSVERZEICHNIS; KEINE_GALERIE; KEINEGALERIE;
-INHALTSVERZEICHNIS_ERZWINGEN; INHALTSVERZEICHNIS; ABSCHNITTE_NICHT_BEARBEITEN; KEINE_TITELKONVERTIERUNG;
-KEINE_INHALTSKONVERTIERUNG; INDEXIEREN; INDIZIEREN; NICHT_INDEXIEREN; KEIN_INDEX; NICHT_INDIZIEREN;
-NEUER_ABSCHNITTSLINK; PLUS_LINK; KEIN_NEUER_ABSCHNITTSLINK; KEIN_PLUS_LINK; PERMANENTE_WEITERLEITUNG;
-VERSTECKTE_KATEGORIE; WARTUNGSKATEGORIE; AUCUNSOMMAIRE; AUCUNETDM; AUCUNEGALERIE; FORCERSOMMAIRE;
-FORCERTDM; SOMMAIRE; TDM; SECTIONNONEDITABLE; SANSCONVERSIONTITRE; SANSCT; SANSCONVERSIONCONTENU; SANSCC;
-AUCUNINDEX; LIENNOUVELLESECTION; AUCUNLIENNOUVELLESECTION; REDIRECTIONSTATIQUE; CATCACHEE; GEENINHOUD;
-GEEN_GALERIJ; INHOUD_DWINGEN; FORCEERINHOUD; INHOUD; NIETBEWERKBARESECTIE; GEENPAGINANAAMCONVERSIE;
-GEENTITELCONVERSIE; GEENTC; GEENINHOUDCONVERSIE; GEENIC; GEENINDEX; NIEUWESECTIELINK;
-NIEUWESECTIEKOPPELING; GEENNIEUWKOPJEKOPPELING; GEENNIEUWESECTIELINK; GEENNIEUWKOPJEVERWIJZING;
-STATISCHEDOORVERWIJZING; STATISCHEREDIRECT; VERBORGENCAT; INDICE; NOINDICE; SIN_TDC; NOTDC; SIN_GALERÍA;
-NOGALERÍA; NOGALERIA; FORZAR_TDC; FORZARTDC; FORZARTOC; TDC; NO_EDITAR_SECCIÓN; NOEDITARSECCIÓN;
-NOEDITARSECCION; NOCONVERTIRTITULO; NOCONVERTIRTÍTULO; NOCT; NOCONVERTIRCONTENIDO; NOCC; INDEXAR;
-NOINDEXAR; VINCULARANUEVASECCION; ENLACECREARSECCIÓN; NOVINCULARANUEVASECCION; SINENLACECREARSECCIÓN;
-REDIRECCIÓNESTÁTICA; REDIRECCIONESTATICA; CATEGORÍAOCULTA; БЕЗ_ОГЛАВЛЕНИЯ; БЕЗ_ОГЛ; БЕЗ_ГАЛЕРЕИ;
-ОБЯЗАТЕЛЬНОЕ_ОГЛАВЛЕНИЕ; ОБЯЗ_ОГЛ; ОГЛАВЛЕНИЕ; ОГЛ; БЕЗ_РЕДАКТИРОВАНИЯ_РАЗДЕЛА;
-БЕЗ_ПРЕОБРАЗОВАНИЯ_ЗАГОЛОВКА; БЕЗ_ПРЕОБРАЗОВАНИЯ_ТЕКСТА; ИНДЕКС; БЕЗ_ИНДЕКСА; ССЫЛКА_НА_НОВЫЙ_РАЗДЕЛ;
-БЕЗ_ССЫЛКИ_НА_НОВЫЙ_РАЗДЕЛ; СТАТИЧЕСКОЕ_ПЕРЕНАПРАВЛЕНИЕ; СКРЫТАЯ_КАТЕГОРИЯ; 目次非表示; ギャラリー非表示;
-目次強制; 目次; 節編集非表示; セクション編集非表示; タイトル変換無効; タイトルコンバート拒否;
-タイトル非表示; 内容変換無効; 内容変換抑制; インデックス; インデックス拒否; 新しい節リンク;
-新しいセクションリンク; 新セクションリンク; 新しい節リンク非表示; 新しいセクションリンク非表示;
-新セクションリンク非表示; 静的転送; 二重転送解消無効; 二重転送修正無効; カテゴリ非表示; カテ非表示;
-非表示カテ; 隠しカテゴリ; BEZSPISU; BEZGALERII; ZESPISEM; WYMUŚSPIS; SPIS; BEZEDYCJISEKCJI; INDEKSUJ;
-NIEINDEKSUJ; LINKNOWEJSEKCJI; KATEGORIAUKRYTA; SEMTDC; SEMSUMÁRIO; SEMGALERIA; FORCARTDC; FORCARSUMARIO;
-FORÇARTDC; FORÇARSUMÁRIO; SUMÁRIO; SUMARIO; NÃOEDITARSEÇÃO; SEMEDITARSEÇÃO; NAOEDITARSECAO;
-SEMEDITARSECAO; SEMCONVERTERTITULO; SEMCONVERTERTÍTULO; SEMCT; SEMCONVERTERCONTEUDO; SEMCONVERTERCONTEÚDO;
-SEMCC; NAOINDEXAR; NÃOINDEXAR; LINKDENOVASECAO; LINKDENOVASEÇÃO; LIGACAODENOVASECAO; LIGAÇÃODENOVASEÇÃO;
-SEMLINKDENOVASECAO; SEMLINKDENOVASEÇÃO; SEMLIGACAODENOVASECAO; SEMLIGAÇÃODENOVASEÇÃO;
-REDIRECIONAMENTOESTATICO; REDIRECIONAMENTOESTÁTICO; CATEGORIAOCULTA; CATOCULTA; INGENINNEHÅLLSFÖRTECKNING;
-INGETGALLERI; ALLTIDINNEHÅLLSFÖRTECKNING; INNEHÅLLSFÖRTECKNING; INTEREDIGERASEKTION; INDEXERA;
-INTEINDEXERA; NYTTAVSNITTLÄNK; STATISKOMDIRIGERING; DOLDKAT; 无目录; 无图库; 强显目录; 目录; 无编辑段落;
-无段落编辑; 不转换标题; 不转换内容; 索引; 无索引; 新段落链接; 无新段落链接; 静态重定向; 隐藏分类; 無目錄;
-無圖庫; 強制目錄; 目錄; 無段落編輯; 不轉換標題; 不轉換內容; 靜態重新導向; 隱藏分類
-"""
-)
+_SWITCHES = sorted({switch for one in LANGUAGES.values() for switch in one.switches}, key=len, reverse=True)
 MAGIC_WORDS = re.compile(
     r"(?i:__(?:NO|FORCE)?TOC__|__NO(?:GALLERY|EDITSECTION|TITLECONVERT|TC|CONTENTCONVERT|CC)__)|"
     r"__(?:NOINDEX|NOGLOBAL|NEWSECTIONLINK|NONEWSECTIONLINK|INDEX|STATICREDIRECT|HIDDENCAT|DISAMBIG|"
     r"EXPECTUNUSEDCATEGORY|END|START)__|"
-    rf"[_＿]{{2}}(?:{'|'.join(LOCAL_SWITCHES)})[_＿]{{2}}"
+    rf"[_＿]{{2}}(?:{'|'.join(map(re.escape, _SWITCHES))})[_＿]{{2}}"
 )
+QUOTES = re.compile(r"('{2,})")
+ORDINARY_QUOTES = frozenset([2, 3, 5])  # lengths of runs that contain no apostrophe of the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,3 +122,47 @@ def _heading(match: re.Match[str]) -> Block:
     level = min(len(match[1]), len(match[3]))
     text = match[1][level:] + match[2] + match[3][level:]
     return Block(text=remove_quotes(text).replace(BREAK, " ").strip(), level=max(level, 2))
+
+
+def remove_quotes(line: str) -> str:
+    """The line without its marks of italics and bold.
+
+    Two apostrophes are italics, three are bold, five are both; a fourth one, and those over five, are text.
+    If bold and italics are both unbalanced, one run of three is an apostrophe and italics (`L'''étoile''`).
+
+    >>> remove_quotes("'''Tokyo''' is ''big''"), remove_quotes("l'''étoile''"), remove_quotes("''''s''''")
+    ('Tokyo is big', "l'étoile", "'s'")
+    """
+    if "''" not in line:
+        return line.replace(SEAM, "") if SEAM in line else line
+    between = QUOTES.split(line)
+    widths = [len(run) for run in between[1::2]]
+    bold = sum(width >= 3 for width in widths)
+    italics = sum(width == 2 or width >= 5 for width in widths)
+    if not (bold % 2 and italics % 2) and ORDINARY_QUOTES.issuperset(widths):
+        return "".join(between[::2]).replace(SEAM, "")
+    runs = list(QUOTES.finditer(line))
+    literal = [1 if width == 4 else max(width - 5, 0) for width in widths]
+    if bold % 2 and italics % 2:
+        index = _apostrophe_before_italics(line, runs)
+        if index is not None:
+            literal[index] += 1
+    pieces, position = [], 0
+    for run, apostrophes in zip(runs, literal, strict=True):
+        pieces += [line[position : run.start()], "'" * apostrophes]
+        position = run.end()
+    return "".join([*pieces, line[position:]]).replace(SEAM, "")
+
+
+def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | None:
+    """The run of three with the apostrophe: after a one-letter word, else a longer one, else a space."""
+    candidates = [index for index, run in enumerate(runs) if len(run[0]) in {3, 4}]
+
+    def rank(index: int) -> int:
+        start = runs[index].start()
+        before, before_that = line[start - 1 : start], line[max(start - 2, 0) : max(start - 1, 0)]
+        if before == " ":
+            return 2
+        return 0 if before_that == " " else 1
+
+    return min(candidates, key=rank, default=None)

@@ -1,12 +1,16 @@
-"""The text of links: internal and external, to files and categories, to other languages."""
+"""Links: their text, in or out of a sentence, and the categories that they name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.markers import BLOCK, GONE, MARGIN, add_seams
-from wikitext_builder.wiki.languages import LANGUAGES, Language
+from wikitext_builder.wiki.classify import without_comments_and_verbatim
+from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
+from wikitext_builder.wiki.titles import tidy_title, title_fault
 
 # Those of MediaWiki's $wgUrlProtocols; a link needs an address after one.
 PROTOCOL = (
@@ -39,22 +43,9 @@ war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yu
     )
 )
 
-# Options with which MediaWiki puts a picture in a block of its own: thumb, frame and the four places
-# (`img_thumbnail`, `img_framed`, `img_left`, … of `languages/messages/` of 1.39), in each language.
-SET_APART = frozenset(
-    listed(
-        """
-thumb; thumbnail; frame; framed; enframed; left; right; center; centre; none; mini; miniatur; gerahmt;
-links; rechts; zentriert; ohne; miniaturadeimagen; miniatura; marco; enmarcado; enmarcada; izquierda;
-izda; izq; derecha; der; dcha; centro; centrado; centrada; centrar; no; ninguna; ninguno; nada; vignette;
-cadre; encadré; encadre; gauche; droite; centré; néant; neant; min; riquadrato; originale; incorniciato;
-sinistra; destra; nessuno; サムネイル; フレーム; 左; 右; 中央; なし; 無し; miniatuur; omkaderd; geen;
-gecentreerd; mały; ramka; lewo; prawo; centruj; brak; miniaturadaimagem; commoldura; comborda; esquerda;
-direita; nenhum; мини; миниатюра; обрамить; слева; справа; центр; без; 缩略图; 縮圖; 有框; 居中; 置中; 无; 無;
-miniatyr; ram; inramad; vänster; höger; centrerad; ingen
-"""
-    )
-)
+# Options with which MediaWiki puts a picture in a block of its own: thumb, frame and the four places, in each
+# language.
+SET_APART = frozenset(option for one in LANGUAGES.values() for option in one.picture_options)
 
 
 class LinkReader:
@@ -134,3 +125,37 @@ def replace_external_links(text: str) -> str:
 def _links_of_line(line: str) -> str:
     last = line.rfind("]") + 1
     return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]
+
+
+def own_categories(wikitext: str, language: str = "en") -> tuple[str, ...]:
+    """The categories of a page, without their namespace, each once and in the order of the wikitext.
+
+    Categories that templates add are not among them: only the wiki knows these.
+
+    Args:
+        wikitext: Of the page.
+        language: Code of the Wikipedia.
+
+    Raises:
+        BuilderError: The language is unknown.
+
+    >>> own_categories("Tea [[:Category:Drinks]] [[Category:tea_culture|*]] <!-- [[Category:Old]] -->")
+    ('Tea culture',)
+    """
+    return tuple(dict.fromkeys(_category_names(wikitext, _category_link(language))))
+
+
+def _category_names(wikitext: str, link: re.Pattern[str]) -> Iterator[str]:
+    for match in link.finditer(without_comments_and_verbatim(wikitext)):
+        name = tidy_title(match[1])
+        if name and not title_fault(name):
+            yield name[0].upper() + name[1:]
+
+
+@cache
+def _category_link(language: str) -> re.Pattern[str]:
+    """A link to a category; the lengths are bounded, so that a search is linear."""
+    names = dict.fromkeys((*language_of(language).category_namespaces, "Category"))
+    namespace = "|".join(re.escape(name) for name in names)
+    space, name, sort_key = r"[ _\t]{0,9}", r"([^\[\]{}|<>#\n]{1,300})", r"(?:\|[^\[\]]{0,300})?"
+    return re.compile(rf"\[\[{space}(?:{namespace}){space}:{name}{sort_key}\]\]", re.IGNORECASE)

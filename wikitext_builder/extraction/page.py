@@ -28,11 +28,16 @@ from wikitext_builder.extraction.tables import remove_tables
 from wikitext_builder.extraction.tags import flatten_tags
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.extraction.variants import choose_variant
 from wikitext_builder.wiki.languages import language_of
 
 # `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
 DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
+# Chinese text written in more than one script: `-{zh-hans:A; zh-hant:B}-`.
+VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
+# A semicolon ends a rule only before the next one: it also ends entities.
+BETWEEN_RULES = re.compile(r";\s*(?=(?:[^;]{0,200}=>\s*)?zh(?:-\w+)?\s*:|\Z)", re.IGNORECASE)
+CODE = re.compile(r"zh(?:-\w+)?", re.IGNORECASE)
+PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
 MAX_PASSES = 3  # the text of a call can show another one that it hid
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
 
@@ -174,3 +179,22 @@ def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formu
         plain_lines=tuple(map(with_latex, [*whole, ""])),
         formulas=tuple(latex_of(mark) for line in whole for mark in FORMULA_MARK.findall(line)),
     )
+
+
+def choose_variant(text: str) -> str:
+    """The text with one script chosen where it gives several; rules that show nothing are removed.
+
+    >>> choose_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
+    '计算机、只、'
+    """
+    return VARIANT.sub(_chosen, text) if "-{" in text else text
+
+
+def _chosen(match: re.Match[str]) -> str:
+    flags, bar, rules = match[1].rpartition("|")
+    if bar and {"H", "T", "-"} & {flag.strip() for flag in flags.split(";")}:
+        return ""
+    pairs = [rule.partition(":") for rule in BETWEEN_RULES.split(rules)]
+    named = {name.rpartition("=>")[2].strip().lower(): value.strip() for name, colon, value in pairs if colon}
+    codes = [name for name in named if CODE.fullmatch(name)]
+    return next((named[name] for name in (*PREFERRED, *codes) if name in named), rules.strip())

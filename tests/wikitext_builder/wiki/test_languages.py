@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
@@ -16,7 +17,10 @@ MAY_BE_EMPTY = {
     ("pl", "list_title_prefixes"),
     ("ru", "list_title_prefixes"),
     *((code, "stub_marks") for code in ("de", "es", "pl")),  # the condition is refused there
+    *((code, "switches") for code in ("en", "it")),
+    *((code, "sources") for code in LANGUAGES),
 }
+IN_ANY_FORM = {"list_title_prefixes", "picture_options", "thousands", "decimal", "plural", "code", "sources"}
 
 
 def test_the_wikipedias() -> None:
@@ -37,15 +41,14 @@ def test_a_row_is_complete(language: Language) -> None:
 def test_names_are_canonical_and_there_once(language: Language) -> None:
     for field in fields(language):
         value = getattr(language, field.name)
-        names = value if isinstance(value, tuple) else (value,) if value and field.name != "code" else ()
+        names = value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ()
         assert len(set(names)) == len(names), field.name
         for name in names:
             assert name, field.name
-            assert name[0] == name[0].upper(), name
-            assert "_" not in name
+            assert name[0] == name[0].upper() or field.name in IN_ANY_FORM, name
+            assert "_" not in name or field.name == "switches"
             assert "  " not in name
-            assert not name.startswith(" ")
-            assert name == name.rstrip() or field.name == "list_title_prefixes", name
+            assert name == name.strip() or field.name in IN_ANY_FORM, name
             assert not set(name) & set("[]{}|#<>\n"), name
 
 
@@ -71,3 +74,23 @@ def test_chinese_is_in_both_scripts() -> None:
     assert {"參考文獻", "参考文献", "外部連結", "外部链接"} <= set(chinese.removed_sections)
     assert {"分類", "分类"} <= set(chinese.category_namespaces)
     assert {"檔案", "文件"} <= set(chinese.file_namespaces)
+
+
+@pytest.mark.parametrize("language", ROWS)
+def test_a_source_is_one_of_a_field(language: Language) -> None:
+    assert set(language.sources) <= {field.name for field in fields(Language)} - {"sources"}
+    assert set(language.sources.values()) == {text for text in language.sources.values() if len(text) > 3}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"file_namespace": ["Fil"]}, "unknown name 'file_namespace'"),
+        ({"file_namespaces": "Fil"}, "file_namespaces is 'Fil', expected Names"),
+        ({"file_namespaces": ["Fil", 6]}, "expected Names"),
+        ({"least_grouped": "5"}, "expected int"),
+    ],
+)
+def test_a_wrong_table_is_refused(table: dict[str, object], said: str) -> None:
+    with pytest.raises(BuilderError, match=said):
+        Language.from_table("xx", table)
