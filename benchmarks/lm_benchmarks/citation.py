@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lm_benchmarks.records.portable import one_line
+from lm_benchmarks.records.lines import one_line
 from lm_benchmarks.records.result import Result, read_results
 from ps_models.citation import cited, sources_of
 from wikitext_builder.citation import OFFICIAL, Cited, bibtex

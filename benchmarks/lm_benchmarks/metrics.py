@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from lm_benchmarks.fields import added
+import msgspec
+
 from lm_benchmarks.lm_eval import plain_text, word_count
+from lm_benchmarks.record_versions import Int63, Record
 from ps_models.evaluation.score import Score
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -24,31 +26,29 @@ if TYPE_CHECKING:
     from ps_models.data.dataset import Text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class Sums(Record, frozen=True, kw_only=True):
     """How a model predicted a stretch of text, in numbers that add up; 0 if something was not counted.
 
     >>> (Sums(nats=2.0, tokens=1) + Sums(nats=4.0, tokens=2)).score.perplexity == math.exp(2)
     True
     """
 
+    ADDED: ClassVar = frozenset({"file_bytes"})
     nats: float = 0.0  # -log p of the whole stretch
     eos_nats: float = 0.0  # of these, the nats of <eos>
     unknown_nats: float = 0.0  # of these, the nats of <unk>
-    tokens: int = 0  # words, <unk> and <eos>
-    eos: int = 0
-    unknown: int = 0
-    pieces: int = 0  # predictions of the model itself: pieces of words, or the tokens
-    bytes: int = 0  # UTF-8 of the tokens, separated by a space, with a newline per line
-    text_bytes: int = 0  # UTF-8 of the plain text, with a newline per line
-    page_words: int = 0  # lm-evaluation-harness: words of the page, between white space
-    page_bytes: int = 0  # lm-evaluation-harness: UTF-8 of the page as it is in the file
-    file_bytes: int = added(0)  # windows: UTF-8 of what the scored pieces stand for in the file
+    tokens: Int63 = 0  # words, <unk> and <eos>
+    eos: Int63 = 0
+    unknown: Int63 = 0
+    pieces: Int63 = 0  # predictions of the model itself: pieces of words, or the tokens
+    bytes: Int63 = 0  # UTF-8 of the tokens, separated by a space, with a newline per line
+    text_bytes: Int63 = 0  # UTF-8 of the plain text, with a newline per line
+    page_words: Int63 = 0  # lm-evaluation-harness: words of the page, between white space
+    page_bytes: Int63 = 0  # lm-evaluation-harness: UTF-8 of the page as it is in the file
+    file_bytes: Int63 = 0  # windows: UTF-8 of what the scored pieces stand for in the file
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            **{name: getattr(self, name) + getattr(other, name) for name in Sums.__dataclass_fields__}
-        )
+        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
     @property
     def score(self) -> Score:
@@ -59,13 +59,13 @@ class Sums:
     def is_sound(self) -> bool:
         """Returns True if all numbers are finite, no count is negative, and no subset exceeds the whole."""
         return (
-            all(math.isfinite(value) for value in astuple(self))
+            all(math.isfinite(value) for value in msgspec.structs.astuple(self))
             and all(getattr(self, name) >= 0 for name in COUNTS)
             and self.eos + self.unknown <= self.tokens
         )
 
 
-COUNTS: Final = tuple(name for name, field in Sums.__dataclass_fields__.items() if field.type == "int")
+COUNTS: Final = tuple(name for name in Sums.__struct_fields__ if not name.endswith("nats"))
 
 
 def sums_of(text: Text, nats: Tensor, vocabulary: Vocabulary, *, pieces: int, page: str = "") -> Sums:

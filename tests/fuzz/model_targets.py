@@ -18,7 +18,8 @@ from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.records.result import from_json, read_results, to_json
+from lm_benchmarks.records.lines import to_line
+from lm_benchmarks.records.result import from_json, read_results
 from lm_benchmarks.records.trained import read_curve
 from safetensors.torch import save_file
 
@@ -59,7 +60,7 @@ HOSTILE: Final[tuple[object, ...]] = (
 def _results(content: bytes) -> str:
     results = read_results(written("results.jsonl", content))
     for result in results:
-        assert from_json(to_json(result)) == result
+        assert from_json(to_line(result)) == result
     return f"{results}"
 
 

@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,9 @@ from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
-from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import append_result, read_results
+from lm_benchmarks.records.lines import append_record, portable
+from lm_benchmarks.records.result import read_results
+from msgspec.structs import replace
 
 from ps_models.cli import commands as training
 from ps_models.evaluation.signature import Signature
@@ -398,7 +398,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
 
 def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path):
     for name in ("a\x1b[2J", "b\r\nc"):
-        append_result(tmp_path / "r.jsonl", replace(RESULT, model=name))
+        append_record(tmp_path / "r.jsonl", replace(RESULT, model=name))
     text = run("compare", tmp_path / "r.jsonl", "a\x1b[2J", "b\r\nc")
     assert all(character.isprintable() or character == "\n" for character in text)
     assert "a\\x1b[2J" in text

@@ -2,11 +2,11 @@
 
 import json
 import math
-from dataclasses import astuple, replace
 
 import pytest
 import torch
 from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
+from msgspec.structs import astuple, replace
 
 from ps_models.data.dataset import Text
 from ps_models.evaluation.score import Score
@@ -50,7 +50,7 @@ def test_pages_are_counted_only_where_they_are_given(sums):
 
 
 def test_nothing_is_counted_in_no_text():
-    assert astuple(Sums()) == (0,) * len(Sums.__dataclass_fields__)
+    assert astuple(Sums()) == (0,) * len(Sums.__struct_fields__)
     assert Sums(nats=2.0, tokens=3, bytes=7, text_bytes=5).score == Score(2.0, 3, 7)
 
 
@@ -60,7 +60,7 @@ def test_a_metric_says_what_it_divides(metric):
 
 
 def test_sums_of_stretches_add_up_field_by_field():
-    names = [*Sums.__dataclass_fields__]
+    names = [*Sums.__struct_fields__]
 
     def made(factor: int) -> Sums:
         return Sums(**{name: factor * number for number, name in enumerate(names, start=1)})

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+<<<<<<< HEAD
 from dataclasses import asdict
 from pathlib import Path
+=======
+>>>>>>> a11a6a2 (Records are msgspec structs: one declaration says the fields, their types and which ones older records lack)
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, FORMATS, PAPER
@@ -128,7 +132,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
             "model": result.model,
             **number,
             **known,
-            **asdict(total),
+            **msgspec.structs.asdict(total),
             "signature": str(result.signature),
         }
         click.echo(json.dumps({**fields, "checks": result.checks, "seconds": result.seconds}))

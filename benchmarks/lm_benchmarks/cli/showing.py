@@ -20,7 +20,7 @@ from lm_benchmarks.cli.options import (
     split_option,
 )
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.portable import one_line
+from lm_benchmarks.records.lines import one_line
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.csv_text import csv_text
 from wikitext_builder.progress import shown_progress

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import torch
 
 from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
@@ -21,9 +22,8 @@ from lm_benchmarks.measuring.run import Protocol, measure_loaded, signed_vocabul
 from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.measuring.windows import convention_file
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.lines import has_lines
-from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import Result, append_result, read_results
+from lm_benchmarks.records.lines import append_record, has_lines, portable
+from lm_benchmarks.records.result import Result, read_results
 from ps_models.evaluation.signature import signature_value
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
@@ -117,7 +117,7 @@ def _measured(
         except HarnessError as error:
             return ByConvention(convention=REGISTRY[protocol.convention], why=str(error))
         if path is not None:
-            append_result(path, result)
+            append_record(path, result)
     return _by_convention(result, inputs, protocol)
 
 
@@ -143,7 +143,7 @@ def _by_convention(result: Result, inputs: Inputs, protocol: Protocol) -> ByConv
     metric = METRIC.get(protocol.convention)
     total = result.total
     if protocol.convention == PAPER:  # every token is scored, so it is the whole file
-        total = replace(total, file_bytes=inputs.dataset.file(protocol.split).stat().st_size)
+        total = msgspec.structs.replace(total, file_bytes=inputs.dataset.file(protocol.split).stat().st_size)
     return ByConvention(
         convention=convention,
         number=METRICS[metric].of(total) if metric else result.number,

@@ -16,8 +16,8 @@ from lm_benchmarks.measuring.loaded_model import Inputs
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.measuring.score_cache import cached_scores
-from lm_benchmarks.records.portable import portable
-from lm_benchmarks.records.result import Result, append_result
+from lm_benchmarks.records.lines import append_record, portable
+from lm_benchmarks.records.result import Result
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import Progress, no_progress
@@ -123,7 +123,7 @@ def _measure_all(
                 with cached_scores(loaded, inputs.dataset, kept, named.precision, text=text) as reading:
                     result = measure_loaded(reading, inputs, named, progress=progress)
                     if path is not None:
-                        append_result(path, result)
+                        append_record(path, result)
             except ToolkitError as error:
                 failed.append((f"{specification} on {protocol.split}", error))
                 continue

@@ -1,9 +1,4 @@
-"""Files of JSON lines that are only ever appended to, and the rules for their lines.
-
-Records can grow. A field that is new is declared with `added`: stored records do not have it and are read
-with its default. A field that a record has and this version does not know may change what its numbers mean,
-so the record is refused: the error names the version that wrote it.
-"""
+"""Files of JSON lines that are only appended to, and the texts in them: portable, and of one line."""
 
 from __future__ import annotations
 
@@ -11,39 +6,30 @@ import fcntl
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import Field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.fields import is_added
+from lm_benchmarks.record_versions import Record, UnknownFieldError, expect_fields
+from ps_models.evaluation.signature import Signature
 
-Record = TypeVar("Record")
-Json = Any  # what json.loads gives
-JSON_TYPES: Final[dict[str, Any]] = {
-    "int": int,
-    "int | None": (int, type(None)),
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-    "str": str,
-    "Mapping[str, Any]": dict,
-}
+FORMAT: Final = 1
+R = TypeVar("R", bound=Record)
 
 
-class UnknownFieldError(ValueError):
-    """A record has a field that this version does not know."""
-
-
-def append_line(path: Path, line: str) -> None:
-    """Append a line to a file, whole or not at all, even if several processes write.
+def append_record(path: Path, record: Record) -> None:
+    """Append a record to a file, whole or not at all, even if several processes write.
 
     Raises:
         HarnessError: The file cannot be written, or its last line is incomplete.
     """
-    content = (line + "\n").encode()
+    content = (to_line(record) + "\n").encode()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
@@ -52,7 +38,8 @@ def append_line(path: Path, line: str) -> None:
             if length and os.pread(descriptor, 1, length - 1) != b"\n":
                 raise HarnessError(f"{path}: its last line is incomplete; remove that line, then run again")
             try:
-                _write_all(descriptor, content)
+                while content:
+                    content = content[os.write(descriptor, content) :]
                 os.fsync(descriptor)
             except OSError:
                 os.ftruncate(descriptor, length)
@@ -63,12 +50,46 @@ def append_line(path: Path, line: str) -> None:
         raise HarnessError(f"{path}: {error.strerror}; expected a file to add results to") from error
 
 
+def to_line(record: Record) -> str:
+    """A record in one line of JSON.
+
+    Raises:
+        ValueError: A number is infinite or NaN.
+    """
+    fields = msgspec.to_builtins(record, enc_hook=str)  # a signature is its text
+    return json.dumps({"format": FORMAT, **fields}, ensure_ascii=False, allow_nan=False)
+
+
+def of_line(line: str, kind: type[R], what: str) -> R:
+    """The record in a line of JSON.
+
+    Args:
+        line: The line.
+        kind: The class of the record.
+        what: What the record is, for errors.
+
+    Raises:
+        ValueError: The line is not such a record. It is an UnknownFieldError if a newer version wrote it.
+    """
+    found = msgspec.json.decode(line)
+    if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
+        raise ValueError(f"not {what} of format {FORMAT}")
+    expect_fields(found, kind)
+    return msgspec.convert(found, kind, dec_hook=_signature)
+
+
+def _signature(kind: type, value: object) -> object:
+    if kind is not Signature or not isinstance(value, str):
+        raise ValueError(f"expected the text of a signature, found {value!r:.40}")
+    return Signature.parse(value)
+
+
 def has_lines(path: Path) -> bool:
     """Returns True if there is a file that is not empty, as it is if its writer was killed at once."""
     return path.exists() and path.stat().st_size > 0
 
 
-def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> list[Record]:
+def read_lines(path: Path, parse: Callable[[str], R], *, writer: str) -> list[R]:
     """The records of a file, in order.
 
     Args:
@@ -88,10 +109,9 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
                 try:
                     records.append(parse(line))
                 except UnknownFieldError as error:
-                    writing, ours = _version_of(line), version("wikitext-builder")
                     raise HarnessError(
-                        f"{path}, line {number}: {error}; wikitext-builder {writing} wrote it, this is"
-                        f" {ours}. Install the newer version to read it"
+                        f"{path}, line {number}: {error}; wikitext-builder {_version_of(line)} wrote it, this"
+                        f" is {version('wikitext-builder')}. Install the newer version to read it"
                     ) from error
                 except (ValueError, RecursionError) as error:
                     raise HarnessError(
@@ -105,82 +125,10 @@ def read_lines(path: Path, parse: Callable[[str], Record], *, writer: str) -> li
     return records
 
 
-def object_of(line: str, what: str, form: int) -> dict[str, Any]:
-    """The object in a line of JSON, without its field `format`.
-
-    Raises:
-        ValueError: The line is not an object, or has a different format.
-    """
-    record = mapping(json.loads(line, parse_float=_finite, parse_constant=_no_constant), what)
-    if record.pop("format", None) != form:
-        raise ValueError(f"not {what} of format {form}")
-    return record
-
-
-def mapping(value: Json, what: str) -> dict[str, Any]:
-    """A JSON object.
-
-    Raises:
-        ValueError: It is not an object.
-    """
-    if not isinstance(value, dict):
-        raise ValueError(f"{what} is {type(value).__name__}, not an object")  # noqa: TRY004 - bad content
-    return value
-
-
-def plain_record(value: Json, kind: Any, **parsed: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a dataclass
-    """A dataclass from a JSON object.
-
-    Args:
-        value: The object.
-        kind: The dataclass. Its fields are of JSON_TYPES.
-        parsed: For fields of other types, functions that make their values.
-
-    Raises:
-        ValueError: A field is missing, unknown, or not of its type.
-    """
-    what = f"a {kind.__name__.lower()}"
-    record = mapping(value, what)
-    known = {each.name: each for each in fields(kind)}
-    for name in sorted(record.keys() - known.keys()):
-        raise UnknownFieldError(f"{what} has an unknown field {name!r}")
-    values = {}
-    for name, each in known.items():
-        if name in record:
-            values[name] = _parsed(record[name], each, parsed)
-        elif not is_added(each):
-            raise ValueError(f"{what} has no field {name!r}")
-    return kind(**values)
-
-
-def _parsed(value: Json, each: Field[Any], parsed: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
-    if each.name in parsed:
-        return parsed[each.name](value)
-    return typed(value, JSON_TYPES[str(each.type)], each.name)
-
-
-def typed(value: Json, kind: Any, name: str) -> Any:  # noqa: ANN401 - of the kind
-    """A value, if it is of its type.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r:.40}, not of its type")  # noqa: TRY004 - bad content
-    if isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError(f"{name} has more than 63 bits")
-    if isinstance(value, str):
-        value.encode()  # half a pair of surrogates cannot be printed
-    return value
-
-
-def strings(value: Json, name: str) -> dict[str, str]:
-    """A JSON object of strings.
-
-    Raises:
-        ValueError: It is not one.
-    """
-    return {key: typed(text, str, f"{name}.{key}") for key, text in mapping(value, name).items()}
+def _version_of(line: str) -> str:
+    """The version of wikitext-builder that wrote a record."""
+    versions: Any = msgspec.json.decode(line).get("versions")
+    return str(versions.get("wikitext-builder", "unknown")) if isinstance(versions, Mapping) else "unknown"
 
 
 def finite(value: float) -> float | None:
@@ -188,20 +136,27 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _version_of(line: str) -> str:
-    """The version of wikitext-builder that wrote a record."""
-    versions = json.loads(line).get("versions")
-    return str(versions.get("wikitext-builder", "unknown")) if isinstance(versions, dict) else "unknown"
+def portable(argument: str) -> str:
+    """An argument of a command without the folders of this machine, and without passwords in addresses.
+
+    >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
+    ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
+    >>> portable("mix:/data/my runs/lstm small,/my data/x")
+    'mix:lstm small,x'
+    >>> portable("python /a/b c/x.py /d/y")
+    'python x.py y'
+    >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
+    ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
+    """
+    argument = re.sub(r"(?<=://)[^/@\s]*@", "", argument)
+    no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
+    return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(descriptor, content) :]
+def one_line(text: str) -> str:
+    r"""A text of a record, perhaps a stranger's, without line ends and characters that steer a terminal.
 
-
-def _finite(number: str) -> float:
-    return value if math.isfinite(value := float(number)) else _no_constant(number)
-
-
-def _no_constant(number: str) -> float:
-    raise ValueError(f"the number {number}, not a finite one")
+    >>> one_line("a model\nof 2 lines\x1b[2J")
+    'a model of 2 lines\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)

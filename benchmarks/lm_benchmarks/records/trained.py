@@ -1,43 +1,46 @@
 """How a checkpoint was trained: enough to train it again, and small enough for each of its results.
 
-Without torch, so that `compare` and `report` start at once; `training_of.py` reads it from a checkpoint.
+The module imports torch only to read a checkpoint, so that `compare` and `report` start at once.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.fields import added
-from lm_benchmarks.records.lines import Json, finite, plain_record, typed
+from lm_benchmarks.record_versions import Int63, Record
+from lm_benchmarks.records.lines import finite
 from ps_models.errors import ModelError
 from ps_models.training.config import TrainingConfig
 from ps_models.training.logs import EPOCHS
 from ps_models.training.schedules import finished
 
+if TYPE_CHECKING:
+    from ps_models.training.checkpoint import Checkpoint
+
 ENDS: Final = ("epochs", "patience")  # settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
+class Epoch(Record, frozen=True, kw_only=True):
     """A line of the log of a training run."""
 
-    epoch: int
-    updates: int
+    epoch: Int63
+    updates: Int63
     train_perplexity: float | None  # None: infinite or NaN
     valid_perplexity: float | None
     seconds: float  # spent in updates, since the start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class Trained(Record, frozen=True, kw_only=True):
     """A checkpoint: its preset, what differs from the preset, and how long the training took."""
 
+    ADDED: ClassVar = frozenset({"sessions"})
     recipe: str  # model/preset
     command: str  # trains it again, given the dataset
     settings: tuple[str, ...]  # key=value, what differs from the preset
@@ -45,12 +48,21 @@ class Trained:
     training: Mapping[str, Any]  # configuration, the seed too
     data: str
     train_sha256: str
-    epochs: int  # up to this checkpoint
-    updates: int
-    tokens: int | None  # tokens of train times epochs; None: the train file is not there
+    epochs: Int63  # up to this checkpoint
+    updates: Int63
+    tokens: Int63 | None  # tokens of train times epochs; None: the train file is not there
     seconds: float | None  # of training; None: the folder has no log
     curve: tuple[Epoch, ...] = ()  # of the whole run, which may continue after this checkpoint
-    sessions: tuple[str, ...] = added(())  # by which code and device, in order; () in older records
+    sessions: tuple[str, ...] = ()  # by which code and device, in order
+
+    def __post_init__(self) -> None:
+        for name in (*ENDS, "seed"):
+            if not isinstance(found := self.training.get(name, 0), int) or isinstance(found, bool):
+                raise ValueError(f"training.{name} is {found!r:.40}, not a whole number")  # noqa: TRY004 - bad content
+        try:
+            _ = self.ends
+        except ModelError as error:
+            raise ValueError(f"training.{error}") from error
 
     @property
     def is_finished(self) -> bool:
@@ -118,28 +130,79 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
         raise HarnessError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
 
 
-def trained_of_json(value: object) -> Trained:
-    """How a checkpoint was trained, from a JSON object.
+def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Trained:
+    """How a checkpoint was trained.
 
-    Raises:
-        ValueError: A field is missing, unknown, or not of its type.
+    Args:
+        checkpoint: The checkpoint.
+        path: Its file or folder. The log is in the same folder.
+        train_tokens: The number of tokens in the text that it was trained on, if known.
     """
-    found: Trained = plain_record(
-        value,
-        Trained,
-        settings=lambda items: _texts(items, "settings"),
-        sessions=lambda items: _texts(items, "sessions"),
-        curve=lambda items: tuple(plain_record(item, Epoch) for item in typed(items, list, "curve")),
+    from ps_models.configs import completed_fields
+    from ps_models.training.checkpoint import checkpoint_file
+
+    facts = checkpoint.facts
+    preset, settings = _preset_and_settings(checkpoint)
+    data = str(facts.get("data", "DATA"))
+    curve = read_curve(checkpoint_file(path).parent)
+    epochs, updates = int(facts.get("epoch", 0)), int(facts.get("update", 0))
+    own = [line for line in curve if line.updates <= updates]
+    line = ["ps-models", "train", checkpoint.model, data]
+    line += ["--preset", preset] if preset else []
+    line += [part for setting in settings for part in ("--set", setting)]
+    return Trained(
+        recipe=recipe_of(checkpoint.model, preset),
+        command=shlex.join([*line, "--out", "RUN"]),
+        settings=settings,
+        model=completed_fields(checkpoint.model, checkpoint.config),
+        training=checkpoint.settings,
+        data=data,
+        train_sha256=str(facts.get("train_sha256", "")),
+        epochs=epochs,
+        updates=updates,
+        tokens=None if train_tokens is None else epochs * train_tokens,
+        seconds=own[-1].seconds if own else None,
+        curve=curve,
+        sessions=checkpoint.sessions,
     )
-    for name in (*ENDS, "seed"):
-        if name in found.training:
-            typed(found.training[name], int, name)
+
+
+def _preset_and_settings(checkpoint: Checkpoint) -> tuple[str | None, tuple[str, ...]]:
+    """The preset of a run, and what differs from it.
+
+    Settings given one by one can be those of another preset: then it is a run of that one.
+    """
+    from ps_models.presets import PRESETS
+
+    preset: str | None = checkpoint.facts.get("preset")
+    settings = settings_of(checkpoint, preset)
+    if decisive(settings):
+        for other in PRESETS.get(checkpoint.model, {}):
+            same = settings_of(checkpoint, other)
+            if not decisive(same):
+                return other, same
+    return preset, settings
+
+
+def settings_of(checkpoint: Checkpoint, preset: str | None) -> tuple[str, ...]:
+    """What differs from a preset, as `key=value`; nothing if there is no such preset."""
+    from ps_models.configs import completed_fields, make_configs
+
     try:
-        _ = found.ends
-    except ModelError as error:
-        raise ValueError(f"training.{error}") from error
-    return found
+        configs = make_configs(checkpoint.model, preset, (), len(checkpoint.vocabulary))
+    except ModelError:  # of another version: the record has the whole configurations
+        return ()
+    wanted = {**asdict(configs[0]), **asdict(configs[1])}
+    fields = completed_fields(checkpoint.model, checkpoint.config)
+    found = {**fields, **checkpoint.settings}
+    return tuple(
+        f"{key}={_setting(found[key])}"
+        for key, value in wanted.items()
+        if key in found and found[key] != (list(value) if isinstance(value, tuple) else value)
+    )
 
 
-def _texts(items: Json, name: str) -> tuple[str, ...]:
-    return tuple(typed(item, str, name) for item in typed(items, list, name))
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

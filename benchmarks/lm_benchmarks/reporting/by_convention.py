@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lm_benchmarks.measuring.conventions import ByConvention
-from lm_benchmarks.records.portable import one_line
+from lm_benchmarks.records.lines import one_line
 from lm_benchmarks.reporting.formats import latex_cell, markdown_cell
 from lm_benchmarks.reporting.page import document, html_table
 from wikitext_builder.csv_text import csv_text

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.portable import one_line
+from lm_benchmarks.records.lines import one_line
 from lm_benchmarks.reporting.report import FEW, Grouping, Report
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, has_differences
 from wikitext_builder.csv_text import csv_text

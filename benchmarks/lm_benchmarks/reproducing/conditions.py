@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
+from msgspec.structs import asdict
 
-FORMAT: Final = 1
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.record_versions import Record
+from lm_benchmarks.records.lines import append_record, has_lines, of_line, read_lines
+
 CONDITIONS: Final = "conditions.jsonl"  # a single line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class Conditions(Record, frozen=True, kw_only=True):
     """The table, the dataset and the settings of a folder of runs."""
 
     table: str
@@ -53,9 +52,8 @@ def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
                 " ones, or use another --out"
             )
     if keep and not known:
-        append_line(path, json.dumps({"format": FORMAT, **asdict(wanted)}))
+        append_record(path, wanted)
 
 
 def _of_json(line: str) -> Conditions:
-    found: Conditions = plain_record(object_of(line, "conditions", FORMAT), Conditions)
-    return found
+    return of_line(line, Conditions, "conditions")

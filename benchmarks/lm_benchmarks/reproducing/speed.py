@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import ps_models as pm
-from lm_benchmarks.records.lines import append_line, has_lines, object_of, plain_record, read_lines
+from lm_benchmarks.record_versions import Int63, Record
+from lm_benchmarks.records.lines import append_record, has_lines, of_line, read_lines
 from lm_benchmarks.reproducing.conditions import settings_text
 from lm_benchmarks.reproducing.plan import Texts, TrainingJob
 from lm_benchmarks.reproducing.state import TrainingState
@@ -20,18 +19,16 @@ from ps_models.processor import given_threads
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.loop import Pace, StoppedError
 
-FORMAT: Final = 1
 SECONDS: Final = 8.0  # of updates; the first of them also warms up
 SPEEDS: Final = "speeds.jsonl"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
+class Speed(Record, frozen=True, kw_only=True):
     """The speed of a training, in tokens per second."""
 
     recipe: str
     settings: str  # as `settings_text` writes them
-    threads: int
+    threads: Int63
     tokens_per_second: float
 
 
@@ -74,7 +71,7 @@ def measure_speed(
         threads=threads,
         tokens_per_second=(after[0] - before[0]) / max(after[1] - before[1], 1e-9),
     )
-    append_line(folder / SPEEDS, json.dumps({"format": FORMAT, **asdict(found)}))
+    append_record(folder / SPEEDS, found)
     return found.tokens_per_second
 
 
@@ -96,5 +93,4 @@ def _trained(
 
 
 def _speed_of_json(line: str) -> Speed:
-    found: Speed = plain_record(object_of(line, "a speed", FORMAT), Speed)
-    return found
+    return of_line(line, Speed, "a speed")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from lm_benchmarks.records.portable import portable
+from lm_benchmarks.records.lines import portable
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
 from lm_benchmarks.reporting.tables import COUNTED

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,9 @@ from lm_benchmarks.measuring.compare import (
     why_unlike,
 )
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.records.result import Result, append_result
+from lm_benchmarks.records.lines import append_record
+from lm_benchmarks.records.result import Result
+from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
 
@@ -252,9 +253,9 @@ def test_results_of_a_file_are_compared_as_results_are(tmp_path):
     path, (first, second) = tmp_path / "results.jsonl", sample(np.random.default_rng(0), gain=0.1)
     second = replace(second, signature=Signature(**second.signature, words="open"))
     for one in (first, second):
-        append_result(path, one)
+        append_record(path, one)
         valid = replace(one, signature=Signature(**{**one.signature, "split": "valid"}))
-        append_result(path, replace(valid, articles=one.articles[:30]))
+        append_record(path, replace(valid, articles=one.articles[:30]))
     chosen: dict[str, Any] = {"metric": "bits-per-byte", "level": 0.5, "resamples": 200, "seed": 3}
     chosen["allow"] = ["words"]
     assert compare(path, "first", "second", **chosen) == compare_results(first, second, **chosen)

@@ -1,12 +1,12 @@
 """Any name that a user typed to measure a model finds its result; a name of several models is refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.select import find_runs
 from lm_benchmarks.records.result import Result
+from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
 from tests.lm_benchmarks.records.test_result import RESULT

@@ -1,16 +1,14 @@
 """Records of today are read by a version that has more fields; those of a newer version say so."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.fields import added
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.records.lines import object_of, plain_record
-from lm_benchmarks.records.result import FORMAT, PARSED, Result, read_results
+from lm_benchmarks.records.lines import of_line
+from lm_benchmarks.records.result import Result, read_results
 
 from tests.conftest import ROOT
 
@@ -18,14 +16,15 @@ CASES = ROOT / "tests" / "cases" / "records"  # of the first format, as they wer
 KEPT = ROOT / "benchmarks" / "results"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewerSums(Sums):
-    characters: int = added(0)
+class NewerSums(Sums, frozen=True, kw_only=True):
+    ADDED = Sums.ADDED | {"characters"}
+    characters: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewerResult(Result):
-    reviewer: str = added("nobody")
+class NewerResult(Result, frozen=True, kw_only=True):
+    ADDED = Result.ADDED | {"reviewer"}
+    reviewer: str = "nobody"
+    articles: tuple[NewerSums, ...]
 
 
 def test_records_of_the_first_format_are_read():
@@ -41,8 +40,7 @@ def nats_and_characters(sums: Any) -> tuple[float, int]:
 
 def test_a_new_field_is_read_with_its_default():
     for line in (CASES / "results.jsonl").read_text(encoding="utf-8").splitlines():
-        parsed = PARSED | {"articles": lambda items: tuple(plain_record(item, NewerSums) for item in items)}
-        found = plain_record(object_of(line, "a result", FORMAT), NewerResult, **parsed)
+        found = of_line(line, NewerResult, "a result")
         assert found.reviewer == "nobody"
         assert {article.characters for article in found.articles} == {0}
         metric = Metric(label="c", numerator="n", denominator="d", quotient=nats_and_characters)
@@ -52,9 +50,9 @@ def test_a_new_field_is_read_with_its_default():
 
 def test_an_old_field_without_its_value_is_damage():
     record = json.loads((CASES / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    del record["format"], record["seconds"]
+    del record["seconds"]
     with pytest.raises(ValueError, match="no field 'seconds'"):
-        plain_record(record, NewerResult, **PARSED)
+        of_line(json.dumps(record), NewerResult, "a result")
 
 
 def test_a_record_of_a_newer_version_says_which(tmp_path):

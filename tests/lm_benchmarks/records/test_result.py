@@ -3,26 +3,26 @@
 import fcntl
 import json
 import multiprocessing
+import re
 import resource
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import COUNTS, METRICS, Sums
+from lm_benchmarks.records.lines import append_record, to_line
 from lm_benchmarks.records.result import (
     Result,
     TokenGroup,
     Tried,
-    append_result,
     from_json,
     read_results,
-    to_json,
 )
 from lm_benchmarks.records.trained import Epoch, Trained
+from msgspec.structs import asdict, replace
 
 from ps_models.evaluation.signature import Signature
 
@@ -70,7 +70,6 @@ RESULT = Result(
         ),
     ),
 )
-HUGE = [asdict(Sums(nats=1e308, tokens=1))] * 2
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 articles = st.builds(
     lambda nats, numbers: Sums(
@@ -86,7 +85,7 @@ articles = st.builds(
 )
 @settings(max_examples=50, deadline=None)
 def test_to_json_and_back(result):
-    line = to_json(result)
+    line = to_line(result)
     assert "\n" not in line
     assert from_json(line) == result
 
@@ -106,44 +105,49 @@ def test_broken_laws_are_named():
     assert replace(RESULT, checks=None).broken == ()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda record: record.pop("seconds"), "no field 'seconds'"),
-        (lambda record: record.update(colour="red"), "unknown field 'colour'"),
-        (lambda record: record.update(format=99), "format 1"),
-        (lambda record: record.update(signature="nothing at all"), "signature"),
-        (lambda record: record.update(parameters="many"), "parameters"),
-        (lambda record: record.update(parameters=True), "parameters"),
-        (lambda record: record.update(parameters=10**400), "parameters has more than 63 bits"),
-        (lambda record: record["articles"][0].update(pieces=10**400), "pieces has more than 63 bits"),
-        (lambda record: record["articles"][0].update(nats=10**400), "nats has more than 63 bits"),
-        (lambda record: record.update(model="\ud800"), "surrogates not allowed"),
-        (lambda record: record.update(signature="self:1|data:x"), "a signature without split, convention"),
-        (lambda record: record.update(articles=[]), "no article"),
-        (lambda record: record["articles"][0].pop("eos"), "sums has no field 'eos'"),
-        (lambda record: record["articles"][1].update(tokens=1.5), "tokens is 1.5"),
-        (lambda record: record["articles"][1].update(tokens=-3), "article 2 has counts below zero"),
-        (lambda record: record["groups"][0].update(label=7), "label"),
-        (lambda record: record["groups"][0].update(tokens=-1), "a group has counts below zero"),
-        (lambda record: record["groups"][0].update(parts=[[-1, 2.0]]), "a group has counts below zero"),
-        (lambda record: record["trained"][0]["training"].update(seed=[1]), "seed"),
-        (lambda record: record["trained"][0]["training"].update(epochs="x"), "epochs"),
-        (lambda record: record["trained"][0]["training"].update(epochs=0), "training.epochs=0: expected 1"),
-        (lambda record: [one.update(tokens=0, eos=0) for one in record["articles"]], "no token"),
-        (lambda record: record["articles"].extend(HUGE), "the nats of all articles sum to inf"),
-        (lambda record: record.update(checks=["sum"]), "checks"),
-        (lambda record: record.update(versions={"python": 3}), "versions.python"),
-    ],
-)
-def test_damaged_records_are_refused_with_their_line(tmp_path, change, message):
+GONE = object()
+DAMAGE: list[tuple[str, object, str]] = [  # place, value, what the error says
+    ("seconds", GONE, "no field 'seconds'"),
+    ("colour", "red", "unknown field 'colour'"),
+    ("format", 99, "format 1"),
+    ("signature", "nothing at all", "signature"),
+    ("signature", "self:1|data:x", "a signature without split, convention"),
+    ("parameters", "many", "Expected `int | null`, got `str` - at `$.parameters`"),
+    ("parameters", True, "got `bool` - at `$.parameters`"),
+    ("parameters", 10**400, "Expected `int` <= 9223372036854775807 - at `$.parameters`"),
+    ("articles.0.pieces", 10**400, "Expected `int` <= 9223372036854775807 - at `$.articles[0].pieces`"),
+    ("articles.0.nats", 10**400, "Number out of range - at `$.articles[0].nats`"),
+    ("model", "\ud800", "surrogate"),
+    ("articles", [], "no article"),
+    ("articles.0.eos", GONE, "sums has no field 'eos'"),
+    ("articles.1.tokens", 1.5, "Expected `int`, got `float` - at `$.articles[1].tokens`"),
+    ("articles.1.tokens", -3, "article 2 has counts below zero"),
+    ("articles", [asdict(Sums(nats=1.0, pieces=1))], "no token"),
+    ("articles", [asdict(Sums(nats=1e308, tokens=1))] * 2, "the nats of all articles sum to inf"),
+    ("groups.0.label", 7, "label"),
+    ("groups.0.tokens", -1, "a group has counts below zero"),
+    ("groups.0.parts", [[-1, 2.0]], "a group has counts below zero"),
+    ("groups.0.parts", [[1]], "Expected `array` of length 2"),
+    ("trained.0.training.seed", [1], "seed"),
+    ("trained.0.training.epochs", "x", "epochs"),
+    ("trained.0.training.epochs", 0, "training.epochs=0: expected 1"),
+    ("checks", ["sum"], "checks"),
+    ("versions", {"python": 3}, "Expected `str`, got `int` - at `$.versions[...]`"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), DAMAGE)
+def test_damaged_records_are_refused_with_their_line(tmp_path, place, value, message):
     path = tmp_path / "results.jsonl"
-    append_result(path, RESULT)
-    record = json.loads(to_json(RESULT))
-    change(record)
+    append_record(path, RESULT)
+    inner = record = json.loads(to_line(RESULT))
+    *way, last = place.split(".")
+    for step in way:
+        inner = inner[int(step) if step.isdigit() else step]
+    inner.pop(last) if value is GONE else inner.update({last: value})
     with path.open("a") as file:
         file.write(json.dumps(record) + "\n")
-    with pytest.raises(HarnessError, match=rf"line 2: .*{message}"):
+    with pytest.raises(HarnessError, match=f"line 2: .*{re.escape(message)}"):
         read_results(path)
 
 
@@ -157,30 +161,34 @@ def test_files_that_hold_no_results_are_refused(tmp_path, content):
 
 def test_not_a_number_is_never_written():
     with pytest.raises(ValueError, match="not JSON compliant"):
-        to_json(replace(RESULT, seconds=float("nan")))
-    for number in ("NaN", "-Infinity", "1e999"):
-        with pytest.raises(ValueError, match=f"the number {number}, not a finite one"):
-            from_json(to_json(RESULT).replace("0.25", number))
+        to_line(replace(RESULT, seconds=float("nan")))
+    for number, message in (
+        ("NaN", "malformed"),
+        ("-Infinity", "malformed|invalid"),
+        ("1e999", "out of range"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            from_json(to_line(RESULT).replace("0.25", number))
 
 
 def test_a_torn_line_is_not_written_on(tmp_path):
     path = tmp_path / "results.jsonl"
-    append_result(path, RESULT)
+    append_record(path, RESULT)
     path.write_text(path.read_text()[:-20])
     with pytest.raises(HarnessError, match="incomplete"):
-        append_result(path, RESULT)
+        append_record(path, RESULT)
     with pytest.raises(HarnessError, match="line 1"):
         read_results(path)
 
 
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(HarnessError, match="expected a file"):
-        append_result(tmp_path, RESULT)
+        append_record(tmp_path, RESULT)
 
 
 def append_many(path, name):
     for number in range(4):
-        append_result(path, replace(RESULT, model=f"{name} {number}", articles=RESULT.articles * 500))
+        append_record(path, replace(RESULT, model=f"{name} {number}", articles=RESULT.articles * 500))
 
 
 def test_processes_at_once_tear_no_line(tmp_path):
@@ -193,12 +201,12 @@ def test_processes_at_once_tear_no_line(tmp_path):
         writer.join()
     models = [result.model for result in read_results(path)]
     assert sorted(models) == sorted(f"{name} {number}" for name in "abc" for number in range(4))
-    assert len(to_json(replace(RESULT, articles=RESULT.articles * 500))) > 65536  # more than a pipe's atom
+    assert len(to_line(replace(RESULT, articles=RESULT.articles * 500))) > 65536  # more than a pipe's atom
 
 
 def test_a_reader_waits_until_the_last_line_is_whole(tmp_path):
     path = tmp_path / "results.jsonl"
-    append_result(path, RESULT)
+    append_record(path, RESULT)
     line = path.read_bytes()
     with ThreadPoolExecutor() as pool, path.open("ab", buffering=0) as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)
@@ -215,14 +223,14 @@ def append_on_a_full_disk(path):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
     try:
-        append_result(path, replace(RESULT, articles=RESULT.articles * 50))
+        append_record(path, replace(RESULT, articles=RESULT.articles * 50))
     except HarnessError:
         raise SystemExit(3) from None
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path):
     path = tmp_path / "results.jsonl"
-    append_result(path, RESULT)
+    append_record(path, RESULT)
     before = path.read_bytes()
     assert len(before) < 2000
     process = multiprocessing.get_context("fork").Process(target=append_on_a_full_disk, args=(path,))

@@ -5,8 +5,8 @@ import math
 from dataclasses import asdict
 
 import pytest
-from lm_benchmarks.records.trained import Epoch, losses_of, trained_of_json
-from lm_benchmarks.records.training_of import training_of
+from lm_benchmarks.records.lines import of_line, to_line
+from lm_benchmarks.records.trained import Epoch, Trained, losses_of, training_of
 
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST, Checkpoint
@@ -62,12 +62,12 @@ def test_the_sessions_of_a_run_are_in_its_record_and_older_records_are_read(fold
     with_sessions.facts["sessions"] = ["wikitext-builder 0.1.0 abc", 7]
     how = training_of(with_sessions, folder, None)
     assert how.sessions == ("wikitext-builder 0.1.0 abc",)
-    stored = json.loads(json.dumps(asdict(how)))
-    assert trained_of_json(stored) == how
-    del stored["sessions"]
-    assert trained_of_json(stored).sessions == ()
+    stored = json.loads(to_line(how))
+    assert of_line(json.dumps(stored), Trained, "a training") == how
     with pytest.raises(ValueError, match="sessions"):
-        trained_of_json({**stored, "sessions": "abc"})
+        of_line(json.dumps({**stored, "sessions": "abc"}), Trained, "a training")
+    del stored["sessions"]
+    assert of_line(json.dumps(stored), Trained, "a training").sessions == ()
 
 
 def test_a_perplexity_that_is_none_is_no_loss():

@@ -5,7 +5,6 @@ import io
 import math
 import re
 import statistics
-from dataclasses import replace
 
 import pytest
 from lm_benchmarks.measuring.models import NAMES
@@ -13,6 +12,7 @@ from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT
 from lm_benchmarks.reporting.rows import ROWS, is_trained_on, published_name
 from lm_benchmarks.reporting.rows_page import DATASETS, read_records, rows_csv, rows_page
 from lm_benchmarks.reporting.tables import FILES, OFFICIAL, TRAIN, tables_of
+from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS

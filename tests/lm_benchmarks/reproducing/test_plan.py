@@ -1,7 +1,7 @@
 """The plan of a table: which trainings a row needs, and what is measured of them."""
 
+import dataclasses
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import lm_benchmarks as lb
@@ -12,6 +12,7 @@ from lm_benchmarks.records.trained import Epoch
 from lm_benchmarks.reproducing.page import line
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
 from lm_benchmarks.reproducing.state import RowState, TrainingState, row_results
+from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
@@ -96,7 +97,7 @@ def test_results_of_a_row_stay_its_results_when_the_folder_is_moved():
     )
     files = {"test": "1f"}
     assert row_results(job, (training,), [one], files) == (one,)
-    longer = replace(training, curve=(*curve, replace(curve[0], epoch=2)))
+    longer = dataclasses.replace(training, curve=(*curve, replace(curve[0], epoch=2)))
     assert row_results(job, (longer,), [one], files) == ()
     other = replace(one, specification="mix:runs/rnn-lda-small-seed12,kn-5+cache")
     assert row_results(job, (training,), [other], files) == ()

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import lm_benchmarks as lb
@@ -18,6 +17,7 @@ from lm_benchmarks.reproducing import speed
 from lm_benchmarks.reproducing.child import PROGRAMS
 from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
 from lm_benchmarks.reproducing.reproduce import try_lock
+from msgspec.structs import replace
 
 from tests.ps_models.tiny import settings_of
 
