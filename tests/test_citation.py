@@ -12,12 +12,11 @@ from lm_benchmarks.reporting.rows import ROWS
 
 import ps_models as pm
 import wikitext_builder as wb
-from ps_models.citation import AROUND, MODELS, PRESETS, sources_of
 from ps_models.configs import list_models
 from ps_models.models.baselines import BASELINES
 from tests.conftest import ROOT
 from tests.ps_models.tiny import make_dataset, settings_of
-from wikitext_builder.citation import OFFICIAL, PAPER, references
+from wikitext_builder.citation import PAPER, references, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
 
 KEY = re.compile(r"^@\w+\{([^,\s]+),$", re.MULTILINE)
@@ -75,14 +74,14 @@ def test_every_published_work_is_a_whole_entry() -> None:
 
 def test_every_key_has_a_work_and_every_work_is_cited() -> None:
     cited = {PAPER}
-    for keys in (*MODELS.values(), *PRESETS.values(), *AROUND.values(), *OFFICIAL.values()):
-        cited |= set(keys)
+    for kind in sources().values():
+        cited |= {key for keys in kind.values() for key in keys}
     assert cited == references().keys()
-    assert OFFICIAL.keys() == set(OFFICIAL_NAMES.values())
+    assert sources()["dataset"].keys() == set(OFFICIAL_NAMES.values())
 
 
 def test_every_model_has_sources() -> None:
-    assert MODELS.keys() == {*list_models(), *BASELINES}
+    assert sources()["model"].keys() == {*list_models(), *BASELINES}
     recipes = {recipe for row in ROWS for recipe in (row.small, row.full, *row.full_on.values()) if recipe}
     for recipe in recipes:
         assert sources_of(recipe) or recipe == "unigram", recipe

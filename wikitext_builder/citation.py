@@ -1,7 +1,6 @@
-"""What to cite, as BibTeX: this software, the paper, a dataset; and the form in which models are cited too.
+"""BibTeX of this software, the paper, datasets and models.
 
-The published works are in `references.bib`, each once. `ps_models.citation` and `lm_benchmarks.citation` say
-which of them a model or a result comes from.
+The published works are in `references.bib`, each once; `references.tsv` has those of each dataset and model.
 """
 
 from __future__ import annotations
@@ -9,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Final
 
 from wikitext_builder import __version__
@@ -20,12 +21,10 @@ from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.attribution import read_attribution
 
 PAPER: Final = "merity2016pointer"
-OFFICIAL: Final = {  # title of a dataset that was not built here: its sources
-    "WikiText-2": (PAPER,),
-    "WikiText-103": (PAPER,),
-    "Penn Treebank": ("marcus1993building", "mikolov2010recurrent"),
-}
 ENTRY: Final = re.compile(r"^@\w+\{(?P<key>[^,]+),.*?^\}$", re.MULTILINE | re.DOTALL)
+MISC: Final = Template(
+    "@misc{$key,\n  title  = {$title},\n  author = {{$author}},\n$more  note   = {$note}\n}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +50,49 @@ def cite(*paths: str | Path) -> str:
 
 def bibtex(cited: Iterable[Cited]) -> str:
     """The entries, each once, after this software and the paper. Comments say what each is cited for."""
-    software = Cited(about=f"WikiText Builder {__version__}, and WikiText", keys=(PAPER,), entry=_software())
-    every = [software, *cited]
+    every = [Cited(about=f"WikiText Builder {__version__}, and WikiText", keys=(PAPER,), entry=_software())]
+    every += cited
     known = references()
     entries = [one.entry for one in every if one.entry] + [known[key] for one in every for key in one.keys]
-    comments = "\n".join(dict.fromkeys(map(_comment, every)))
-    return "\n\n".join([comments, *dict.fromkeys(entries)]) + "\n"
+    comments = (
+        f"% {' '.join(one.about.split())}" + (f"; cite {', '.join(one.keys)}" if one.keys else "")
+        for one in every
+    )
+    return "\n\n".join(["\n".join(dict.fromkeys(comments)), *dict.fromkeys(entries)]) + "\n"
 
 
 def references() -> dict[str, str]:
     """The published works by their keys, as BibTeX."""
     text = (files("wikitext_builder") / "references.bib").read_text(encoding="utf-8")
     return {match["key"]: match[0] for match in ENTRY.finditer(text)}
+
+
+@cache
+def sources() -> dict[str, dict[str, tuple[str, ...]]]:
+    """The rows of `references.tsv`: keys by kind (dataset, model, preset, around) and name."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for line in (files("wikitext_builder") / "references.tsv").read_text(encoding="utf-8").splitlines()[2:]:
+        kind, name, keys = line.split("\t")
+        found.setdefault(kind, {})[name] = tuple(keys.split())
+    return found
+
+
+def sources_of(recipe: str) -> tuple[str, ...]:
+    """The keys of a model's recipe, such as `lstm/gal-large`, `cache-100:lstm` or `mix:rnn-lda/small,kn-5`.
+
+    >>> sources_of("cache-100:lstm/zaremba-small")
+    ('grave2016improving', 'hochreiter1997long', 'zaremba2014recurrent')
+    """
+    known = sources()
+    kind, colon, rest = recipe.partition(":")
+    if colon:
+        keys = [*known["around"].get(kind.partition("-")[0], ())]
+        keys += (key for part in rest.split(",") for key in sources_of(part))
+    else:
+        model, _, preset = recipe.partition("/")
+        keys = [*known["model"].get(model, ())]
+        keys += (key for part in preset.split("-") for key in known["preset"].get(part, ()))
+    return tuple(dict.fromkeys(keys))
 
 
 def cited_dataset(dataset: Dataset) -> Cited:
@@ -74,47 +104,38 @@ def cited_dataset(dataset: Dataset) -> Cited:
     manifest = dataset.manifest
     if manifest is None:
         split, path = next(iter(dataset.files.items()))
-        keys = OFFICIAL.get(dataset.title, ())
+        keys = sources()["dataset"].get(dataset.title, ())
         return Cited(about=f"{dataset.title}: {split}+{file_sha256(path)[:8]}", keys=keys)
     recipe, version = manifest.recipe, manifest.versions.get("wikitext-builder", "unknown")
     language, source = _plain(recipe.language), _plain(manifest.source)[:8]
     about = f"recipe:{recipe.name}|language:{language}|source:{source}|version:{_plain(version)}"
     newest = max((one.timestamp for one in read_attribution(dataset.path)), default="")
     articles = sum(counts.articles for counts in manifest.splits.values())
-    fields = {
-        "title": f"{{{recipe.name}}}: {articles} articles of the {language} Wikipedia",
-        "author": "{Wikipedia contributors}",
-        **({"year": _plain(newest)[:4]} if newest else {}),
-        "note": f"Made by WikiText Builder, {about}; attribution.tsv leads to the authors of each article",
-    }
-    return Cited(about=f"{recipe.name}: {about}", entry=_entry(f"{recipe.name}-{source}", fields))
+    entry = MISC.substitute(
+        key=f"{recipe.name}-{source}",
+        title=_tex(f"{{{recipe.name}}}: {articles} articles of the {language} Wikipedia"),
+        author="Wikipedia contributors",
+        more=f"  year   = {{{_plain(newest)[:4]}}},\n" if newest else "",
+        note=_tex(f"Made by WikiText Builder, {about}; attribution.tsv leads to the authors of each article"),
+    )
+    return Cited(about=f"{recipe.name}: {about}", entry=entry)
 
 
 def _software() -> str:
-    fields = {
-        "title": "{WikiText Builder}",
-        "author": "{The WikiText Builder authors}",
-        "note": f"Version {__version__}, Apache License 2.0",
-    }
-    return _entry("wikitext-builder", fields | ({"url": url} if (url := homepage()) else {}))
-
-
-def homepage() -> str:
-    """The address of the project, from the metadata of the installed package; "" if it has none."""
+    """The entry of this software, with its address if the installed package's metadata has one."""
     try:
         lines: list[str] = metadata("wikitext-builder").get_all("Project-URL") or []
     except PackageNotFoundError:
-        return ""
-    return dict(line.split(", ", 1) for line in lines).get("Homepage", "")
-
-
-def _entry(key: str, fields: dict[str, str]) -> str:
-    """An entry of the kind that every style of BibTeX has."""
-    width = max(map(len, fields))
-    lines = [
-        f"  {name:<{width}} = {{{value if name == 'url' else _tex(value)}}}" for name, value in fields.items()
-    ]
-    return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}"
+        lines = []
+    entry = MISC.substitute(
+        key="wikitext-builder",
+        title="{WikiText Builder}",
+        author="The WikiText Builder authors",
+        more="",
+        note=f"Version {__version__}, Apache License 2.0",
+    )
+    url = dict(line.split(", ", 1) for line in lines).get("Homepage", "")
+    return entry.replace("\n}", f",\n  url    = {{{url}}}\n}}") if url else entry
 
 
 def _tex(text: str) -> str:
@@ -127,7 +148,3 @@ def _tex(text: str) -> str:
 def _plain(text: str) -> str:
     """A value of a manifest without what means something to BibTeX."""
     return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII)
-
-
-def _comment(one: Cited) -> str:
-    return f"% {' '.join(one.about.split())}" + (f"; cite {', '.join(one.keys)}" if one.keys else "")

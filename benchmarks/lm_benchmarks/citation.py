@@ -1,4 +1,4 @@
-"""What to cite for results: the works that their models come from, each with the signature of its number."""
+"""BibTeX of results: the works that their models come from, each with the signature of its number."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lm_benchmarks.records.lines import one_line
-from lm_benchmarks.records.result import Result, read_results
-from ps_models.citation import cited, sources_of
-from wikitext_builder.citation import OFFICIAL, Cited, bibtex
+from lm_benchmarks.records.result import read_results
+from ps_models.citation import cited
+from wikitext_builder.citation import Cited, bibtex, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
 
 
@@ -31,15 +31,7 @@ def _cited(path: Path) -> Iterator[Cited]:
         yield cited(path)
         return
     for result in read_results(path):
-        about = f"{one_line(result.model)}: {result.signature}"
-        yield Cited(about=about, keys=(*_of_model(result), *_of_data(result)))
-
-
-def _of_model(result: Result) -> tuple[str, ...]:
-    """Of a model that is not ours: none, its user knows them."""
-    return sources_of(result.recipe)
-
-
-def _of_data(result: Result) -> tuple[str, ...]:
-    """Of official datasets; others are cited by their folder."""
-    return OFFICIAL.get(OFFICIAL_NAMES.get(result.signature["data"].rpartition("+")[0], ""), ())
+        # A model that is not ours has no keys: its user knows them. Nor has a dataset that is not official.
+        title = OFFICIAL_NAMES.get(result.signature["data"].rpartition("+")[0], "")
+        keys = (*sources_of(result.recipe), *sources()["dataset"].get(title, ()))
+        yield Cited(about=f"{one_line(result.model)}: {result.signature}", keys=keys)
