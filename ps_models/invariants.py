@@ -1,24 +1,121 @@
 """The laws that every language model obeys; you can check your own models with them.
 
 `LanguageModel` and `Trainable` state the laws. Scores are compared with a tolerance in nats; for a model in
-float64 it can be smaller.
+float64 it can be smaller. A law is one function of a `Trial` that yields what breaks it, and one entry of a
+table at the end. The benchmarks try the same laws on the text of a run.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import Generative, LanguageModel, State, Trainable, map_state, tensors_of
 
-ROWS, LENGTH = 3, 12  # of the texts for the checks
-GROUP = 256  # rows per call when every word of the vocabulary is scored
+ROWS, LENGTH = 3, 12  # of the random texts
+GROUP: Final = 256  # words per call when many are scored as the next one, or fewer:
+STATE: Final = 2**28  # bytes of all their states, which are large with a cache
 
 
 class BrokenLawError(AssertionError):
     """A model broke a law; the message says which one, what was found and what was expected."""
+
+
+@dataclass(kw_only=True)
+class Trial:
+    """A model, texts for it to read, and the ways in which laws vary them."""
+
+    model: Any
+    tokens: Tensor  # the texts, (rows, time)
+    vocab_size: int  # their ids are below it
+    tolerance: float  # nats that scores may differ by
+    open_vocabulary: bool = False  # words outside the vocabulary have probability too
+    sizes: Sequence[int] = (1, 5)  # of chunks
+    times: Sequence[int] = range(1, LENGTH)  # from which tokens change
+    prefixes: Sequence[int] = (0, LENGTH)  # tokens before sums over words
+    summed: int | None = None  # words of such a sum; None: the whole vocabulary
+    texts: Sequence[Tensor] = ()  # read side by side; (): the rows of `tokens`
+    changed: tuple[Tensor, int] | None = None  # tokens that differ from a time on; None: from each of `times`
+    state: Any = None  # before the texts; None: that of a text's start
+    known: Tensor | None = None  # scores of the texts, (rows, time); None: they are computed
+    depth: int = 0  # tokens of a text before them,
+    reread: int = 0  # of which a call reads so many again, at most
+    spent: int = 0  # predictions
+
+    @cached_property
+    def whole(self) -> Tensor:
+        """The scores of the texts, each read at once, (rows, time)."""
+        return self.scores(self.tokens) if self.known is None else self.known
+
+    def start(self, rows: int) -> Any:  # noqa: ANN401 - each model has its own state
+        """The state before the texts."""
+        return self.model.initial_state(rows) if self.state is None else self.state
+
+    def call(self, tokens: Tensor, state: State, read: int = 0) -> tuple[Tensor, State]:
+        """Call the model after it has read so many tokens of the texts, and count what it costs."""
+        self.spent += tokens.numel() + len(tokens) * min(self.depth + read, self.reread)
+        found: tuple[Tensor, State] = self.model(tokens, state)
+        return found
+
+    def scores(self, tokens: Tensor, chunk: int | None = None) -> Tensor:
+        """The scores of texts, read in chunks, (rows, time)."""
+        state, parts, read = self.start(len(tokens)), [], 0
+        for part in torch.split(tokens, chunk or tokens.shape[1], dim=1):
+            scores, state = self.call(part, state, read)
+            parts.append(scores)
+            read += part.shape[1]
+        return torch.cat(parts, dim=1)
+
+    def changes(self) -> Iterator[tuple[Tensor, int]]:
+        """The texts with other tokens from a time on, and the time."""
+        if self.changed is not None:
+            yield self.changed
+            return
+        for time in self.times:
+            other = self.tokens.clone()
+            other[:, time:] = (other[:, time:] + 1) % self.vocab_size
+            yield other, time
+
+    def after(self, prefix: Tensor) -> Any:  # noqa: ANN401 - each model has its own state
+        """The state after a prefix of the texts."""
+        state = self.start(len(prefix))
+        return self.call(prefix, state)[1] if prefix.shape[1] else state
+
+    def next_scores(self, state: State, words: Tensor) -> Tensor:
+        """The score of each word as the next one after the state of one text, (words,)."""
+        scores = []
+        for part in torch.split(words, min(GROUP, copies(state))):
+            rows = map_state(lambda tensor: tensor.repeat_interleave(len(part), 0), state)  # noqa: B023
+            scores.append(self.call(part[:, None], rows)[0][:, 0])
+        return torch.cat(scores)
+
+    def sum_breaks(self, scores: Tensor, after: int) -> str:
+        """What is wrong with the sum of the probabilities of words; "" if nothing is."""
+        total = float(scores.double().exp().sum())
+        lowest = 1 if len(scores) == self.vocab_size and not self.open_vocabulary else 0
+        if lowest - self.tolerance <= total <= 1 + self.tolerance:
+            return ""
+        return f"the probabilities of {len(scores)} words sum to {total:.6f} after {after} tokens"
+
+    def differ(self, found: Tensor, expected: Tensor, when: str) -> str:
+        """How scores differ; "" if they do not."""
+        if found.shape != expected.shape:
+            return f"found shape {tuple(found.shape)}, expected {tuple(expected.shape)} {when}"
+        worst = float((found.double() - expected.double()).abs().max()) if found.numel() else 0.0
+        return "" if worst <= self.tolerance else f"scores differ by up to {worst:.3g} nats {when}"
+
+
+Law = Callable[[Trial], Iterator[str]]
+
+
+def copies(state: object) -> int:
+    """How many copies of a state fit into memory; at least one."""
+    return max(1, STATE // max(1, sum(each.numel() * each.element_size() for each in tensors_of(state))))
 
 
 def check_language_model(
@@ -37,23 +134,15 @@ def check_language_model(
         vocab_size: The ids of the texts are below it.
         open_vocabulary: Words outside the vocabulary have probability too; the others sum to less than 1.
         tolerance: How much scores may differ, in nats.
-        seed: Of the random texts.
+        seed: Seed of the random texts.
         device: Where the model is.
 
     Raises:
         BrokenLawError: A law is broken.
     """
-    generator = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(vocab_size, (ROWS, LENGTH), generator=generator).to(device)
-    with torch.no_grad():
-        whole, _ = model(tokens, model.initial_state(ROWS))
-        _scores_are_log_probabilities(whole, tokens, tolerance)
-        _scores_repeat_and_leave_the_state_alone(model, tokens, whole)
-        _chunks_do_not_matter(model, tokens, whole, tolerance)
-        _future_does_not_matter(model, tokens, whole, vocab_size, tolerance)
-        _rows_do_not_matter_to_each_other(model, tokens, whole, tolerance)
-        for length in (0, LENGTH):
-            _sums_to_one(model, tokens[:1, :length], vocab_size, open_vocabulary, tolerance)
+    trial = _random_texts(model, vocab_size, tolerance, seed, device, ROWS)
+    trial.open_vocabulary = open_vocabulary
+    _raise_if_broken(LAWS, trial)
 
 
 def check_trainable(
@@ -66,21 +155,12 @@ def check_trainable(
 ) -> None:
     """Check the laws of `Trainable` on random texts: the loss agrees with the scores, gradients are finite.
 
-    Args:
-        model: A module in evaluation mode; gradients are also computed in training mode.
-        vocab_size: The ids of the texts are below it; at least 2.
-        tolerance: How much scores may differ, in nats.
-        seed: Of the random texts.
-        device: Where the model is.
+    The arguments are those of `check_language_model`; gradients are also computed in training mode.
 
     Raises:
         BrokenLawError: A law is broken.
     """
-    generator = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(vocab_size, (ROWS, LENGTH), generator=generator).to(device)
-    with torch.no_grad():
-        _loss_agrees_with_scores(model, tokens, tolerance)
-    _gradients_are_finite(model, tokens, vocab_size)
+    _raise_if_broken(TRAINING, _random_texts(model, vocab_size, tolerance, seed, device, ROWS))
 
 
 def check_generative(
@@ -91,145 +171,150 @@ def check_generative(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Check that `next_log_probs` are the scores of all words.
+    """Check that `next_log_probs` are the scores of all words, with the arguments of `check_language_model`.
 
     Raises:
         BrokenLawError: They are not.
     """
+    _raise_if_broken(GENERATION, _random_texts(model, vocab_size, tolerance, seed, device, 1))
+
+
+def _random_texts(
+    model: object, vocab_size: int, tolerance: float, seed: int, device: torch.device | str, rows: int
+) -> Trial:
     generator = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(vocab_size, (1, LENGTH), generator=generator).to(device)
+    tokens = torch.randint(vocab_size, (rows, LENGTH), generator=generator).to(device)
+    return Trial(model=model, tokens=tokens, vocab_size=vocab_size, tolerance=tolerance)
+
+
+def _raise_if_broken(laws: Mapping[str, Law], trial: Trial) -> None:
     with torch.no_grad():
-        for length in (0, LENGTH):
-            prefix = tokens[:, :length]
-            state = _after(model, prefix)
-            _expect_close(
-                "next_log_probs are the scores of all words",
-                model.next_log_probs(state)[0],
-                _all_words(model, prefix, vocab_size),
-                tolerance,
-            )
+        for name, law in laws.items():
+            for broken in filter(None, law(trial)):
+                raise BrokenLawError(f"{name}: {broken} (tolerance {trial.tolerance:g})")
 
 
-def _scores_are_log_probabilities(whole: Tensor, tokens: Tensor, tolerance: float) -> None:
-    law = "scores are log-probabilities, one for each token"
-    if whole.shape != tokens.shape:
-        raise BrokenLawError(f"{law}: found shape {tuple(whole.shape)}, expected {tuple(tokens.shape)}")
+def _log_probabilities(trial: Trial) -> Iterator[str]:
+    """Scores are finite log-probabilities, one for each token."""
+    whole, shape = trial.whole, trial.tokens.shape
+    if whole.shape != shape:
+        yield f"found shape {tuple(whole.shape)}, expected {tuple(shape)}, one for each token"
     if not whole.isfinite().all():
-        raise BrokenLawError(f"{law}: found {whole[~whole.isfinite()][0].item()}, expected finite numbers")
-    if (highest := whole.max().item()) > tolerance:
-        raise BrokenLawError(f"{law}: found {highest}, expected none above 0")
+        yield f"found {whole[~whole.isfinite()][0].item()}, expected finite numbers"
+    if (highest := whole.max().item()) > trial.tolerance:
+        yield f"found {highest}, expected log-probabilities, none above 0"
 
 
-def _scores_repeat_and_leave_the_state_alone(
-    model: LanguageModel[State], tokens: Tensor, whole: Tensor
-) -> None:
-    _, state = model(tokens[:, :5], model.initial_state(ROWS))
+def _repeatable(trial: Trial) -> Iterator[str]:
+    """The same tokens and state have exactly the same scores, and a call does not change the given state."""
+    begin, end = trial.tokens[:, :5], trial.tokens[:, 5:]
+    state = trial.after(begin)
     before = map_state(Tensor.clone, state)
-    first, _ = model(tokens[:, 5:], state)
+    first, _ = trial.call(end, state)
     if not all(torch.equal(a, b) for a, b in zip(tensors_of(before), tensors_of(state), strict=True)):
-        raise BrokenLawError("the given state is unchanged: its tensors changed during a call; clone them")
-    second, _ = model(tokens[:, 5:], state)
-    again, _ = model(tokens, model.initial_state(ROWS))
-    if not (torch.equal(first, second) and torch.equal(again, whole)):
-        raise BrokenLawError(
-            "the same tokens and state have the same scores: they differ from call to call; "
-            "a model with dropout must be in evaluation mode, and nothing may be remembered on the model"
+        yield "tensors of the given state changed during a call, expected it unchanged; clone them"
+    second, _ = trial.call(end, state)
+    if not (torch.equal(first, second) and torch.equal(trial.scores(trial.tokens), trial.whole)):
+        yield (
+            "scores of the same tokens and state differ from call to call; a model with dropout must be in"
+            " evaluation mode, and nothing may be remembered on the model"
         )
 
 
-def _chunks_do_not_matter(
-    model: LanguageModel[State], tokens: Tensor, whole: Tensor, tolerance: float
-) -> None:
-    for size in (1, 5):
-        state, parts = model.initial_state(ROWS), []
-        for chunk in torch.split(tokens, size, dim=1):
-            scores, state = model(chunk, state)
-            parts.append(scores)
-        _expect_close(f"chunks of {size} score as the whole", torch.cat(parts, dim=1), whole, tolerance)
+def chunks_law(trial: Trial) -> Iterator[str]:
+    """Chunks of any size give the same scores."""
+    where = f"from token {trial.depth} on " if trial.depth else ""
+    for size in trial.sizes:
+        found = trial.scores(trial.tokens, size)
+        yield trial.differ(found, trial.whole, f"{where}in chunks of {size}")
 
 
-def _future_does_not_matter(
-    model: LanguageModel[State], tokens: Tensor, whole: Tensor, vocab_size: int, tolerance: float
-) -> None:
-    for time in range(1, LENGTH):
-        other = tokens.clone()
-        other[:, time:] = (other[:, time:] + 1) % vocab_size
-        scores, _ = model(other, model.initial_state(ROWS))
-        law = f"tokens from {time} on do not change the scores before them"
-        _expect_close(law, scores[:, :time], whole[:, :time], tolerance)
+def future_law(trial: Trial) -> Iterator[str]:
+    """Later words do not change scores."""
+    for other, time in trial.changes():
+        when = f"when words from token {trial.depth + time} on change"
+        yield trial.differ(trial.scores(other)[:, :time], trial.whole[:, :time], when)
 
 
-def _rows_do_not_matter_to_each_other(
-    model: LanguageModel[State], tokens: Tensor, whole: Tensor, tolerance: float
-) -> None:
-    for row in range(ROWS):
-        scores, _ = model(tokens[row : row + 1], model.initial_state(1))
-        _expect_close("a text alone scores as in a batch", scores, whole[row : row + 1], tolerance)
+def batch_law(trial: Trial) -> Iterator[str]:
+    """A text scores the same alone and in a batch."""
+    texts = trial.texts or list(trial.tokens)
+    together = trial.scores(nn.utils.rnn.pad_sequence(list(texts), batch_first=True))
+    for text, scores in zip(texts, together, strict=True):
+        found = scores[: len(text)]
+        yield trial.differ(found, trial.scores(text[None])[0], f"with {len(texts)} texts in a batch")
 
 
-def _sums_to_one(
-    model: LanguageModel[State], prefix: Tensor, vocab_size: int, open_vocabulary: bool, tolerance: float
-) -> None:
-    total = _all_words(model, prefix, vocab_size).double().exp().sum().item()
-    if total > 1 + tolerance or (not open_vocabulary and total < 1 - tolerance):
-        raise BrokenLawError(
-            f"probabilities sum to one: those of all {vocab_size} words after {prefix.shape[1]} tokens "
-            f"sum to {total:.6f}"
-        )
+def sum_law(trial: Trial) -> Iterator[str]:
+    """The probabilities of all words sum to one; with an open vocabulary, to at most one."""
+    words = torch.arange(trial.summed or trial.vocab_size, device=trial.tokens.device)
+    for length in trial.prefixes:
+        prefix = trial.tokens[:1, :length]
+        yield trial.sum_breaks(trial.next_scores(trial.after(prefix), words), prefix.shape[1])
 
 
-def _loss_agrees_with_scores(model: Trainable[State], tokens: Tensor, tolerance: float) -> None:
-    scores, _ = model(tokens, model.initial_state(ROWS))
+def memory_law(trial: Trial) -> Iterator[str]:
+    """A text scores the same after it and others were scored."""
+    first = trial.whole
+    trial.scores(trial.tokens.flip(1))
+    yield trial.differ(trial.scores(trial.tokens), first, "when the text is scored again")
+
+
+def _loss(trial: Trial) -> Iterator[str]:
+    """The loss of tokens is their nats, and returns the state after `advance` tokens."""
+    model, tokens, scores = trial.model, trial.tokens, trial.whole
     for scored, advance in ((LENGTH, LENGTH), (1, 1), (4, 0), (5, 3)):
-        nats, state = model.loss(tokens, model.initial_state(ROWS), scored=scored, advance=advance)
-        law = f"loss(scored={scored}) are the nats of the last tokens"
-        _expect_close(law, nats, -scores[:, -scored:], tolerance)
-        rest, _ = model(tokens[:, advance:], state) if advance < LENGTH else (scores[:, LENGTH:], state)
-        law = f"loss(advance={advance}) continues from there"
-        _expect_close(law, rest, scores[:, advance:], tolerance)
+        nats, state = model.loss(tokens, trial.start(len(tokens)), scored=scored, advance=advance)
+        yield trial.differ(nats, -scores[:, -scored:], f"in loss(scored={scored}) of the last tokens")
+        rest = trial.call(tokens[:, advance:], state)[0] if advance < LENGTH else scores[:, LENGTH:]
+        yield trial.differ(rest, scores[:, advance:], f"after loss(advance={advance})")
 
 
-def _gradients_are_finite(trainable: Trainable[State], tokens: Tensor, vocab_size: int) -> None:
-    if not isinstance(trainable, nn.Module):
-        raise TypeError(f"a trainable model is a torch module, but this is {type(trainable).__name__}")
-    model: Any = trainable
-    was_training = model.training
+def _gradients(trial: Trial) -> Iterator[str]:
+    """Gradients are finite, in training mode too."""
+    model, tokens = trial.model, trial.tokens
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"a trainable model is a torch module, but this is {type(model).__name__}")
     fresh = torch.arange(ROWS, device=tokens.device)[:, None] + torch.arange(LENGTH, device=tokens.device)
     texts = {
         "from the first token on": tokens[:, :1],
         "of a random text": tokens,
-        "in which no word occurs twice": fresh % vocab_size,
+        "in which no word occurs twice": fresh % trial.vocab_size,
         "of one word only": torch.zeros_like(tokens),
     }
+    was_training = model.training
     for training in (False, True):
         model.train(training)
         for where, text in texts.items():
             model.zero_grad()
-            model.loss(text, model.initial_state(ROWS))[0].mean().backward()
+            with torch.enable_grad():
+                trial.model.loss(text, trial.start(ROWS))[0].mean().backward()
             for name, parameter in model.named_parameters():
                 if parameter.grad is not None and not parameter.grad.isfinite().all():
-                    raise BrokenLawError(f"gradients are finite {where}: that of {name} is not")
+                    yield f"that of {name} is not finite {where}"
     model.zero_grad()
     model.train(was_training)
 
 
-def _all_words(model: LanguageModel[State], prefix: Tensor, vocab_size: int) -> Tensor:
-    """The score of each word of the vocabulary after the prefix."""
-    parts = []
-    for words in torch.split(torch.arange(vocab_size, device=prefix.device), GROUP):
-        state = _after(model, prefix.expand(len(words), -1))
-        scores, _ = model(words[:, None], state)
-        parts.append(scores[:, 0])
-    return torch.cat(parts)
+def _next_words(trial: Trial) -> Iterator[str]:
+    """`next_log_probs` are the scores of all words."""
+    words = torch.arange(trial.vocab_size, device=trial.tokens.device)
+    for length in trial.prefixes:
+        state = trial.after(trial.tokens[:, :length])
+        found = trial.model.next_log_probs(state)[0]
+        yield trial.differ(
+            found, trial.next_scores(state, words), f"from `next_log_probs` after {length} tokens"
+        )
 
 
-def _after(model: LanguageModel[State], prefix: Tensor) -> State:
-    state = model.initial_state(len(prefix))
-    return model(prefix, state)[1] if prefix.shape[1] else state
-
-
-def _expect_close(law: str, found: Tensor, expected: Tensor, tolerance: float) -> None:
-    if found.shape != expected.shape:
-        raise BrokenLawError(f"{law}: found shape {tuple(found.shape)}, expected {tuple(expected.shape)}")
-    if found.numel() and not ((worst := (found - expected).abs().max().item()) <= tolerance):
-        raise BrokenLawError(f"{law}: they differ by up to {worst:.3g} nats, more than {tolerance:g}")
+LAWS: Final[dict[str, Law]] = {
+    "scores": _log_probabilities,
+    "repeats": _repeatable,
+    "chunks": chunks_law,
+    "future": future_law,
+    "batch": batch_law,
+    "sum": sum_law,
+    "memory": memory_law,
+}
+TRAINING: Final[dict[str, Law]] = {"loss": _loss, "gradients": _gradients}
+GENERATION: Final[dict[str, Law]] = {"next words": _next_words}

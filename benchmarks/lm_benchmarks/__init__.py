@@ -30,7 +30,7 @@ _MODULES = {
     "Positions": "lm_benchmarks.measuring.positions",
     "Result": "lm_benchmarks.records.result",
     "by_position": "lm_benchmarks.measuring.positions",
-    "check": "lm_benchmarks.measuring.check",
+    "check": "lm_benchmarks.measuring.invariant_checks",
     "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
     "contamination": "lm_benchmarks.measuring.contamination",
@@ -42,7 +42,7 @@ _MODULES = {
     "models": "lm_benchmarks.measuring.models",
     "overlap": "lm_benchmarks.measuring.overlap",
     "positions_csv": "lm_benchmarks.reporting.by_position",
-    "raise_if_broken": "lm_benchmarks.measuring.check",
+    "raise_if_broken": "lm_benchmarks.measuring.invariant_checks",
     "read_results": "lm_benchmarks.records.result",
     "report": "lm_benchmarks.reporting.write",
     "reproduce": "lm_benchmarks.reproducing.reproduce",
@@ -88,10 +88,10 @@ __all__ = [
 if TYPE_CHECKING:
     from lm_benchmarks.citation import cite
     from lm_benchmarks.conventions.convention import Convention
-    from lm_benchmarks.measuring.check import check, raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination
     from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
+    from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
     from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
     from lm_benchmarks.measuring.measure import measure

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from lm_benchmarks.choices import PAPER
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.check import broken_error
+from lm_benchmarks.measuring.invariant_checks import broken_error
 from lm_benchmarks.measuring.loaded_model import Inputs
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.check import LAWS, check_model
+from lm_benchmarks.measuring.invariant_checks import LAWS, check_model
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text, read_stream

@@ -6,7 +6,7 @@ import pytest
 import torch
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.check import LAWS, check_model
+from lm_benchmarks.measuring.invariant_checks import LAWS, check_model
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text, read_stream

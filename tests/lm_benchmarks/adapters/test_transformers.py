@@ -12,7 +12,7 @@ from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.check import LAWS, check_model
+from lm_benchmarks.measuring.invariant_checks import LAWS, check_model
 from lm_benchmarks.measuring.loaded_model import Inputs, of_piece_model
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded

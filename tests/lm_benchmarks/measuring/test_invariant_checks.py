@@ -7,11 +7,17 @@ import msgspec
 import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.check import LAWS, check_model, raise_if_broken
+from lm_benchmarks.measuring.invariant_checks import (
+    FEWEST,
+    LAWS,
+    WHOLE,
+    check_model,
+    check_places,
+    raise_if_broken,
+)
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import NAMES, open_model
-from lm_benchmarks.measuring.places import FEWEST, WHOLE, Watched, try_places
-from lm_benchmarks.measuring.trials import FLOOR, PLACES
+from lm_benchmarks.measuring.run_samples import FLOOR, PLACES, Watched
 from lm_benchmarks.records.result import Tried
 
 from ps_models.data.dataset import Text, read_stream
@@ -149,11 +155,13 @@ def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
         assert call.tokens.shape[1] in (50, 100)
     shown = []
     size = len(inputs.vocabulary)
-    findings, tried = try_places(
-        watched, cheats.Uniform(size), size, progress=lambda *told: shown.append(told[:3])
+    opened = LoadedModel(name="x", identity="x", model=cheats.Uniform(size), vocabulary=inputs.vocabulary)
+    findings = check_places(
+        opened, watched, dict.fromkeys(LAWS, ""), progress=lambda *told: shown.append(told[:3])
     )
+    tried = tried_of(findings)
     assert shown == [("check places", number, PLACES) for number in range(PLACES + 1)]
-    assert findings == {}
+    assert findings == dict.fromkeys(LAWS, "")
     assert 0 < tried.places < PLACES
     assert tried.deepest < 700
 

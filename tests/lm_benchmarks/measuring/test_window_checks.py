@@ -10,7 +10,8 @@ import torch
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.measuring.window_laws import LAWS, WatchedReader, try_windows
+from lm_benchmarks.measuring.run_samples import WatchedReader
+from lm_benchmarks.measuring.window_checks import WINDOW_LAWS, try_windows
 
 from tests.lm_benchmarks.conventions.conftest import make_text
 from tests.lm_benchmarks.tiny_causal import make_causal_model
@@ -107,7 +108,7 @@ def tried(reader):
 @pytest.mark.parametrize("reader", [Bigram(), All()], ids=lambda reader: type(reader).__name__)
 def test_an_honest_model_keeps_them(reader):
     findings, where = tried(reader)
-    assert findings == dict.fromkeys(LAWS, "")
+    assert findings == dict.fromkeys(WINDOW_LAWS, "")
     assert where.places > 25
     assert where.whole == (where.places if isinstance(reader, All) else 0)
     assert where.predictions < 30_000
@@ -145,7 +146,7 @@ def test_a_run_tries_them(folder, tmp_path):
     model = make_causal_model(tmp_path / "model", folder / "wiki.test.raw")
     for convention in ("gptq", "hf-stride", "megatron", "lm-eval"):
         (result,) = lb.measure(f"transformers:{model}", folder, convention=convention)
-        assert result.checks == dict.fromkeys(LAWS, "")
+        assert result.checks == dict.fromkeys(WINDOW_LAWS, "")
         assert result.tried is not None
         assert result.tried.whole == result.tried.places > 5
         assert result.tried.unit == "pieces"

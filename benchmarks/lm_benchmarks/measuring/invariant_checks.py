@@ -1,0 +1,355 @@
+"""Spot-checks the laws of `LanguageModel` on the text that a model is measured on.
+
+A model breaks them if it looks at later words, if its probabilities sum to more than one, if it remembers
+earlier calls, or if its scores change with chunks and batches. Its perplexity then means nothing, and is
+often a good one. `ps_models.invariants` has the laws. Here they are tried on the beginning of the text, which
+proves little: a model can keep them there and break them later. So `Watched` keeps a random sample of the
+calls of the whole run, and `check_places` repeats them in other ways. `window_checks` does the same for
+models of pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.passages import read_passages
+from lm_benchmarks.measuring.run_samples import FEW, PLACES, Call, Trials, Watched
+from lm_benchmarks.records.result import Tried
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.invariants import LAWS as INVARIANTS
+from ps_models.invariants import Law, Trial, check_language_model, chunks_law, future_law
+from ps_models.language_model import map_state
+from wikitext_builder.errors import ToolkitError, is_short_memory
+from wikitext_builder.progress import Progress, no_progress
+
+PREFIX: Final = 20  # tokens before the word over which probabilities are summed
+TOLERANCES: Final = {"fp32": 1e-3, "tf32": 1e-2, "bf16": 1e-1}  # nats that scores may differ by
+STRETCH: Final = 32  # tokens that are scored again after a place
+WHOLE: Final = 3  # sums over the whole vocabulary beyond the budget; one if it has more words than the budget
+FEWEST: Final = 32  # words of such a sum, whatever that costs, if the model does not read again
+SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
+
+
+class Findings(dict[str, str]):
+    """By law, what breaks it; "" if the model keeps it. `tried` says where the laws were tried."""
+
+    tried: Tried | None = None
+
+
+def check(
+    model: str,
+    data: str | Path,
+    *,
+    split: str = "test",
+    tokens: int = CHECKED,
+    progress: Progress = no_progress,
+    **opening: Any,
+) -> Findings:
+    """Try whether a model keeps the laws of a language model.
+
+    Args:
+        model: Its specification, as in `measure`.
+        data: The dataset: a folder, or a file of tokens.
+        split: The split that the model reads.
+        tokens: How many tokens the model reads, from the beginning of the split. `measure` tries the laws in
+            the whole split.
+        progress: Receives the name of each law, then how much of the text is read, and how many places tried.
+        opening: What opening the model needs, as in `measure`: `device`, `seed`, `window` and so on.
+
+    Returns:
+        By law, what breaks it, "" if the model keeps it; and where the laws were tried.
+
+    Raises:
+        HarnessError: The model is missing, does not fit the dataset, or its program fails.
+    """
+    if tokens < 1:
+        raise HarnessError(f"--tokens {tokens}: laws need a text; expected 1 or more")
+    inputs = make_inputs(data, split, **opening)
+    loaded = open_model(model, inputs)
+    _, passages = read_passages(inputs.dataset, split, loaded.vocabulary)
+    stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
+    tolerance = tolerance_of(loaded, "fp32")
+    return check_model(
+        loaded, stream, device=inputs.device, tolerance=tolerance, seed=inputs.seed, progress=progress
+    )
+
+
+def check_model(
+    loaded: LoadedModel,
+    stream: Tensor,
+    *,
+    device: torch.device | str = "cpu",
+    tolerance: float = TOLERANCES["fp32"],
+    seed: int = 1,
+    progress: Progress = no_progress,
+) -> Findings:
+    """Try the laws on a loaded model: on the beginning of a text, (time,), then at random places of it.
+
+    Raises:
+        ToolkitError: The program of an adapter fails.
+    """
+    findings = check_beginning(loaded, stream, device=device, tolerance=tolerance, progress=progress)
+    watched = Watched(loaded.model, seed=seed, reread=loaded.reread)
+    progress("read", 0, len(stream), "")
+    try:
+        scored = token_nats(watched, [Text(part, 0) for part in torch.split(stream, CHUNK)], device=device)
+        with evaluating(loaded.model):
+            for done, _ in enumerate(scored, start=1):
+                progress("read", min(done * CHUNK, len(stream)), len(stream), "")
+    except Exception as error:
+        findings["contract"] = findings["contract"] or _raised(error)
+        return findings
+    return check_places(loaded, watched, findings, tolerance=tolerance, seed=seed, progress=progress)
+
+
+def tolerance_of(loaded: LoadedModel, precision: str) -> float:
+    """Nats that scores of a model may differ by: more if its own numbers are not in float32."""
+    exact = loaded.facts.get("dtype", "float32") in EXACT
+    return TOLERANCES[precision] if exact else max(TOLERANCES.values())
+
+
+def check_beginning(
+    loaded: LoadedModel,
+    stream: Tensor,
+    *,
+    device: torch.device | str = "cpu",
+    tolerance: float = TOLERANCES["fp32"],
+    progress: Progress = no_progress,
+) -> Findings:
+    """Try the laws on the beginning of a text; see `check_model`."""
+    findings, errors = Findings(), dict[str, str]()
+    text, size = stream[:BEGINNING].to(device), len(loaded.vocabulary)
+    for number, (name, law) in enumerate(LAWS.items()):
+        progress("check", number, len(LAWS), name)
+        trial = Trial(
+            model=loaded.model,
+            tokens=text[None],
+            vocab_size=size,
+            tolerance=tolerance,
+            open_vocabulary=loaded.open_vocabulary,
+            sizes=(1, 7, 64),
+            times=sorted({1, 2, len(text) // 2, len(text) - 1}),
+            prefixes=(0, PREFIX),
+            summed=min(size, FEW) if loaded.open_vocabulary else size,
+            texts=torch.split(text, 50),
+        )
+        with evaluating(loaded.model), torch.no_grad():
+            try:
+                findings[name] = next(filter(None, law(trial)), "")
+            except Exception as error:
+                raised = _raised(error)
+                findings[name] = f"fails as in {errors[raised]}" if raised in errors else raised
+                errors.setdefault(raised, name)
+    progress("check", len(LAWS), len(LAWS), "")
+    return findings
+
+
+def check_places(
+    loaded: LoadedModel,
+    watched: Watched,
+    findings: Mapping[str, str],
+    *,
+    tolerance: float = TOLERANCES["fp32"],
+    seed: int = 1,
+    progress: Progress = no_progress,
+) -> Findings:
+    """Add to findings what breaks the laws at random places of a run; see `check_model`.
+
+    Args:
+        loaded: The model.
+        watched: The same model, after the run.
+        findings: What was found at the beginning.
+        tolerance: Nats that scores may differ by.
+        seed: Of the places.
+        progress: Receives the number of places.
+    """
+    trials, calls = Trials(run=watched.tokens, seed=seed, tolerance=tolerance), watched.calls()
+    with evaluating(loaded.model), torch.no_grad():
+        for number in range(PLACES if calls else 0):
+            progress("check places", number, PLACES)
+            call = calls[number % len(calls)]
+            least = 4 * (call.first + min(call.depth, loaded.reread))
+            if trials.places and trials.spent + least > trials.budget:
+                continue
+            _try_place(trials, loaded, call)
+    progress("check places", PLACES, PLACES)
+    found = trials.findings()
+    both = Findings({law: broken or found.get(law, "") for law, broken in findings.items()})
+    both.tried = trials.tried()
+    return both
+
+
+def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
+    """Repeat a call of the run from a random place in it."""
+    row = trials.draw(len(call.tokens))
+    tokens = call.tokens[row : row + 1]
+    written = tokens[0].nonzero()  # texts that are shorter than their neighbours are filled with zeros
+    end = int(written[-1]) + 1 if len(written) else 0
+    at = trials.draw(min(end, call.first))
+    if end == 0:
+        return
+    stop = min(end, at + STRETCH)
+    begin = Trial(
+        model=loaded.model,
+        tokens=tokens[:, :stop],
+        vocab_size=len(loaded.vocabulary),
+        tolerance=trials.tolerance,
+        open_vocabulary=loaded.open_vocabulary,
+        state=map_state(lambda tensor: tensor[row : row + 1], call.state),
+        known=call.scores[row : row + 1, :stop],
+        depth=call.depth,
+        reread=loaded.reread,
+    )
+    trials.places += 1
+    trials.deepest = max(trials.deepest, call.depth + at)
+    place, law = begin, "sum"
+    try:
+        state = begin.after(tokens[:, :at])
+        place = replace(
+            begin,
+            tokens=tokens[:, at:stop],
+            state=state,
+            known=call.scores[row : row + 1, at:stop],
+            depth=call.depth + at,
+            spent=0,
+            texts=[tokens[:, :stop]],
+        )
+        _try_sum(trials, place, at)
+        law = "chunks"
+        place.sizes = (_drawn_size(trials, place),)
+        trials.note(law, *chunks_law(place))
+        law = "future"
+        begin.changed = _drawn_change(trials, begin, at)
+        trials.note(law, *future_law(begin))
+    except Exception as error:
+        trials.note(law, _raised(error))
+    trials.spent += begin.spent + (place.spent if place is not begin else 0)
+
+
+def _raised(error: Exception) -> str:
+    """What a model raised, in one line: it can be anyone's code, so that is a finding.
+
+    Raises:
+        Exception: The error itself, if no law is the cause: a program that died, or too little memory.
+    """
+    if isinstance(error, ToolkitError) or is_short_memory(error):
+        raise error
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+
+
+def _try_sum(trials: Trials, place: Trial, at: int) -> None:
+    """The probabilities of all words sum to one, and the word of the text has the score of the run."""
+    word = place.tokens[0, 0]
+    every = _next_log_probs(place)
+    if every is not None:
+        count = 1 if place.reread else SAMPLED
+        words = torch.randint(place.vocab_size, (count,), generator=trials.generator).to(word.device)
+        words = torch.cat([word[None], words])
+        scores = place.next_scores(place.state, words)
+        trials.note(
+            "sum", place.differ(every[words], scores, f"from `next_log_probs` after {place.depth} tokens")
+        )
+    else:
+        every = scores = place.next_scores(place.state, _affordable(trials, place, at))
+    when = f"alone, at token {place.depth} with no later word"
+    trials.note("chunks", place.differ(scores[:1], place.whole[:, 0], when))
+    broken = place.sum_breaks(every, place.depth)
+    trials.note_sum(len(every), whole=len(every) == place.vocab_size, broken=broken)
+
+
+def _next_log_probs(place: Trial) -> Tensor | None:
+    """The scores of all words in one call, from a model that can give them."""
+    if not hasattr(place.model, "next_log_probs"):
+        return None
+    try:
+        found: Tensor = place.model.next_log_probs(place.state)[0]
+    except AttributeError:  # a mixture with a member that cannot
+        return None
+    place.spent += 1
+    return found if found.shape == (place.vocab_size,) else None
+
+
+def _affordable(trials: Trials, place: Trial, at: int) -> Tensor:
+    """The words to sum over: the word of the text first; all if the budget allows, or if none were so far."""
+    size, reread = place.vocab_size, place.reread
+    cost = 1 + min(place.depth, reread)
+    left = trials.limit / PLACES - (3 * at + 2 * place.tokens.shape[1])
+    every = torch.arange(size, device=place.tokens.device)
+    word = place.tokens[0, :1]
+    affordable = size * cost <= max(left, FEW)
+    if affordable or (trials.whole < (WHOLE if size <= trials.limit else 1) and not reread):
+        trials.budget += 0 if affordable else size
+        return torch.cat([word, every[every != word]])
+    count = int(min(FEW, max(2 if reread else FEWEST, left / cost)))
+    near = torch.isin(every, place.texts[0])  # what a cache finds likely; frequent words come first
+    some = torch.cat([every[near][: count // 2], every[~near][:count]])
+    return torch.cat([word, some[some != word]])[:count]
+
+
+def _drawn_size(trials: Trials, place: Trial) -> int:
+    """A size of chunks: the smallest in every second case."""
+    length = place.tokens.shape[1]
+    small = max(1, length // 2) if place.reread else 1
+    return small if trials.draw(2) else small + trials.draw(length)
+
+
+def _drawn_change(trials: Trials, begin: Trial, at: int) -> tuple[Tensor, int]:
+    """Other words after a place, or another word."""
+    other = begin.tokens.clone()
+    end = other.shape[1]
+    time = min(at + 1, end - 1)
+    shift = torch.randint(1, max(2, begin.vocab_size), (1, end - time), generator=trials.generator)
+    if trials.draw(2):
+        shift[:, 1:] = 0  # only one word changes
+    other[:, time:] = (other[:, time:] + shift.to(other.device)) % begin.vocab_size
+    return other, time
+
+
+def _contract(trial: Trial) -> Iterator[str]:
+    """All laws, on random texts of frequent words; another entry tries the sums over all words."""
+    check_language_model(
+        trial.model,
+        min(trial.vocab_size, FEW),
+        open_vocabulary=True,
+        tolerance=trial.tolerance,
+        device=trial.tokens.device,
+    )
+    yield ""
+
+
+LAWS: Final[dict[str, Law]] = {
+    "contract": _contract,
+    **{name: INVARIANTS[name] for name in ("sum", "chunks", "batch", "future", "memory")},
+}
+
+
+def raise_if_broken(findings: Mapping[str, str], hint: str = "") -> None:
+    """Refuse a model that breaks a law.
+
+    Args:
+        findings: What `check` returned.
+        hint: What the user can do.
+
+    Raises:
+        HarnessError: The model breaks a law.
+    """
+    if any(findings.values()):
+        raise broken_error(findings, hint)
+
+
+def broken_error(findings: Mapping[str, str], hint: str = "") -> HarnessError:
+    """The error of a model that breaks laws; see `raise_if_broken`."""
+    broken = [f"{law}: {found}" for law, found in findings.items() if found]
+    end = f". {hint}" if hint else ""
+    return HarnessError(f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}{end}")

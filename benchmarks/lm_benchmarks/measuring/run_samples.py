@@ -1,0 +1,181 @@
+"""Random samples of a run, whose laws are then tried, and what the trials may cost, count and find.
+
+`Watched` and `WatchedReader` stand between a run and its model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
+from lm_benchmarks.records.result import Tried
+from ps_models.invariants import copies
+from ps_models.language_model import LanguageModel
+
+PLACES: Final = 50  # of a run: a break at 6% of all places is then found in 95% of the cases
+SHARE: Final = 0.25  # of the predictions of the run that the trials may cost,
+FLOOR: Final = 20_000  # or this many, if the run is short
+FEW: Final = 512  # words or pieces, if a sum has only an upper bound
+
+Model = LanguageModel[Any]
+State = Any  # each model has its own
+
+
+@dataclass(slots=True, kw_only=True)
+class Trials:
+    """What was tried and found so far at random places of a run, and what it may cost."""
+
+    run: int  # tokens or pieces of the run
+    seed: int  # fixes what is drawn
+    tolerance: float  # nats that a score may differ by
+    budget: int = field(init=False)  # predictions
+    generator: torch.Generator = field(init=False)
+    spent: int = 0  # predictions
+    places: int = 0
+    whole: int = 0  # sums over the whole vocabulary
+    fewest: int | None = None  # words of a sum over a part of the vocabulary
+    deepest: int = 0  # tokens before a place
+    found: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.budget = self.limit
+        self.generator = torch.Generator().manual_seed(self.seed)
+
+    @property
+    def limit(self) -> int:
+        """The budget at the start."""
+        return max(FLOOR, int(SHARE * self.run))
+
+    def draw(self, end: int) -> int:
+        """A random number below `end`."""
+        return int(torch.randint(max(1, end), (), generator=self.generator))
+
+    def note(self, law: str, *whats: str) -> None:
+        """Note what breaks a law; "" breaks nothing."""
+        if broken := list(filter(None, whats)):
+            self.found.setdefault(law, []).extend(broken)
+
+    def note_sum(self, count: int, *, whole: bool, broken: str) -> None:
+        """Count a sum of probabilities, and note what breaks it."""
+        if whole:
+            self.whole += 1
+        else:
+            self.fewest = min(count, self.fewest or count)
+        self.note("sum", broken)
+
+    def findings(self) -> dict[str, str]:
+        """By broken law, what breaks it first, and at how many places."""
+        return {
+            law: f"{whats[0]}; so at {len(whats)} of {self.places} random places"
+            for law, whats in self.found.items()
+        }
+
+    def tried(self, *, unit: str = "tokens", targets: int | None = None) -> Tried:
+        """What was tried; `targets` is the number of predictions of the run, if that is not its length."""
+        return Tried(
+            seed=self.seed,
+            tokens=self.run if targets is None else targets,
+            places=self.places,
+            whole=self.whole,
+            fewest=self.fewest,
+            deepest=self.deepest,
+            predictions=self.spent,
+            unit=unit,
+        )
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of the run, with the call that continues it if there is one."""
+
+    depth: int  # tokens of the text before it
+    tokens: Tensor  # (batch, time)
+    state: State
+    scores: Tensor  # (batch, time)
+    first: int  # how many of the tokens are of the call itself
+
+
+class Watched:
+    """A model that scores as the one it stands for, and keeps a random sample of the calls.
+
+    A call is kept with a probability that is proportional to its tokens, and to the inverse of what it costs
+    to come back to it.
+    """
+
+    def __init__(self, model: Model, *, seed: int, reread: int = 0) -> None:
+        """Watch a model, called as it is; `seed` fixes the sample, `reread` is as in `LoadedModel`."""
+        self.tokens = 0  # of all calls
+        self._model, self._reread = model, reread
+        self._generator = torch.Generator().manual_seed(seed)
+        self._kept: list[tuple[float, int, Call]] = []
+        self._calls = self._depth = 0
+        self._most = PLACES
+        self._last: tuple[Any, Call | None] = (None, None)
+
+    def initial_state(self, batch_size: int) -> State:
+        """The start of `batch_size` texts."""
+        self._depth = 0
+        return self._model.initial_state(batch_size)
+
+    def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Score tokens; see `LanguageModel`."""
+        scores, after = self._model(tokens, state)
+        before, call = self._last
+        if call is not None and state is before:  # the sample also has what comes after a call
+            call.tokens = torch.cat([call.tokens, tokens], dim=1)
+            call.scores = torch.cat([call.scores, scores.detach()], dim=1)
+        self._last = after, self._keep(Call(self._depth, tokens, state, scores.detach(), tokens.shape[1]))
+        self._calls += 1
+        self.tokens += tokens.numel()
+        self._depth += tokens.shape[1]
+        return scores, after
+
+    def calls(self) -> list[Call]:
+        """The sample, in random order."""
+        return [call for _, _, call in sorted(self._kept, key=lambda kept: -kept[0])]
+
+    def _keep(self, call: Call) -> Call | None:
+        """Weighted reservoir sampling: the calls with the largest keys (Efraimidis and Spirakis 2006)."""
+        self._most = min(self._most, copies(call.state))
+        cost = 1 + min(call.depth, self._reread) / max(1, call.tokens.shape[1])
+        key = float(torch.rand((), generator=self._generator)) ** (cost / max(1, call.tokens.numel()))
+        entry = (key, self._calls, call)
+        self._kept = sorted([*self._kept, entry], reverse=True, key=lambda kept: kept[:2])[: self._most]
+        return call if any(kept is entry for kept in self._kept) else None
+
+
+class WatchedReader:
+    """A reader that scores as the one it stands for, and keeps a random sample of its windows."""
+
+    def __init__(self, reader: Reader, *, seed: int) -> None:
+        """Watch a reader, which is called as it is; `seed` is that of the sample."""
+        self.longest = reader.longest
+        self.pieces = self.targets = 0  # of all windows
+        self._reader = reader
+        self._generator = torch.Generator().manual_seed(seed)
+        self._kept: list[tuple[float, Window, float]] = []
+
+    @property
+    def text_pieces(self) -> Tokenizer:
+        """How its tokenizer cuts plain texts."""
+        return self._reader.text_pieces
+
+    def window_nats(self, windows: Sequence[Window]) -> list[float]:
+        """-log p of the targets of each window."""
+        found = self._reader.window_nats(windows)
+        for window, nats in zip(windows, found, strict=True):
+            self.pieces += len(window.inputs)
+            self.targets += len(window.targets)
+            key = float(torch.rand((), generator=self._generator))
+            if len(self._kept) < PLACES or key > self._kept[-1][0]:
+                self._kept = sorted([*self._kept, (key, window, nats)], key=lambda kept: -kept[0])[:PLACES]
+        return found
+
+    def sample(self) -> list[tuple[Window, float]]:
+        """Windows and their scores, in random order."""
+        return [(window, nats) for _, window, nats in self._kept]
