@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-<<<<<<< HEAD
-from dataclasses import asdict
 from pathlib import Path
-=======
->>>>>>> a11a6a2 (Records are msgspec structs: one declaration says the fields, their types and which ones older records lack)
 from typing import TYPE_CHECKING, Any, Final
 
 import click

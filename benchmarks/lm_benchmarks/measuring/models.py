@@ -24,12 +24,8 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Maker, of_piece_model
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.measuring.user_code import source_hash, user_code, user_function
-<<<<<<< HEAD
 from lm_benchmarks.model_options import checked
-from lm_benchmarks.records.training_of import training_of
-=======
 from lm_benchmarks.records.trained import training_of
->>>>>>> a11a6a2 (Records are msgspec structs: one declaration says the fields, their types and which ones older records lack)
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import Signature, signature_value

@@ -189,7 +189,7 @@ def test_groups_say_their_units_and_which_say_little(report):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
-def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):
+def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  # noqa: F811 - the fixture
     tab = opened(page(report), width=width, color_scheme=scheme)
     assert [(ratio, name) for ratio, name in tab.evaluate(CONTRAST) if ratio < 4.5] == []
     assert tab.title() == f"Title {NASTY}"
@@ -211,7 +211,7 @@ def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):
     tab.screenshot(path=tmp_path / "page.png", full_page=True)
 
 
-def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):
+def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):  # noqa: F811 - the fixture
     tab = opened(page(report))
     table = tab.locator("table").first
 
@@ -233,7 +233,7 @@ def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):
     assert column(0)[-1] == "Zoneout <LSTM>"
 
 
-def test_a_broken_model_is_seen(report, opened):
+def test_a_broken_model_is_seen(report, opened):  # noqa: F811 - the fixture
     tab = opened(page(report))
     row = tab.locator("tr.broken")
     assert row.count() == 1
