@@ -16,7 +16,7 @@ from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.sections import cut_lists
 from wikitext_builder.extraction.tables import remove_tables
 from wikitext_builder.extraction.tags import flatten_tags
-from wikitext_builder.extraction.templates import TemplateReader
+from wikitext_builder.extraction.templates import TemplateReader, is_function
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.wiki.languages import language_of
 
@@ -138,8 +138,7 @@ class _Reader:
     def __call__(self, parts: list[Part], source: str) -> str:
         """The mark of a call; pieces of tables come out as they are."""
         first = parts[0].text().strip()
-        function = self.known.function(first.partition(":")[0].strip().lower())
-        name = "" if function and (":" in first or len(parts) == 1) else template_name(first)
+        name = "" if is_function(first, parts) else template_name(first)
         macro = self.known.macro(name)
         if len(parts) == 1 and macro is not None:
             shown = self.known.known_text(name, dict) or ""

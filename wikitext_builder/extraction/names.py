@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from wikitext_builder.extraction.macros import PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.wiki.languages import LANGUAGES
 
 LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory

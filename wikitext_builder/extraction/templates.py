@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from wikitext_builder.article import Page
+from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.links import LinkReader
-from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
+from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.call import Call, Macro
+from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
+from wikitext_builder.extraction.macros.parser_functions import (
+    PARSER_FUNCTIONS,
+    VARIABLES,
+    Arguments,
+    Context,
+)
+from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
 from wikitext_builder.extraction.macros.removed import is_mark, is_removed
-from wikitext_builder.extraction.macros.shared_templates import COPIED, COPIED_FUNCTIONS
+from wikitext_builder.extraction.macros.shared_templates import COPIED
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.names import template_name
-from wikitext_builder.extraction.preprocessor import Part, resolve
+from wikitext_builder.extraction.preprocessor import Part, opaque_text, resolve
 from wikitext_builder.extraction.trim import trim
+from wikitext_builder.wiki.languages import language_of
 
 LIST_MARKS = frozenset("*#:;")
 SHORT = 100  # characters of a call whose text is kept
@@ -38,7 +49,7 @@ class TemplateReader:
         self.local = LOCAL.get(language, NO_TEMPLATES)
         english = language not in LOCAL
         self.shared = MACROS if english else COPIED
-        self.functions = PARSER_FUNCTIONS if english else {**COPIED_FUNCTIONS, **self.local.functions}
+        self.context = Context(page=page, language=language_of(language))
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
@@ -61,15 +72,13 @@ class TemplateReader:
                 trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link
             )
         name = parts[0].text().strip()
-        head, colon, first = name.partition(":")
-        function = self.function(head.strip().lower()) if colon or len(parts) == 1 else None
-        if function is not None:
-            call = Call(name=head, arguments=_function_arguments(first, parts), page=self.page)
-            result = function(call)
-            if result is None or (not result and head.strip() == "#expr" and self.has_data(source)):
-                return self.unknown(source)
-            return result
-        return self.template(template_name(name), parts, source)
+        if not is_function(name, parts):
+            return self.template(template_name(name), parts, source)
+        try:
+            result = self.function(name, parts)
+        except RejectedError:
+            return self.unknown(source)
+        return self.unknown(source) if ERROR.search(result) and self.has_data(source) else result
 
     def says_nothing(self, opener: str, first: str) -> bool:
         """True if a call of this name, or a link to this target, gives no text."""
@@ -80,9 +89,25 @@ class TemplateReader:
         name = template_name(first)
         return self.macro(name) is None and self.is_removed(name)
 
-    def function(self, head: str) -> Macro | None:
-        """The parser function of this name."""
-        return self.functions.get(head)
+    def function(self, call: str, parts: list[Part]) -> str:
+        """The text of a parser function or variable.
+
+        Raises:
+            RejectedError: The text depends on a wiki or another page.
+        """
+        head, colon, first = call.partition(":")
+        if not colon:
+            return VARIABLES[call](self.context)
+        name = head.strip().lower()
+        arguments = Arguments(self.context, name, trimmed(first), [_Argument(part) for part in parts[1:]])
+        if name == "#tag":
+            return _text_of_tag(arguments)
+        if name == "#invoke" and self.context.language.code == "en":
+            texts = {str(number): arguments.text(number - 1) for number in range(1, len(arguments) + 1)}
+            citation = invoked(Call(name=name, arguments=texts, page=self.page))
+            if citation is not None:
+                return citation
+        return PARSER_FUNCTIONS[name](arguments)
 
     def macro(self, name: str) -> Macro | None:
         """The macro of a template: the language's own, else a copied English one; None if removed there."""
@@ -127,6 +152,18 @@ class TemplateReader:
         return add_seams(result) if result and "'" in (result[0], result[-1]) else result
 
 
+def is_function(name: str, parts: list[Part]) -> bool:
+    """True if a call is one of a parser function or a variable, by the text before its first bar.
+
+    >>> is_function("#if: a", [Part(), Part()]), is_function("PAGENAME", [Part()])
+    (True, True)
+    >>> is_function("Template", [Part()]), is_function("lc", [Part()])
+    (False, False)
+    """
+    head, colon, _ = name.partition(":")
+    return head.strip().lower() in PARSER_FUNCTIONS if colon else len(parts) == 1 and name in VARIABLES
+
+
 def _no_template(_parts: list[Part], _source: str) -> str:
     return GONE
 
@@ -145,7 +182,28 @@ def _arguments(parts: list[Part]) -> dict[str, str]:
     return arguments
 
 
-def _function_arguments(first: str, parts: list[Part]) -> dict[str, str]:
-    """The arguments by number: an equals sign has no meaning to most parser functions."""
-    rest = [part.text() for part in parts[1:]]
-    return {str(number): value.strip() for number, value in enumerate([first, *rest], 1)}
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument of a parser function in running text, whose calls are replaced already."""
+
+    part: Part
+
+    def text(self) -> str:
+        return self.part.text()
+
+    def has_name(self) -> bool:
+        return self.part.named()[0] is not None
+
+    def name(self) -> str:
+        return self.part.named()[0] or ""
+
+    def value(self) -> str:
+        return self.part.named()[1]
+
+
+def _text_of_tag(arguments: Arguments) -> str:
+    """An extension tag in running text, where tags have been cut already."""
+    name, content = arguments.first.lower(), arguments.text(1)
+    if name in {"math", "chem", "ce"}:
+        return opaque_text(name, content)
+    return content if name in {"nowiki", "poem", "pre"} else ""

@@ -14,8 +14,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion import expander
 from wikitext_builder.extraction.expansion.expander import Expander
-from wikitext_builder.extraction.expansion.inclusion import included
-from wikitext_builder.extraction.expansion.nodes import Nodes, parse
+from wikitext_builder.extraction.expansion.nodes import Nodes, included, parse
 from wikitext_builder.extraction.macros.php_strings import equal, expression
 from wikitext_builder.extraction.macros.times import parsed_time
 from wikitext_builder.extraction.names import template_name

@@ -8,14 +8,17 @@ from typing import NamedTuple, Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.expansion.arguments import Arguments
-from wikitext_builder.extraction.expansion.functions import FUNCTIONS, UNKNOWN_FUNCTIONS
-from wikitext_builder.extraction.expansion.inclusion import included, redirect_target
-from wikitext_builder.extraction.expansion.nodes import Braced, Nodes, Part, parse
-from wikitext_builder.extraction.expansion.variables import VARIABLES
+from wikitext_builder.extraction.expansion.nodes import Braced, Nodes, Part, included, parse, redirect_target
+from wikitext_builder.extraction.macros.parser_functions import (
+    PARSER_FUNCTIONS,
+    VARIABLES,
+    Arguments,
+    Context,
+)
 from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
-from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.names import NAMESPACE, template_name
 from wikitext_builder.extraction.templates import TemplateReader
+from wikitext_builder.wiki.languages import language_of
 from wikitext_builder.wiki.titles import title_fault
 
 MAX_DEPTH = 100  # MediaWiki's $wgMaxPPExpandDepth
@@ -59,17 +62,14 @@ class Expander:
         macros: Names that it knows have its text, also within templates; None: only the templates count.
     """
 
-    page: Page
-    language: str
-    macros: TemplateReader | None
-
     def __init__(
         self, page: Page, templates: Templates, *, language: str = "en", macros: TemplateReader | None = None
     ) -> None:
-        self.page = page
-        self.language = language
+        self._context = Context(
+            page=page, language=language_of(language), exists=self._exists, skips_boxes=macros is not None
+        )
         self._templates = templates
-        self.macros = macros
+        self._macros = macros
         self._bodies: dict[str, tuple[str, Nodes]] = {}
         self._depth = 0
         self._pieces = 0
@@ -154,12 +154,13 @@ class Expander:
         if lower.startswith("safesubst:"):
             name = trimmed(name[10:])
         if len(node.parts) == 1 and (variable := VARIABLES.get(name)):
-            return variable(self)
+            return variable(self._context)
         head, colon, first = name.partition(":")
         function = head.lower()
-        if colon and function in FUNCTIONS:
-            return FUNCTIONS[function](Arguments(self, frame, trimmed(first), node.parts[1:]))
-        if colon and (name.startswith("#") or function in UNKNOWN_FUNCTIONS):
+        if colon and function in PARSER_FUNCTIONS:
+            later = [_Later(self, frame, part) for part in node.parts[1:]]
+            return PARSER_FUNCTIONS[function](Arguments(self._context, function, trimmed(first), later))
+        if colon and name.startswith("#"):
             raise RejectedError("function", f"the function {function} needs a wiki")
         title = name[:1] + name[1:].partition("#")[0]
         return None if title_fault(title) else self._template(template_name(title), node.parts[1:], frame)
@@ -168,10 +169,10 @@ class Expander:
         """The text of a template: that of our macro, or of its wikitext."""
         arguments = self._arguments(parts, frame)
         inner = Frame(frame.templates, arguments)
-        if self.macros is not None and self.macros.knows(name):
+        if self._macros is not None and self._macros.knows(name):
             for key in arguments:
                 self._argument(key, inner)
-            known = self.macros.known_text(name, lambda: inner.values)
+            known = self._macros.known_text(name, lambda: inner.values)
             if known is not None:
                 return known
         title, nodes = self._body(name)
@@ -193,9 +194,9 @@ class Expander:
                 arguments[name] = Argument(frame, part.value, named=True)
         return arguments
 
-    def exists(self, name: str) -> bool:
-        """Whether there is a template of this name."""
-        return self._templates.get(template_name(name)) is not None
+    def _exists(self, title: str) -> bool:
+        """Other pages than templates usually exist if a template checks for them."""
+        return not NAMESPACE.match(title) or self._templates.get(template_name(title)) is not None
 
     def _body(self, name: str) -> tuple[str, Nodes]:
         """The name of a template after redirects, and what it gives to a page."""
@@ -212,3 +213,24 @@ class Expander:
             self._spend(len(wikitext))
             self._bodies[name] = title, parse(included(wikitext))
         return self._bodies[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """An argument of a parser function, expanded when it is asked for."""
+
+    expander: Expander
+    frame: Frame
+    part: Part
+
+    def text(self) -> str:
+        return self.expander.text(self.part.pieces, self.frame)
+
+    def has_name(self) -> bool:
+        return self.part.name is not None
+
+    def name(self) -> str:
+        return self.expander.text(self.part.name or [], self.frame)
+
+    def value(self) -> str:
+        return self.expander.text(self.part.value, self.frame)

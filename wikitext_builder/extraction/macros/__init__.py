@@ -22,7 +22,6 @@ from wikitext_builder.extraction.macros.law import LAW
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.markets import MARKETS
 from wikitext_builder.extraction.macros.numbers import NUMBERS
-from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.phonetics import PHONETICS
 from wikitext_builder.extraction.macros.places import PLACES
 from wikitext_builder.extraction.macros.prices import PRICES
@@ -32,8 +31,6 @@ from wikitext_builder.extraction.macros.sites import SITES
 from wikitext_builder.extraction.macros.sports import SPORTS
 from wikitext_builder.extraction.macros.transport import TRANSPORT
 from wikitext_builder.extraction.macros.wrappers import WRAPPERS
-
-__all__ = ["MACROS", "PARSER_FUNCTIONS"]
 
 MACROS: dict[str, Macro] = {
     **ABBREVIATIONS,

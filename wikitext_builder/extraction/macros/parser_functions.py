@@ -1,190 +1,390 @@
-"""Parser functions and magic words that occur in articles."""
+"""Parser functions and variables of MediaWiki: one table for running text and for templates.
+
+Arguments are expanded only when a function asks for them. What depends on a wiki or another page is refused.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
+from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, first, text
-from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.php_strings import (
     ERROR,
+    encoded,
     equal,
+    error,
     expression,
     formatted_number,
     is_one,
     padded,
     title_parts,
+    trimmed,
     with_first,
 )
 from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
-from wikitext_builder.extraction.preprocessor import opaque_text
+from wikitext_builder.extraction.trim import CONTROLS
+from wikitext_builder.wiki.languages import LANGUAGES, Language
+from wikitext_builder.wiki.titles import title_fault
 
 MODULES_WITHOUT_TEXT = re.compile(
     "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"
     "chart|official website|weather|side box|pp|redirect|about|main|unsubst|check for",
     re.IGNORECASE,
 )
+TAG = re.compile(r"[\w-]+")
+QUOTED = re.compile(r"\A[\"'](.*)[\"']\Z", re.DOTALL)  # a value of an attribute
+STYLE = re.compile(r"<[^<>]*>|''+")
+INTEGER = re.compile(r"-?[0-9]{1,18}")
+NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,60})(?:[.,](?P<decimals>\d+))?", re.ASCII)
+NUMBER_FIRST = re.compile(r"([-−]?\d{1,60}(?:[.,]\d{1,60})?) +(\D.*)", re.DOTALL)
+NAMESPACES = {  # of the English Wikipedia
+    0: "", 1: "Talk", 2: "User", 3: "User talk", 4: "Wikipedia", 5: "Wikipedia talk", 6: "File",
+    7: "File talk", 8: "MediaWiki", 9: "MediaWiki talk", 10: "Template", 11: "Template talk", 12: "Help",
+    13: "Help talk", 14: "Category", 15: "Category talk", 100: "Portal", 101: "Portal talk", 828: "Module",
+    829: "Module talk",
+}  # fmt: skip
 
 
-def if_(call: Call) -> str:
+class Argument(Protocol):
+    """An argument after a bar, which is expanded when it is asked for."""
+
+    def text(self) -> str:
+        """The whole argument."""
+
+    def has_name(self) -> bool:
+        """True if it has an equals sign."""
+
+    def name(self) -> str:
+        """What stands before its first equals sign."""
+
+    def value(self) -> str:
+        """What stands after its first equals sign, or the whole."""
+
+
+def _everything(_title: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What functions know of the page and its wiki."""
+
+    page: Page
+    language: Language = LANGUAGES["en"]
+    exists: Callable[[str], bool] = _everything  # True for pages that a page or a template checks for
+    skips_boxes: bool = True  # a module of boxes gives no text
+
+    def english(self, value: str) -> str:
+        """Return a name of the English Wikipedia; those of the others are unknown."""
+        if self.language.code != "en":
+            raise RejectedError("function", f"the name of {value} in {self.language.code}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of one call: the text after the colon, and those after each bar."""
+
+    context: Context
+    name: str  # of the function, in lower case
+    first: str
+    rest: Sequence[Argument]
+
+    def __len__(self) -> int:
+        return 1 + len(self.rest)
+
+    def text(self, index: int) -> str:
+        """An argument without outer spaces; empty if it is absent."""
+        if index == 0:
+            return self.first
+        return trimmed(self.rest[index - 1].text()) if index <= len(self.rest) else ""
+
+
+Function = Callable[[Arguments], str]
+Variable = Callable[[Context], str]
+
+
+def if_(a: Arguments) -> str:
     """The second argument if the first is not empty, else the third."""
-    return call.get("2") if call.get("1") else call.get("3")
+    return a.text(1) if a.first else a.text(2)
 
 
-def if_equal(call: Call) -> str:
+def if_equal(a: Arguments) -> str:
     """The third argument if the first two are equal as texts or numbers, else the fourth."""
-    return call.get("3") if equal(call.get("1"), call.get("2")) else call.get("4")
+    return a.text(2) if equal(a.first, a.text(1)) else a.text(3)
 
 
-def if_error(call: Call) -> str:
-    """The first argument unless it is an error."""
-    if ERROR.search(call.get("1")):
-        return call.get("2")
-    return call.get("3") if "3" in call.arguments else call.get("1")
+def if_error(a: Arguments) -> str:
+    """The second argument if the first shows an error, else the third, or the first if there is no third."""
+    if ERROR.search(a.first):
+        return a.text(1)
+    return a.text(2) if len(a) > 2 else a.first
 
 
-def if_expression(call: Call) -> str:
+def if_expression(a: Arguments) -> str:
     """The second argument if the first evaluates to a number other than 0, else the third."""
-    value = value_of_expression(call)
-    return call.get("2") if value and float(value) else call.get("3")
+    value = expression(a.first)
+    if ERROR.search(value):
+        return value
+    return a.text(1) if value and float(value) else a.text(2)
 
 
-def if_exist(call: Call) -> str:
-    """The second argument: a page that an article checks for usually exists."""
-    return call.get("2")
+def if_exist(a: Arguments) -> str:
+    """The second argument if a page can have this title and is not known to be absent, else the third."""
+    return a.text(1) if not title_fault(a.first) and a.context.exists(a.first) else a.text(2)
 
 
-def switch(call: Call) -> str:
+def switch(a: Arguments) -> str:
     """The value of the first case that equals the first argument, else the default."""
-    subject, cases = call.get("1"), list(call.arguments.values())[1:]
-    default = ""
     found = default_follows = False
-    for position, case in enumerate(cases):
-        name, equals, value = case.partition("=")
-        if equals and (found or equal(name, subject)):
-            return value.strip()
-        if equals and (default_follows or name.strip() == "#default"):
-            default, default_follows = value.strip(), False
-        elif not equals:
-            found = found or equal(case, subject)
-            default_follows = default_follows or case.strip() == "#default"
-            default = case.strip() if position == len(cases) - 1 else default
-    return default
+    last: str | None = None  # the last case, if it has no equals sign
+    default: Argument | None = None
+    for argument in a.rest:
+        if not argument.has_name():
+            last = trimmed(argument.text())
+            found = found or equal(last, a.first)
+            default_follows = default_follows or last == "#default"
+            continue
+        last = None
+        name = "" if found else trimmed(argument.name())
+        if found or equal(name, a.first):
+            return trimmed(argument.value())
+        if default_follows or name == "#default":
+            default, default_follows = argument, False
+    if last is not None:
+        return last
+    return trimmed(default.value()) if default is not None else ""
 
 
-def value_of_expression(call: Call) -> str:
-    """The value of an expression; nothing if it is wrong, often because a template in it is not known."""
-    value = expression(call.get("1"))
-    return "" if ERROR.search(value) else value
+def tag(a: Arguments) -> str:
+    """An extension tag, which a later step reads."""
+    name = a.first.lower()
+    if not TAG.fullmatch(name):
+        return error("Unknown extension tag")
+    attributes = ""
+    for argument in a.rest[1:]:
+        if argument.has_name():
+            value = QUOTED.sub(r"\1", trimmed(argument.value())).replace('"', "&quot;")
+            attributes += f' {trimmed(argument.name())}="{value}"'
+    content = a.rest[0].text() if a.rest else ""
+    return f"<{name}{attributes}>{content}</{name}>"
 
 
-def tag(call: Call) -> str:
-    """An extension tag: references and the like give nothing, the others their content."""
-    name, content = call.get("1").lower(), call.get("2")
-    if name in {"math", "chem", "ce"}:
-        return opaque_text(name, content)
-    return content if name in {"nowiki", "poem", "pre"} else ""
+def time(a: Arguments) -> str:
+    """A time, by default that of the revision."""
+    now = revision_time(a.context.page.timestamp)
+    moment = parsed_time(a.text(1), now) if a.text(1) else now
+    if moment is None:
+        raise RejectedError("function", f"#time of {a.text(1)!r}")
+    return formatted_time(a.first, moment, a.text(2) or a.context.language.code)
 
 
-def plural(call: Call) -> str:
-    """The second argument for one, else the third, or the second if there is no third."""
-    return call.get("2") if is_one(call.get("1")) else call.get("3") or call.get("2")
+def _slavic(number: int) -> int:
+    return 1 if 2 <= number % 10 <= 4 and not 12 <= number % 100 <= 14 else 2
 
 
-def padded_left(call: Call) -> str:
-    """A text padded on the left, with zeros by default."""
-    return padded(call.get("1"), call.get("2"), call.get("3") or "0") + call.get("1")
+# Which form a number takes, by `Language.plural`. The last form stands for those that a call does not have.
+PLURAL_FORMS: dict[str, Callable[[int], int]] = {
+    "one": lambda number: int(number != 1),
+    "zero-or-one": lambda number: int(number > 1),
+    "none": lambda _number: 0,
+    "polish": lambda number: 0 if number == 1 else _slavic(number),
+    "russian": lambda number: 0 if number % 10 == 1 and number % 100 != 11 else _slavic(number),
+}
 
 
-def padded_right(call: Call) -> str:
-    """A text padded on the right, with zeros by default."""
-    return call.get("1") + padded(call.get("1"), call.get("2"), call.get("3") or "0")
+def plural(a: Arguments) -> str:
+    """The form of a word for a number."""
+    kind = a.context.language.plural
+    if kind == "one":
+        return a.text(1 if is_one(a.first) or len(a) < 3 else 2)
+    if len(a) < 2 or not INTEGER.fullmatch(a.first):
+        raise RejectedError("function", f"plural of {a.first!r}")
+    return a.text(min(PLURAL_FORMS[kind](abs(int(a.first))) + 1, len(a) - 1))
 
 
-def time(call: Call) -> str | None:
-    """A time, by default that of the revision; None if it cannot be read or written."""
-    now = revision_time(call.page.timestamp)
-    moment = parsed_time(call.get("2"), now) if call.get("2") else now
-    try:
-        return None if moment is None else formatted_time(call.get("1"), moment)
-    except RejectedError:
-        return None
+def grouped(value: str, language: Language) -> str:
+    """A number as a language writes it; words after the number stay.
+
+    >>> [grouped("12345.5", LANGUAGES[code]) for code in ("en", "de", "fr")]
+    ['12,345.5', '12.345,5', '12 345,5']
+    >>> grouped("25000 km", LANGUAGES["de"]), grouped("1234", LANGUAGES["pl"])
+    ('25.000 km', '1234')
+    """
+    match = NUMBER.fullmatch(value.replace(" ", ""))
+    if match is None and (start := NUMBER_FIRST.match(value)):
+        return f"{grouped(start[1], language)} {start[2]}"
+    if match is None:
+        return value
+    whole, decimals = match["whole"], match["decimals"]
+    if len(whole) >= language.least_grouped:
+        whole = f"{int(whole):,}".replace(",", language.thousands)
+    return match["sign"].replace("-", "−") + whole + (language.decimal + decimals if decimals else "")
 
 
-def page_name(call: Call) -> str:
-    """The title of the page."""
-    return call.get("1") or call.page.title
+def format_number(a: Arguments) -> str:
+    """A number with separators, or without them (`R`), as the language writes it."""
+    language, mode = a.context.language, a.text(1)
+    if language.code == "en" or mode == "NOSEP":
+        return formatted_number(a.first, mode)
+    if mode != "R":
+        return grouped(a.first, language)
+    spaces = " \u00a0\u202f" if language.thousands == " " else language.thousands
+    back = {**dict.fromkeys(map(ord, spaces)), ord(language.decimal): ".", ord("−"): "-"}
+    return a.first.translate(back)
 
 
-def _now(letters: str) -> Macro:
-    return lambda call: formatted_time(letters, revision_time(call.page.timestamp))
+def namespace_name(a: Arguments) -> str:
+    """The name of a namespace by its number or name; those of other languages are not known."""
+    if a.first not in {"", "0"}:
+        a.context.english(f"namespace {a.first}")
+    if a.first.isdecimal() and len(a.first) < 5 and int(a.first) in NAMESPACES:
+        return NAMESPACES[int(a.first)]
+    wanted = a.first.replace("_", " ").lower()
+    for name in NAMESPACES.values():
+        if name.lower() == wanted:
+            return name
+    raise RejectedError("function", f"ns:{a.first}")
 
 
-def invoke(call: Call) -> str | None:
-    """The text of a citation, nothing for a module of boxes; the text of other modules is unknown."""
-    if (citation := invoked(call)) is not None:
-        return citation
-    return "" if MODULES_WITHOUT_TEXT.match(call.get("1")) else None
+def _address_part(text: str, mode: str = "QUERY") -> str:
+    if CONTROLS.search(text):  # a mark, such as that of an unknown call, has no place in an address
+        raise RejectedError("function", "an address of unknown text")
+    return encoded(text, mode)
 
 
-def unknown(_call: Call) -> str | None:
-    """Text of another page or of Wikidata: unknown."""
-    return None
+def address(a: Arguments) -> str:
+    """The address of a page."""
+    title = _address_part(with_first(a.first, upper=True), "WIKI")
+    host = f"//{a.context.language.code}.wikipedia.org"
+    return f"{host}/w/index.php?title={title}&{a.text(1)}" if a.text(1) else f"{host}/wiki/{title}"
 
 
-_NOTHING = text("")
+def page_name(a: Arguments) -> str:
+    """The title of another article; those of other namespaces need a wiki's names of namespaces."""
+    if ":" in a.first:
+        raise RejectedError("function", f"the name of {a.first!r}")
+    return with_first(a.first.replace("_", " "), upper=True)
 
-PARSER_FUNCTIONS: dict[str, Macro] = {
-    "#invoke": invoke,
-    **dict.fromkeys(listed("#section; #lst; #lsth; #property; #statements; #language; int; ns"), unknown),
-    **dict.fromkeys(listed("pagesincategory; pagesincat; numberofarticles; numberofusers"), unknown),
+
+def invoke(a: Arguments) -> str:
+    """Nothing for a module of citations or boxes, as for their templates; the text of others is Lua's."""
+    if a.context.skips_boxes and MODULES_WITHOUT_TEXT.match(a.first):
+        return ""
+    raise RejectedError("lua", f"Module:{a.first}")
+
+
+def unknown(a: Arguments) -> str:
+    """Refuse a function that depends on the wiki or on other pages."""
+    raise RejectedError("function", f"the function {a.name} needs a wiki")
+
+
+def _first(a: Arguments) -> str:
+    return a.first
+
+
+def _padding(a: Arguments) -> str:
+    return padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0")
+
+
+def _all(names: str, function: Function) -> dict[str, Function]:
+    return dict.fromkeys(listed(names), function)
+
+
+PARSER_FUNCTIONS: dict[str, Function] = {
     "#if": if_,
     "#ifeq": if_equal,
     "#iferror": if_error,
     "#ifexpr": if_expression,
     "#ifexist": if_exist,
     "#switch": switch,
-    "#expr": value_of_expression,
+    "#expr": lambda a: expression(a.first),
     "#tag": tag,
     "#time": time,
-    "#dateformat": first,
-    "#formatdate": first,
-    "formatnum": lambda call: formatted_number(call.get("1"), call.get("2")),
-    "lc": lambda call: call.get("1").lower(),
-    "uc": lambda call: call.get("1").upper(),
-    "lcfirst": lambda call: with_first(call.get("1"), upper=False),
-    "ucfirst": lambda call: with_first(call.get("1"), upper=True),
+    "#timel": time,
+    "#titleparts": lambda a: title_parts(a.first, a.text(1), a.text(2)),
+    "#invoke": invoke,
+    "#dateformat": _first,
+    "#formatdate": _first,
+    "nowrap": _first,
+    "lc": lambda a: a.first.lower(),
+    "uc": lambda a: a.first.upper(),
+    "lcfirst": lambda a: with_first(a.first, upper=False),
+    "ucfirst": lambda a: with_first(a.first, upper=True),
+    "formatnum": format_number,
     "plural": plural,
-    "padleft": padded_left,
-    "padright": padded_right,
-    "urlencode": first,
-    "anchorencode": first,
-    "nowrap": first,
-    "fullpagename": page_name,
-    "pagename": page_name,
-    "basepagename": page_name,
-    "subpagename": page_name,
-    "rootpagename": page_name,
-    "namespace": _NOTHING,
-    "sitename": text("Wikipedia"),
-    "#titleparts": lambda call: title_parts(call.get("1"), call.get("2"), call.get("3")),
-    "revisionyear": _now("Y"),
-    "currentyear": _now("Y"),
-    "currentmonth": _now("m"),
-    "currentmonthname": _now("F"),
-    "currentday": _now("j"),
-    "currentday2": _now("d"),
-    **dict.fromkeys(
-        listed(
-            """
-defaultsort; defaultsortkey; defaultcategorysort; displaytitle;
-#coordinates; #related; fullurl; localurl; canonicalurl; filepath; #babel;
-noexternallanglinks; #seo; #widget; #vardefine; #assessment; #target; #ev; #categorytree;
-#mapframe; #parserfunction
-"""
-        ),
-        _NOTHING,
+    "padleft": lambda a: _padding(a) + a.first,
+    "padright": lambda a: a.first + _padding(a),
+    "ns": namespace_name,
+    "urlencode": lambda a: _address_part(a.first, a.text(1)),
+    "anchorencode": lambda a: STYLE.sub("", a.first).replace(" ", "_"),
+    "fullurl": address,
+    "localurl": lambda a: address(a).removeprefix(f"//{a.context.language.code}.wikipedia.org"),
+    "canonicalurl": lambda a: f"https:{address(a)}",
+    **_all("pagename; fullpagename; basepagename; subpagename; rootpagename", page_name),
+    **_all("pagenamee; fullpagenamee; basepagenamee", lambda a: _address_part(page_name(a), "WIKI")),
+    **_all("namespace; namespacee; subjectspace; articlespace", lambda a: page_name(a)[:0]),
+    **_all(
+        """
+defaultsort; defaultsortkey; defaultcategorysort; displaytitle; protectionlevel; protectionexpiry;
+cascadingsources; noexternallanglinks; #coordinates; #seo; #related; #babel; #assessment; #widget;
+#vardefine; #target; #ev; #categorytree; #mapframe; #parserfunction
+""",
+        lambda _a: "",
     ),
+    **_all(
+        """
+#section; #lst; #lsth; #property; #statements; #language; int; nse; gender; grammar; bidi; special; speciale;
+filepath; numberingroup; numberofarticles; numberofpages; numberofusers; numberoffiles; numberofedits;
+numberofadmins; numberofactiveusers; pagesincategory; pagesincat; pagesinnamespace; pagesinns; pagesize;
+pageid; revisionid; revisionday; revisionday2; revisionmonth; revisionmonth1; revisionyear; revisiontimestamp;
+revisionuser; localurle; fullurle; canonicalurle; talkpagename; talkpagenamee; talkspace; talkspacee;
+subjectspacee; subpagenamee; rootpagenamee; namespacenumber
+""",
+        unknown,
+    ),
+}
+
+
+def _always(value: str) -> Variable:
+    return lambda _context: value
+
+
+def _time(pattern: str) -> Variable:
+    return lambda c: formatted_time(pattern, revision_time(c.page.timestamp), c.language.code)
+
+
+_TITLES = listed(
+    "PAGENAME; FULLPAGENAME; BASEPAGENAME; SUBPAGENAME; ROOTPAGENAME; ARTICLEPAGENAME; SUBJECTPAGENAME"
+)
+_TIMES = {"YEAR": "Y", "MONTH": "m", "MONTH1": "n", "MONTH2": "m", "MONTHNAME": "F", "MONTHNAMEGEN": "F",
+          "MONTHABBREV": "M", "DAY": "j", "DAY2": "d", "DOW": "w", "DAYNAME": "l", "TIME": "H:i", "HOUR": "H",
+          "TIMESTAMP": "YmdHis"}  # fmt: skip
+
+# Case matters: `{{pagename}}` is a template.
+VARIABLES: dict[str, Variable] = {
+    **dict.fromkeys(_TITLES, lambda c: c.page.title),
+    **{f"{name}E": lambda c: encoded(c.page.title, "WIKI") for name in _TITLES},
+    "TALKPAGENAME": lambda c: f"{c.english('Talk')}:{c.page.title}",
+    "TALKSPACE": lambda c: c.english("Talk"),
+    **dict.fromkeys(listed("NAMESPACE; NAMESPACEE; ARTICLESPACE; SUBJECTSPACE"), _always("")),
+    "NAMESPACENUMBER": _always("0"),
+    "NOEXTERNALLANGLINKS": _always(""),
+    "PAGEID": lambda c: str(c.page.page_id),
+    "REVISIONID": lambda c: str(c.page.revision_id),
+    "SITENAME": lambda c: c.english("Wikipedia"),
+    "SERVER": lambda c: f"//{c.language.code}.wikipedia.org",
+    "SERVERNAME": lambda c: f"{c.language.code}.wikipedia.org",
+    "SCRIPTPATH": _always("/w"),
+    **dict.fromkeys(listed("CONTENTLANGUAGE; CONTENTLANG; PAGELANGUAGE"), lambda c: c.language.code),
+    "!": _always("|"),
+    "=": _always("="),
+    **{f"{when}{name}": _time(letters) for when in ("CURRENT", "LOCAL") for name, letters in _TIMES.items()},
+    **{f"REVISION{name}": _time(_TIMES[name]) for name in ("YEAR", "MONTH", "MONTH1", "DAY", "DAY2")},
+    "REVISIONTIMESTAMP": _time("YmdHis"),
 }

@@ -1,6 +1,6 @@
 """What the other Wikipedias have in common with the English one.
 
-Templates that they copied under the English names, and whose text has no English words; parser functions.
+Templates that they copied under the English names, and whose text has no English words.
 
 The templates are those of five families without the first list here, and the second list. Other English
 templates would put English words into the text: `United Kingdom`, `pronounced`, `3 miles`.
@@ -9,12 +9,11 @@ templates would put English words into the text: `United Kingdom`, `pronounced`,
 from __future__ import annotations
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros import MACROS, PARSER_FUNCTIONS
-from wikitext_builder.extraction.macros.call import Call, Macro
+from wikitext_builder.extraction.macros import MACROS
+from wikitext_builder.extraction.macros.call import Macro
 from wikitext_builder.extraction.macros.characters import CHARACTERS
 from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.numbers import NUMBERS
-from wikitext_builder.extraction.macros.parser_functions import MODULES_WITHOUT_TEXT, time, unknown
 from wikitext_builder.extraction.macros.science import SCIENCE
 from wikitext_builder.extraction.macros.wrappers import WRAPPERS
 
@@ -41,22 +40,3 @@ COPIED: dict[str, Macro] = {
     for name, macro in (CHARACTERS | LISTS | NUMBERS | SCIENCE | WRAPPERS).items()
     if name not in WITH_WORDS
 } | {name: MACROS[name] for name in OTHERS}
-
-
-def time_in_numbers(call: Call) -> str | None:
-    """A time without names of days and months."""
-    return None if set("DFMlS") & set(call.get("1")) else time(call)
-
-
-def module(call: Call) -> str | None:
-    """Nothing for a module of boxes and citations; the text of other modules is unknown."""
-    return "" if MODULES_WITHOUT_TEXT.match(call.get("1")) else None
-
-
-COPIED_FUNCTIONS: dict[str, Macro] = {
-    **PARSER_FUNCTIONS,
-    "#invoke": module,
-    "#time": time_in_numbers,
-    "currentmonthname": unknown,
-    "sitename": unknown,
-}
