@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.fetch import fetch
     from wikitext_builder.pages.importing import import_dump
     from wikitext_builder.pages.lock import lock
-    from wikitext_builder.pages.reading import read_page, status
-    from wikitext_builder.pages.stored_templates import open_templates
+    from wikitext_builder.pages.reading import open_templates, read_page, status
     from wikitext_builder.statistics.plots import plot_window, plot_zipf
     from wikitext_builder.statistics.stats import statistics
     from wikitext_builder.tokens.detokenizer import detokenize
@@ -45,7 +44,7 @@ else:
             "import_dump": "wikitext_builder.pages.importing",
             "load": "wikitext_builder.dataset.load",
             "lock": "wikitext_builder.pages.lock",
-            "open_templates": "wikitext_builder.pages.stored_templates",
+            "open_templates": "wikitext_builder.pages.reading",
             "new_lines": "wikitext_builder.overlap.new_lines",
             "overlap": "wikitext_builder.overlap.overlap",
             "plot_window": "wikitext_builder.statistics.plots",

@@ -30,10 +30,9 @@ from wikitext_builder.extraction.expansion.expander import Templates
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.reading import StoredPage, stored_pages
+from wikitext_builder.pages.reading import StoredPage, stored_pages, templates_in
 from wikitext_builder.pages.rendered import Rendering, render_page
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_templates import templates_in
 from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tokens.tokenizer import tokenize_article

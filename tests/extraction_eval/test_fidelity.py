@@ -31,9 +31,9 @@ from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.rendered import without_templates
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_templates import StoredTemplates
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)

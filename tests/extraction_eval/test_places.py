@@ -15,9 +15,8 @@ from wikitext_builder.article import Page
 from wikitext_builder.cli import cli
 from wikitext_builder.extraction.macros import removed as names_of_removed
 from wikitext_builder.extraction.names import template_name
-from wikitext_builder.pages.reading import StoredPage
+from wikitext_builder.pages.reading import StoredPage, StoredTemplates
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_templates import StoredTemplates
 from wikitext_builder.pages.xml_dump import read_pages
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
-from wikitext_builder.pages.fetch_pages import PagesReport, fetch_pages
+from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.pages.lock import write_lock
 from wikitext_builder.pages.lookup import Selection
 from wikitext_builder.pages.selections import Category, TitlesFile
@@ -27,7 +27,7 @@ DATE = "2016-08-31T23:59:59Z"
 CHILD = """
 import sys
 from pathlib import Path
-from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.pages.selections import Category
 from wikitext_builder.pages.store import Store

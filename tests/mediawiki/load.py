@@ -29,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.mediawiki.asking import GOOD, stored
 from tests.mediawiki.test_impostors import SITE
 from wikitext_builder.pages.database import sha1_of
-from wikitext_builder.pages.fetch_pages import PagesReport, fetch_pages
+from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -15,8 +15,7 @@ import pytest
 from tests.mediawiki.asking import FEATURED, ask, fetched, lock_text, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch import WaitingProgress
-from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.fetch import WaitingProgress, fetch_pages
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.responses import ApiError

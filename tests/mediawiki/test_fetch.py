@@ -14,7 +14,7 @@ from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import sha1_of
-from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.selections import Category, ListPage, LockFile
 from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of

@@ -15,11 +15,12 @@ import pytest
 from tests.mediawiki.asking import ask, titles
 from tests.mediawiki.test_impostors import GENERAL, send, server
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.choice import parse_wishes
 from wikitext_builder.pages.expansions import fetch_expansions
-from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.lookup import Selection
 from wikitext_builder.pages.rendered import fetch_html
-from wikitext_builder.pages.selections import Category, parse_selection, parse_wishes
+from wikitext_builder.pages.selections import Category, parse_selection
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -177,9 +178,9 @@ CASES = [
 ]
 
 
-def run(api: str, folder: Path, selections: list[Selection], without: tuple[str, ...] = ()) -> str:
+def run(api: str, folder: Path, selections: list[Selection], exclude: tuple[str, ...] = ()) -> str:
     """Fetch all that there is to fetch; returns the error, or nothing."""
-    wishes = parse_wishes((), without, LANGUAGES["en"])
+    wishes = parse_wishes((), exclude, LANGUAGES["en"])
     folder.mkdir()
     patience = Patience(attempts=2, first_wait=0.01)
     with Store.create(folder / "a.store") as store, ask(api, patience=patience) as wikipedia:

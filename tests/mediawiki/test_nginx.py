@@ -12,7 +12,7 @@ import pytest
 from tests.mediawiki.asking import FEATURED, GOOD, ask, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start, unavailable
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.wiki.http import Patience
 
 LIMIT = """

@@ -15,9 +15,10 @@ from tests.mediawiki.asking import ask, lock_text, stored, titles, wait_for
 from tests.mediawiki.histories import BOT_PAGE, RIVERS, SINCE
 from tests.mediawiki.wiki import Wiki, copy, start
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch_pages import PagesReport, fetch_pages
+from wikitext_builder.pages.choice import parse_wishes
+from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.pages.reading import status_of
-from wikitext_builder.pages.selections import parse_selection, parse_wishes
+from wikitext_builder.pages.selections import parse_selection
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -89,15 +90,15 @@ def selected(
     api: str,
     store: Store,
     *select: str,
-    within: tuple[str, ...] = (),
-    without: tuple[str, ...] = (),
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
     as_of: str = "",
     parallel: int = 1,
     waits: list[float] | None = None,
 ) -> PagesReport:
     """Fetch what texts select."""
     selections = [parse_selection(text, EN) for text in select]
-    wishes = parse_wishes(within, without, EN)
+    wishes = parse_wishes(include, exclude, EN)
     with ask(api, waits, parallel=parallel) as wikipedia:
         return fetch_pages(store, wikipedia, selections, wishes=wishes, as_of=as_of).report
 
@@ -137,14 +138,14 @@ def test_the_end_of_a_span_leaves_out_what_came_later(past: Wiki, tmp_path: Path
         selected(past.api, store, "created-since:2020-07-06..2020-07-10")
         assert dates(store, "created") == {"Copied silently": "2020-07-09"}
         selected(past.api, store, "titles:" + str(titles(tmp_path, "In August").path),
-                 within=("created-since:2020-07-06..2020-07-10",))  # fmt: skip
+                 include=("created-since:2020-07-06..2020-07-10",))  # fmt: skip
         assert reasons(store)["In August"] == "created-later"
 
 
 def test_a_date_before_the_log_of_creations_is_an_error(past: Wiki, tmp_path: Path) -> None:
     with (
         stored(tmp_path) as store,
-        pytest.raises(BuilderError, match=r"begins at 2020-03-01.*within=created"),
+        pytest.raises(BuilderError, match=r"begins at 2020-03-01.*include=created"),
     ):
         selected(past.api, store, "created-since:2019-01-01")
 
@@ -186,7 +187,7 @@ def test_a_promotion_after_the_span_is_not_counted(past: Wiki, tmp_path: Path) -
 def test_any_selection_can_be_asked_whether_it_was_promoted_since(past: Wiki, tmp_path: Path) -> None:
     file = titles(tmp_path, *histories.PROMOTIONS)
     with stored(tmp_path) as store:
-        selected(past.api, store, f"titles:{file.path}", within=(f"promoted-since:{SINCE}",))
+        selected(past.api, store, f"titles:{file.path}", include=(f"promoted-since:{SINCE}",))
         assert dates(store, "promoted") == PROMOTED
         others = {
             "Demoted": "not-promoted",
@@ -203,7 +204,7 @@ ALL = set(CREATED)
 
 
 @pytest.mark.parametrize(
-    ("within", "without", "titles_kept", "reason"),
+    ("include", "exclude", "titles_kept", "reason"),
     [
         (("words:100-",), (), {"New article"}, {"too-short": len(ALL) - 1}),
         (("words:-100",), (), ALL - {"New article"}, {"too-long": 1}),
@@ -221,15 +222,15 @@ ALL = set(CREATED)
 def test_conditions_filter_what_is_selected(
     past: Wiki,
     tmp_path: Path,
-    within: tuple[str, ...],
-    without: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     titles_kept: set[str],
     reason: dict[str, int],
 ) -> None:
     past.set(ASSESSMENTS)
     file = titles(tmp_path, *CREATED)
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"titles:{file.path}", within=within, without=without)
+        report = selected(past.api, store, f"titles:{file.path}", include=include, exclude=exclude)
         assert kept(store) == titles_kept
         counted = Counter(one.reason for one in store.rejected("en") if one.title in CREATED)
         assert dict(counted) == (reason or {"within-recent": len(ALL) - len(titles_kept)})
@@ -259,7 +260,7 @@ $wgAPIPropModules['pageassessments'] = LabAssessments::class;
 def test_a_wiki_without_assessments_is_an_error(past: Wiki, tmp_path: Path) -> None:
     file = titles(tmp_path, "New article")
     with stored(tmp_path) as store, pytest.raises(BuilderError, match="has no assessments"):
-        selected(past.api, store, f"titles:{file.path}", within=("quality:B",))
+        selected(past.api, store, f"titles:{file.path}", include=("quality:B",))
 
 
 def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
@@ -271,7 +272,7 @@ def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
              if line.startswith(("#", "title\t", "Moved article", "New article"))]  # fmt: skip
     (tmp_path / "old.lock").write_text("".join(moved), encoding="utf-8", newline="")
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"recent:{SUMMER}", without=(f"lock:{tmp_path / 'old.lock'}",))
+        report = selected(past.api, store, f"recent:{SUMMER}", exclude=(f"lock:{tmp_path / 'old.lock'}",))
         assert not kept(store) & {"Moved article", "New article"}
         assert report.rejected["without-lock"] == 2
 
@@ -279,8 +280,8 @@ def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
 def test_other_conditions_ask_again_what_was_rejected(past: Wiki, tmp_path: Path) -> None:
     select = f"created-since:{SUMMER}"
     with stored(tmp_path) as store:
-        assert selected(past.api, store, select, within=("words:100-",)).fetched == 1
-        same = selected(past.api, store, select, within=("words:100-",))
+        assert selected(past.api, store, select, include=("words:100-",)).fetched == 1
+        same = selected(past.api, store, select, include=("words:100-",))
         assert (same.fetched, same.requests) == (0, 1)
         assert selected(past.api, store, select).fetched == len(CREATED) - 1
         assert reasons(store) == NOT_CREATED
@@ -318,7 +319,7 @@ def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
     for part in ("2020-06-01..2020-07-11", "2020-07-12..2020-08-31"):
         first, _, last = part.partition("..")
         out = tmp_path / first
-        wb.build("live", summer, out, within=f"created-since:{part}", workers=1)
+        wb.build("live", summer, out, include=f"created-since:{part}", workers=1)
         lines = (out / "titles.lock").read_text(encoding="utf-8").splitlines()
         assert lines[1].split("\t")[5:] == ["created", "promoted"]
         expected = {title: when for title, when in CREATED.items() if first <= when <= last}
@@ -366,7 +367,7 @@ def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
     waits: list[float] = []
     past.fail(*({"match": one, "times": 2, **rule} for one in requests_of))
     with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}", without=("series",), waits=waits)
+        selected(past.api, store, f"created-since:{SUMMER}", exclude=("series",), waits=waits)
         assert kept(store) == PERSONS
         assert reasons(store).items() >= NOT_CREATED.items()
     assert len(waits) == 2 * len(requests_of)
@@ -386,7 +387,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tests.mediawiki.asking import ask
-from wikitext_builder.pages.fetch_pages import fetch_pages
+from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.selections import parse_selection
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -430,13 +431,13 @@ def test_a_dump_with_history_has_first_revisions(past: Wiki, tmp_path: Path) -> 
     (tmp_path / "history.xml").write_text(exported(past, names, history="1"), encoding="utf-8")
     (tmp_path / "newest.xml").write_text(exported(past, names, curonly="1"), encoding="utf-8")
     report = wb.import_dump(
-        tmp_path / "a.store", tmp_path / "history.xml", keep="all", within=f"created-since:{SUMMER}"
+        tmp_path / "a.store", tmp_path / "history.xml", keep="all", include=f"created-since:{SUMMER}"
     )
     with Store.open(tmp_path / "a.store") as store:
         assert dates(store, "created") == CREATED
     assert report.skipped == {"created-earlier": 3}
     newest = wb.import_dump(
-        tmp_path / "b.store", tmp_path / "newest.xml", keep="all", within=f"created-since:{SUMMER}"
+        tmp_path / "b.store", tmp_path / "newest.xml", keep="all", include=f"created-since:{SUMMER}"
     )
     with Store.open(tmp_path / "b.store") as store:
         # pages of one revision; and it cannot see that older ones were merged before that one

@@ -32,10 +32,14 @@ class BuildOptions(TypedDict, total=False):
     """Take the newest revisions of the store that are not after this date, such as 2016-08-31."""
     lock: str | Path | None
     """Take exactly the revisions of this lock file."""
-    within: str | Sequence[str]
+    include: str | Sequence[str]
     """Take only pages of a file or a time: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
-    without: str | Sequence[str]
+    exclude: str | Sequence[str]
     """Leave such pages out."""
+    within: str | Sequence[str]
+    """The old name of `include`."""
+    without: str | Sequence[str]
+    """The old name of `exclude`."""
     valid_titles: str | Path | None
     """A file with the titles of valid, one per line."""
     test_titles: str | Path | None
@@ -87,17 +91,17 @@ def build_months(
     """
     if by not in DATES:
         raise BuilderError(f"--by {by}: expected {' or '.join(DATES)}")
-    names, rules = months_of(months), options.pop("within", ())
+    names, rules = months_of(months), options.pop("include", ())
     rules = [rules] if isinstance(rules, str) else list(rules)
     reports: dict[str, BuildReport | None] = {}
     for month in names:
-        within = [*rules, f"{by}-since:{days_of(month)}"]
-        plan = make_plan(recipe, Path(store), Path(out) / month, within=within, **_of_plan(options))
+        include = [*rules, f"{by}-since:{days_of(month)}"]
+        plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **_of_plan(options))
         Path(out).mkdir(parents=True, exist_ok=True)
         reports[month] = None
         with suppress(NoArticlesError):
             if plan.revisions:
-                reports[month] = build(recipe, store, plan.out, within=within, **options)
+                reports[month] = build(recipe, store, plan.out, include=include, **options)
     if not any(reports.values()):
         raise BuilderError(
             f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see"

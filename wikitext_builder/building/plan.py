@@ -22,8 +22,9 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
+from wikitext_builder.pages.reading import templates_in
+from wikitext_builder.pages.rules import with_old_names
 from wikitext_builder.pages.store import Revision, Store, items_of
-from wikitext_builder.pages.stored_templates import templates_in
 from wikitext_builder.runners import blobs
 from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.dates import parse_date
@@ -44,7 +45,7 @@ class Plan:
     out: Path
     revisions: Sequence[Revision]  # to choose from, one per page
     as_of: str = ""  # take templates up to this time; empty: the newest ones
-    found: int = 0  # pages from which `within` and `without` took these
+    found: int = 0  # pages from which `include` and `exclude` took these
     older: int = 0  # revisions that are not used, because newer ones of the same pages are
     given_valid: frozenset[int] = frozenset()  # page ids of valid, instead of a choice
     given_test: frozenset[int] = frozenset()
@@ -73,6 +74,8 @@ def make_plan(
     *,
     as_of: str | None = None,
     lock: str | Path | None = None,
+    include: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
     within: str | Sequence[str] = (),
     without: str | Sequence[str] = (),
     valid_titles: str | Path | None = None,
@@ -88,8 +91,10 @@ def make_plan(
         out: The folder to make.
         as_of: Take the newest revisions that are not after this date.
         lock: Take exactly the revisions of this lock file.
-        within: Take only pages of a file or of a time; see `chosen`.
-        without: Leave such pages out.
+        include: Take only pages of a file or of a time; see `chosen`.
+        exclude: Leave such pages out.
+        within: The old name of `include`.
+        without: The old name of `exclude`.
         valid_titles: A file with the titles of valid, one per line.
         test_titles: A file with the titles of test, one per line.
         work_url: See `Plan`.
@@ -101,7 +106,8 @@ def make_plan(
     recipe = _changed(recipe, changes)
     tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
     revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
-    revisions, found = chosen(revisions, within, without, recipe.language), len(revisions)
+    include, exclude = with_old_names(include, exclude, within, without)
+    revisions, found = chosen(revisions, include, exclude, recipe.language), len(revisions)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
@@ -211,8 +217,8 @@ def identity_of(plan: Plan) -> Identity:
         why = "`wikitext-builder status` says what is there"
         if plan.found:
             why = (
-                f"--within and --without leave none of its {plan.found:,}. A lock file in a dataset names all"
-                " pages that it was chosen from; `dataset:FOLDER` names those that it has"
+                f"--include and --exclude leave none of its {plan.found:,}. A lock file in a dataset names"
+                " all pages that it was chosen from; `dataset:FOLDER` names those that it has"
             )
         raise BuilderError(f"{plan.store}: no pages of {plan.recipe.language!r} to build from; {why}")
     numbers = {one.revision_id for one in plan.revisions}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import zstandard
 
-from wikitext_builder.pages.stored_templates import open_templates
+from wikitext_builder.pages.reading import open_templates
 from wikitext_builder.runners import blobs
 
 FILE_CHARACTERS = 2**20  # of the templates in one file; a worker reads the files that its pages need

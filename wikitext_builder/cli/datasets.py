@@ -24,7 +24,7 @@ from wikitext_builder.cli.options import (
     language_option,
     listed,
     store_option,
-    stored_conditions,
+    stored_filters,
 )
 from wikitext_builder.cli.run import Program
 from wikitext_builder.csv_text import csv_text
@@ -66,7 +66,7 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @language_option
 @click.option("--as-of", help="Take the newest revisions of the store that are not after this date.")
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
-@stored_conditions
+@stored_filters
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, in folders of OUT.")
 @click.option(
     "--by",

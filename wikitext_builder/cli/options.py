@@ -37,22 +37,32 @@ language_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
 
 
-def _conditions(within: str, without: str) -> Callable[[Decorated], Decorated]:
-    """The options `--within` and `--without`, with examples of what each takes."""
+class RenamedOption(click.Option):
+    """An option that still has its old name, which help does not show."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its help, without the old name."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(f", {self.opts[-1]}", ""), record[1])
+
+
+def _filters(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
+    """The options `--include` and `--exclude`, with examples of what each takes."""
 
     def add(function: Decorated) -> Decorated:
-        for option, about in (
-            ("--without", f"What no page may be, such as {without}; may be repeated."),
-            ("--within", f"What each page must be, such as {within}; may be repeated."),
+        for option, old, about in (
+            ("--exclude", "--without", f"What no page may be, such as {exclude}; may be repeated."),
+            ("--include", "--within", f"What each page must be, such as {include}; may be repeated."),
         ):
-            function = click.option(option, multiple=True, help=about)(function)
+            names = (option, old, option[2:])
+            function = click.option(*names, cls=RenamedOption, multiple=True, help=about)(function)
         return function
 
     return add
 
 
-page_conditions = _conditions("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
-stored_conditions = _conditions("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
+page_filters = _filters("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
+stored_filters = _filters("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for spreadsheets.")
 
 
@@ -94,10 +104,10 @@ class SelectOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The option and its help, with `{kinds}` replaced."""
-        from wikitext_builder.pages.selections import KINDS
+        from wikitext_builder.pages.selections import SELECTIONS
 
         record = super().get_help_record(ctx)
-        kinds = ", ".join(kind.form for kind in KINDS.values())
+        kinds = ", ".join(kind.form for kind in SELECTIONS.values())
         return record and (record[0], record[1].format(kinds=kinds))
 
 

@@ -20,7 +20,7 @@ from wikitext_builder.cli.options import (
     json_option,
     language_option,
     listed,
-    page_conditions,
+    page_filters,
     store_option,
 )
 from wikitext_builder.progress import shown_progress
@@ -43,7 +43,7 @@ from wikitext_builder.wiki.languages import LANGUAGES
     multiple=True,
     help="{kinds}; may be repeated.  [default: good and featured]",
 )
-@page_conditions
+@page_filters
 @click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
 @click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
 @click.option("--maxlag", type=RealRange(min=0), help="Wait while the wiki lags by more seconds.")
@@ -57,8 +57,8 @@ def fetch(
     api: str | None,
     language: str,
     select: tuple[str, ...],
-    within: tuple[str, ...],
-    without: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     as_of: str | None,
     limit: int | None,
     maxlag: float | None,
@@ -72,8 +72,8 @@ def fetch(
         report = wb.fetch(
             store_path,
             select=select,
-            within=within,
-            without=without,
+            include=include,
+            exclude=exclude,
             contact=contact,
             language=language,
             api=api,
@@ -113,7 +113,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
     "--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured ones."
 )
 @click.option("--as-of", help="Of a dump with history: the newest revisions up to this date.")
-@page_conditions
+@page_filters
 @json_option
 def import_(
     dumps: tuple[Path, ...],
@@ -121,8 +121,8 @@ def import_(
     language: str,
     everything: bool,
     as_of: str | None,
-    within: tuple[str, ...],
-    without: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Import articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
@@ -137,8 +137,8 @@ def import_(
                 language=language,
                 keep="all" if everything else "marked",
                 as_of=as_of,
-                within=within,
-                without=without,
+                include=include,
+                exclude=exclude,
                 progress=progress,
             )
         if as_json:

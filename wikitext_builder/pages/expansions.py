@@ -11,9 +11,8 @@ from itertools import pairwise
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.fetch_pages import check_wiki
 from wikitext_builder.pages.reading import StoredPage, stored_pages
-from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store import Store, check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.client import Wikipedia

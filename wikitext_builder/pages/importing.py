@@ -17,10 +17,10 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
-from wikitext_builder.pages.page_filters import Rule, first_fault, parse_rules
-from wikitext_builder.pages.page_history import First
+from wikitext_builder.pages.page_filters import parse_rules
+from wikitext_builder.pages.reading import StoredTemplates
+from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, with_old_names
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, expect_wiki
-from wikitext_builder.pages.stored_templates import StoredTemplates
 from wikitext_builder.pages.xml_dump import Dump, DumpedPage
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.classify import Classifier, classifier
@@ -63,8 +63,10 @@ def import_dump(
     language: str = "en",
     keep: Keep = "marked",
     as_of: str | None = None,
-    within: str | Sequence[str] = (),
-    without: str | Sequence[str] = (),
+    include: Texts = (),
+    exclude: Texts = (),
+    within: Texts = (),
+    without: Texts = (),
     progress: Progress = no_progress,
 ) -> ImportReport:
     """Import the articles and templates of an XML export or dump into a store; call it again to resume it.
@@ -75,8 +77,10 @@ def import_dump(
         language: Code of the Wikipedia that the dump comes from.
         keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
         as_of: A date or time; of a dump with history take the newest revisions up to then.
-        within: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
-        without: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
+        include: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
+        exclude: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
+        within: The old name of `include`.
+        without: The old name of `exclude`.
         progress: Called with the number of bytes of the file that were read.
 
     Raises:
@@ -90,7 +94,8 @@ def import_dump(
     wiki, date = language_of(language), parse_date(as_of)
     if keep not in get_args(Keep):
         raise BuilderError(f"`keep={keep}` is unknown; use one of {', '.join(get_args(Keep))}")
-    rules = parse_rules(within, without, wiki)
+    include, exclude = with_old_names(include, exclude, within, without)
+    rules = parse_rules(include, exclude, wiki)
     with Store.create(Path(store)) as opened:
         return import_into(
             opened, Path(dump), language=wiki, keep=keep, as_of=date, rules=rules, progress=progress
@@ -238,7 +243,7 @@ def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class _DumpPast:
+class _DumpPast(Past):
     """What a dump knows of a page's past: its first revision, if the dump has it."""
 
     created: str
@@ -247,9 +252,6 @@ class _DumpPast:
     def first(self, page: Page) -> First:
         self.asked = page.page_id
         return First(timestamp=self.created)
-
-    def why_older(self, _page: Page, _since: str) -> str:
-        return ""
 
 
 def _unruly(dumped: DumpedPage, rules: Sequence[Rule], past: _DumpPast) -> str:

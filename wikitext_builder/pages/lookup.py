@@ -1,16 +1,18 @@
-"""How a selection finds its pages: listings of a wiki, which the store notes piece by piece."""
+"""Listings and logs of a wiki, noted piece by piece in the store: selections find their pages in them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from wikitext_builder.pages.page_filters import Condition
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.rules import Filter, WhyNot
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.client import BATCH, Wikipedia
+from wikitext_builder.wiki.dates import Span
 from wikitext_builder.wiki.responses import ApiError, Json, continuation, expected_fields
 
 DONE = "done"  # the position of a listing that has ended
@@ -94,9 +96,10 @@ class Selected:
     wanted: tuple[Wanted, ...] = ()
     locked: dict[int, Revision] = field(default_factory=dict)  # by id, as a lock file describes them
     rejected: tuple[Rejected, ...] = ()
-    condition: Condition | None = None  # that each page must meet when it is here; None: all of them count
+    condition: Filter | None = None  # that each page must meet when it is here; None: all of them count
 
 
+@runtime_checkable
 class Selection(Protocol):
     """A choice of pages."""
 
@@ -107,3 +110,102 @@ class Selection(Protocol):
             BuilderError: The selection cannot be read, or has no pages.
         """
         ...
+
+
+# --- logs
+
+
+def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejected, ...]]:
+    """Today's titles of the articles in the log of creations, and what this run found to be none any more.
+
+    Raises:
+        BuilderError: The log begins later, or the wiki has none.
+    """
+    listing = f"{lookup.wikipedia.language.code} log create {span.since} {span.until} today"
+    position = lookup.store.note(listing)
+    if position is None:
+        _check_log(lookup, span.since)
+    rows, all_rejected = logged(lookup, "create", span, _with_ids), list[Rejected]()
+    for start in range(0 if position is None else int(position), len(rows), BATCH):
+        batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH])
+        titles, rejected = _today(lookup, batch)
+        lookup.store.add(lookup.wikipedia.language.code, [], origin=lookup.wikipedia.api, rejected=rejected)
+        all_rejected += rejected
+        done = min(start + BATCH, len(rows))
+        lookup.store.note_listing(listing, titles, str(done))
+        lookup.progress("finding new pages", done, len(rows), f"{len(rejected)} rejected" if rejected else "")
+    return lookup.store.listed(listing), tuple(all_rejected)
+
+
+def _check_log(lookup: Lookup, since: str) -> None:
+    """Refuse a date from before the log: it would look as if nothing had been created."""
+    oldest = {
+        "list": "logevents",
+        "letype": "create",
+        "ledir": "newer",
+        "leprop": "timestamp",
+        "lelimit": "1",
+    }
+    answer = lookup.wikipedia.request({"action": "query", **oldest})
+    with expected_fields(lookup.wikipedia.api):
+        begins = max((str(one.get("timestamp", "")) for one in answer["query"]["logevents"]), default="")
+    if not begins or since < begins:
+        what = f"begins at {begins}" if begins else "is empty"
+        raise BuilderError(
+            f"the log of creations of {lookup.wikipedia.api} {what}: it does not name the pages since"
+            f" {since}; select others, such as good, with --include created-since:{since[:10]}"
+        )
+
+
+def logged(lookup: Lookup, kind: str, span: Span, read: Callable[[Json], Iterable[str]]) -> list[str]:
+    """Return what the entries of a log since a date name."""
+    log = {"list": "logevents", "letype": kind, "leprop": "ids|title|details", "lelimit": "max"}
+    log |= {"ledir": "newer", "lestart": span.since}
+    if kind != "move":  # the namespace of its entries is that of the old title
+        log["lenamespace"] = "0"
+    if kind == "create":  # a page of the span can be moved or imported later
+        log["leend"] = span.until
+    name = f"log {kind} {span.since} {span.until}"
+    return lookup.list_all(name, f"log {kind} since {span.since[:10]}", log, read)
+
+
+def _with_ids(query: Json) -> Iterator[str]:
+    yield from (f"{one['logpage']} {one['title']}" for one in query["logevents"] if one.get("logpage"))
+
+
+def titles_in(query: Json) -> Iterator[str]:
+    """Titles of articles that entries of a log name."""
+    yield from (str(one["title"]) for one in query["logevents"] if one.get("title") and one["ns"] == 0)
+
+
+def moved_in(query: Json) -> Iterator[str]:
+    """Titles that pages of other namespaces got among the articles."""
+    for one in query["logevents"]:
+        move = one.get("params") or {}
+        if one.get("ns") and move.get("target_ns") == 0 and move.get("target_title"):
+            yield str(move["target_title"])
+
+
+def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[Rejected]]:
+    """Today's titles of page ids; of what is no article any more, why, under the title of the log."""
+    found: list[str] = []
+    rejected: list[Rejected] = []
+    answer = lookup.wikipedia.request({"action": "query", "prop": "info", "pageids": "|".join(titles)})
+    with expected_fields(lookup.wikipedia.api):
+        pages = {str(page["pageid"]): page for page in answer["query"]["pages"]}
+        for number, title in titles.items():
+            page = pages.get(number, {"missing": True})
+            if why := _no_article(page):
+                rejected.append(Rejected(title=title, page_id=int(number), reason=why[0], detail=why[1]))
+            else:
+                found.append(str(page["title"]))
+    return found, rejected
+
+
+def _no_article(page: Json) -> WhyNot:
+    """Why a page is no article any more; None if it is one."""
+    if page.get("missing"):
+        return "missing", "it was deleted"
+    if page.get("ns", 0) != 0:
+        return "other-namespace", f"it is now {page['title']!r}"
+    return ("redirect", "it is a redirect") if page.get("redirect") else None

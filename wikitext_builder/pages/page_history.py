@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch_checks import checked_text
+from wikitext_builder.pages.choice import checked_text
+from wikitext_builder.pages.rules import First, Past
 from wikitext_builder.pages.store import Dates
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields, moment_of
@@ -19,29 +18,7 @@ SERIES = 10  # pages that one user makes in a day, of nearly the same size
 NEARLY = 0.1  # of the size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class First:
-    """The first revision of a page."""
-
-    timestamp: str = ""  # ISO 8601 in UTC; empty: not known
-    user: str = ""
-    summary: str = ""
-    size: int = 0  # bytes of its text
-
-
-class Past(Protocol):
-    """What a source of pages knows about the past of a page."""
-
-    def first(self, page: Page) -> First:
-        """Its first revision."""
-        ...
-
-    def why_older(self, page: Page, since: str) -> str:
-        """The reason to count by if its first revision is older than expected."""
-        ...
-
-
-class WikiPast:
+class WikiPast(Past):
     """Asks a wiki; used by several threads at once.
 
     Args:
@@ -173,7 +150,7 @@ class WikiPast:
         """
         if not self._assesses:
             raise BuilderError(
-                f"{self._wikipedia.api}: has no assessments of pages; select by --within good or a category"
+                f"{self._wikipedia.api}: has no assessments of pages; select by --include good or a category"
             )
         classes: set[str] = set()
         parameters = {"prop": "pageassessments", "pageids": str(page.page_id), "palimit": "max"}

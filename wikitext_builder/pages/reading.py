@@ -1,16 +1,22 @@
-"""Reads a store: its counts, and pages with all that their lines are made from."""
+"""Reads a store: counts, pages with all that their lines are made from, templates."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.store import Store, item_of
-from wikitext_builder.pages.stored_templates import StoredTemplates
+from wikitext_builder.pages.database import Row, sha1_of, sound
+from wikitext_builder.pages.schema import as_builder_error
+from wikitext_builder.pages.store import LATEST, Store, item_of
+from wikitext_builder.wiki.dates import parse_date
+
+CACHE_CHARACTERS = 2**24  # of templates that are kept in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,3 +124,122 @@ def read_page(store: str | Path, *, title: str, language: str = "en", html: bool
                 " `wikitext-builder lock` lists the titles of a store"
             )
         return next(stored_pages(opened, language, numbers[:1], html=html))
+
+
+# --- templates
+
+
+class StoredTemplates:
+    """The templates of one Wikipedia in an open store, at their newest revisions, or the newest up to a date.
+
+    Args:
+        store: An open store.
+        language: Code of the Wikipedia.
+        as_of: ISO 8601 in UTC; empty: the newest revisions.
+    """
+
+    def __init__(self, store: Store, language: str = "en", *, as_of: str = "") -> None:
+        self._store = store
+        self._where = (language, as_of or LATEST)
+        self._there = store.has_table("templates")
+        self._cache: dict[str, str | None] = {}
+        self._room = CACHE_CHARACTERS
+
+    def get(self, name: str, /) -> str | None:
+        """The wikitext of a template, which can be a redirect; None if it is not there.
+
+        Raises:
+            BuilderError: The store is damaged.
+        """
+        if name not in self._cache:
+            query = (
+                "SELECT revision_id, sha1, body FROM templates WHERE language = ? AND timestamp <= ?"
+                " AND name = ? ORDER BY timestamp DESC, revision_id DESC LIMIT 1"
+            )
+            rows = self._rows(query, (*self._where, name))
+            wikitext = self._store.unpack(*rows[0]) if rows else None
+            self._room -= len(name) + len(wikitext or "")
+            if self._room < 0:
+                self._cache.clear()
+                self._room = CACHE_CHARACTERS
+            self._cache[name] = wikitext
+        return self._cache[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in their order."""
+        query = "SELECT DISTINCT name FROM templates WHERE language = ? AND timestamp <= ? ORDER BY name"
+        return (row[0] for row in self._scan(query))
+
+    def count(self) -> int:
+        """The number of templates, redirects included."""
+        query = "SELECT count(DISTINCT name) FROM templates WHERE language = ? AND timestamp <= ?"
+        rows = self._rows(query, self._where)
+        return int(rows[0][0]) if rows else 0
+
+    def digest(self) -> str:
+        """The sha256 of all names and texts, because a dataset depends on them."""
+        digest = hashlib.sha256()
+        for name, _revision_id, sha1, _body in self._newest("''"):
+            digest.update(f"{name}\t{sha1}\n".encode())
+        return digest.hexdigest()
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Each name with its wikitext, in the order of names."""
+        for name, revision_id, sha1, body in self._newest("body"):
+            yield name, self._store.unpack(revision_id, sha1, body)
+
+    def add(self, pages: Iterable[tuple[str, Page]]) -> int:
+        """Keep templates by name, all in one transaction; return how many revisions are new."""
+        language, _ = self._where
+        rows = ((language, name, *self._row(page)) for name, page in pages)
+        return self._store.write("INSERT OR IGNORE INTO templates VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def _row(self, page: Page) -> tuple[object, ...]:
+        packed = self._store.pack(page.wikitext)
+        return page.timestamp, page.revision_id, sha1_of(page.wikitext), packed
+
+    def _newest(self, body: str) -> Iterator[Row]:
+        """The rows of the newest revisions: SQLite takes all columns from the row with the greatest value."""
+        query = (
+            f"SELECT name, revision_id, sha1, {body}, max(timestamp || printf('%020d', revision_id))"  # noqa: S608
+            " FROM templates WHERE language = ? AND timestamp <= ? GROUP BY name ORDER BY name"
+        )
+        return (row[:4] for row in self._scan(query))
+
+    def _scan(self, query: str) -> Iterator[Row]:
+        """The rows of all templates, one by one."""
+        if self._there:
+            with as_builder_error(self._store.path):
+                yield from sound(self._store.connection.execute(query, self._where))
+
+    def _rows(self, query: str, values: tuple[object, ...]) -> list[Row]:
+        return self._store.read(query, values) if self._there else []
+
+
+def templates_in(store: Store, language: str = "en", *, as_of: str = "") -> StoredTemplates | None:
+    """The templates of an open store; None if it has none, and calls stay as they are without them."""
+    templates = StoredTemplates(store, language, as_of=as_of)
+    return templates if next(iter(templates), None) is not None else None
+
+
+@contextmanager
+def open_templates(
+    store: str | Path, *, language: str = "en", as_of: str | None = None
+) -> Iterator[StoredTemplates | None]:
+    """Open the templates of a store file for `extract`; None if it has none.
+
+    Args:
+        store: Path of the store.
+        language: Code of the Wikipedia.
+        as_of: A date or time: take the newest revisions that are not after it.
+
+    Raises:
+        BuilderError: There is no such store.
+
+    Example:
+        >>> import wikitext_builder as wb
+        >>> with wb.open_templates("pages.store") as templates:  # doctest: +SKIP
+        ...     wb.extract(page, templates=templates)
+    """
+    with Store.open(Path(store)) as opened:
+        yield templates_in(opened, language, as_of=parse_date(as_of))

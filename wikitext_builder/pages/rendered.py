@@ -11,8 +11,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.trim import ClosingTags
-from wikitext_builder.pages.fetch_pages import check_wiki
-from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.pages.store import Revision, Store, check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.responses import ApiError, Json, expected_fields

@@ -1,37 +1,33 @@
-"""Which pages to fetch: members of a category, links of a list page, files of titles, lock files, new pages.
+"""Which pages to fetch: members of a category, links of a list page, titles, lock files, pages by time.
 
-A new kind of selection is a class with a method `find`, and an entry of `KINDS`.
+A new selection is a class with a method `find`, and an entry of `SELECTIONS`. The selections by time list
+candidates; the filter of the same name then confirms each page when it is here.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock, read_titles
-from wikitext_builder.pages.lookup import DONE, Lookup, Selected, Selection
-from wikitext_builder.pages.page_filters import (
-    ASKS,
-    WIKI_CONDITIONS,
-    Condition,
-    Kind,
-    Named,
-    Rule,
-    WhyNot,
-    arguments,
-    first_fault,
-    parse_kind,
+from wikitext_builder.pages.lookup import (
+    DONE,
+    Lookup,
+    Selected,
+    Selection,
+    created_titles,
+    logged,
+    moved_in,
+    titles_in,
 )
-from wikitext_builder.pages.page_history import Past
-from wikitext_builder.pages.store import Rejected, Revision, Wanted
-from wikitext_builder.pages.time_selections import CreatedSince, PromotedSince, RecentPages
+from wikitext_builder.pages.page_filters import Created, Promoted
+from wikitext_builder.pages.rules import Kind, parse_kind
+from wikitext_builder.pages.store import Wanted
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.dates import parse_span
+from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage, Site
 from wikitext_builder.wiki.titles import tidy_title, title_fault
@@ -161,6 +157,62 @@ def _link_title(target: str, site: Site) -> str:
     return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
 
 
+# --- time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentPages:
+    """The articles that the log of creations names in a span of time, as live leaderboards take them."""
+
+    span: Span
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List the log, and find today's titles of its pages."""
+        titles, rejected = created_titles(lookup, self.span)
+        return Selected(wanted=lookup.wanted(titles), rejected=rejected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedSince:
+    """The articles whose first revision is of a span of time."""
+
+    span: Span
+    language: Language = field(repr=False)
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List what was created, moved among the articles or imported."""
+        created, rejected = created_titles(lookup, self.span)
+        moved = logged(lookup, "move", self.span, moved_in)
+        imported = logged(lookup, "import", self.span, titles_in)
+        condition = Created(span=self.span, language=self.language, moved=frozenset(moved))
+        wanted = lookup.wanted({*created, *moved, *imported})
+        return Selected(wanted=wanted, rejected=rejected, condition=condition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotedSince:
+    """The articles that became Good or Featured in a span of time."""
+
+    span: Span
+    language: Language = field(repr=False)
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List what joined the categories since then."""
+        since, titles = self.span.since, set[str]()
+        for category in self.language.categories:
+            found = lookup.list_members(
+                f"category {category} since {since}",
+                f"{category} since {since[:10]}",
+                category,
+                cmsort="timestamp",
+                cmdir="newer",
+                cmstart=since,
+            )
+            titles.update(found)
+        condition = Promoted(span=self.span, language=self.language)
+        return Selected(wanted=lookup.wanted(titles), condition=condition)
+
+
 # --- selections as users write them
 
 
@@ -198,7 +250,7 @@ def _checked_title(name: str) -> str:
     return title
 
 
-KINDS: dict[str, Kind[Selection]] = {
+SELECTIONS: dict[str, Kind[Selection]] = {
     "good": Kind(form="good", make=_good),
     "featured": Kind(form="featured", make=_featured),
     "category": Kind(form="category:NAME", make=_category),
@@ -220,7 +272,7 @@ KINDS: dict[str, Kind[Selection]] = {
 
 
 def parse_selection(text: str, language: Language) -> Selection:
-    """Return the selection that a text names, in one of the forms of `KINDS`.
+    """Return the selection that a text names, in one of the forms of `SELECTIONS`.
 
     Raises:
         BuilderError: It has another form, or names a title that no page can have.
@@ -231,7 +283,7 @@ def parse_selection(text: str, language: Language) -> Selection:
     >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
     ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
     """
-    return parse_kind("select", text, language, KINDS)
+    return parse_kind("select", text, language, SELECTIONS)
 
 
 def default_selections(language: Language) -> tuple[Selection, ...]:
@@ -246,142 +298,3 @@ def default_selections(language: Language) -> tuple[Selection, ...]:
             f"no category of Good articles is known for {language.code}; name one: --select category:NAME"
         )
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
-    """A selection that others are compared with."""
-
-    selection: Selection
-
-    def found(self, lookup: Lookup) -> Named:
-        """The condition to be one of its pages."""
-        return Named.of(one.title for one in self.selection.find(lookup).wanted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What each page must be, or none may be, as a user wrote it: a condition, or another selection."""
-
-    text: str
-    within: bool
-    choice: Condition | Members
-
-    def rule(self, lookup: Lookup) -> Rule:
-        """The rule; of a selection the titles that it finds."""
-        found = self.choice.found(lookup) if isinstance(self.choice, Members) else self.choice
-        return Rule(text=self.text, condition=found, within=self.within)
-
-
-def parse_wishes(
-    within: str | Sequence[str], without: str | Sequence[str], language: Language
-) -> tuple[Wish, ...]:
-    """Return what two arguments ask for: conditions first, and selections that are no condition.
-
-    Raises:
-        BuilderError: A text has none of the forms.
-    """
-    kinds: dict[str, Kind[Condition | Members]] = {}
-    for name, kind in KINDS.items():
-        kinds[name] = Kind(form=kind.form, make=_members_of(kind))
-    kinds |= WIKI_CONDITIONS
-    return tuple(
-        Wish(text=text, choice=parse_kind(argument, text, language, kinds), within=argument == "within")
-        for argument, text in arguments(within, without)
-    )
-
-
-def _members_of(kind: Kind[Selection]) -> Callable[[str, Language], Members]:
-    return lambda value, language: Members(selection=kind.make(value, language))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The pages to ask for, and what each of them must be when it is here."""
-
-    selected: Selected
-    rules: tuple[Rule, ...] = ()
-    unless: Mapping[Wanted, tuple[Condition, ...]] = field(default_factory=dict)  # one of these must hold
-
-    def check(self, wanted: Wanted, page: Page, past: Past) -> None:
-        """Check a page that came; rules that need no request go first.
-
-        Raises:
-            RejectedError: It is not taken.
-        """
-        cheap = [rule for rule in self.rules if rule.condition.cost < ASKS]
-        dear = [rule for rule in self.rules if rule.condition.cost >= ASKS]
-        found = (
-            first_fault(cheap, page, past) or self._unmet(wanted, page, past) or first_fault(dear, page, past)
-        )
-        if found:
-            raise RejectedError(*found)
-
-    def _unmet(self, wanted: Wanted, page: Page, past: Past) -> WhyNot:
-        """Why the selections that found a page do not take it; None if one of them does."""
-        found = None
-        for condition in self.unless.get(wanted, ()):
-            if (found := condition.why_not(page, past)) is None:
-                break
-        return found
-
-    @property
-    def shown(self) -> str:
-        """All that decides, as a text: it differs if another choice may take another page."""
-        conditions = {repr(one) for several in self.unless.values() for one in several}
-        return repr((self.rules, sorted(conditions))) if self.rules or conditions else ""
-
-
-def select_pages(
-    lookup: Lookup,
-    selections: Sequence[Selection],
-    *,
-    wishes: Sequence[Wish] = (),
-    limit: int | None = None,
-) -> Choice:
-    """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
-
-    Args:
-        lookup: What selections find their pages with.
-        selections: One or more.
-        wishes: What else decides; a title that may not be taken is rejected here, without a request.
-        limit: Take only the first ones of this order, so that a larger limit only adds pages.
-
-    Raises:
-        BuilderError: Nothing is selected, or a selection cannot be read.
-    """
-    conditions: dict[Wanted, tuple[Condition, ...] | None] = {}  # None: a selection takes it without one
-    locked: dict[int, Revision] = {}
-    rejected: list[Rejected] = []
-    for selection in selections:
-        found = selection.find(lookup)
-        for one in found.wanted:
-            before = conditions.get(one, ())
-            if before is None or found.condition is None:
-                conditions[one] = None
-            else:
-                conditions[one] = (*before, found.condition)
-        locked |= found.locked
-        rejected += found.rejected
-    if not conditions and not rejected:
-        raise BuilderError("nothing is selected; check the names in `select`")
-    rules = tuple(wish.rule(lookup) for wish in wishes)
-    excluded = [
-        (rule, rule.condition.titles)
-        for rule in rules
-        if not rule.within and isinstance(rule.condition, Named)
-    ]
-    wanted = []
-    for one in sorted(conditions)[:limit]:
-        rule = next((rule for rule, titles in excluded if one.title in titles), None)
-        if rule is None:
-            wanted.append(one)
-        else:
-            detail = f"--without {rule.text}"
-            rejected.append(Rejected(title=one.title, reason=rule.reason, detail=detail))
-    selected = Selected(wanted=tuple(wanted), locked=locked, rejected=tuple(rejected))
-    return Choice(
-        selected=selected,
-        rules=rules,
-        unless={one: several for one in wanted if (several := conditions[one])},
-    )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import Database, Packed, Row, sha1_of, sound
 from wikitext_builder.pages.schema import as_builder_error
+
+if TYPE_CHECKING:
+    from wikitext_builder.wiki.client import Wikipedia
 
 LATEST = "~"  # after every timestamp
 
@@ -452,3 +455,12 @@ def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: 
         )
     if not known:
         store.set_note(f"{language} {'database' if dumped else 'wiki'}", name)
+
+
+def check_wiki(store: Store, wikipedia: Wikipedia) -> None:
+    """Refuse to mix two wikis of one language in one store: their revision ids mean different texts.
+
+    Raises:
+        BuilderError: The store has pages of another wiki.
+    """
+    expect_wiki(store, wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)

@@ -276,7 +276,7 @@ def test_a_model_of_pieces_is_the_same_model_on_two_sets_of_other_words(tmp_path
     wb.import_dump(tmp_path / "pages.store", SAMPLE_DUMP)
     first, second = tmp_path / "first", tmp_path / "second"
     wb.build("live", tmp_path / "pages.store", first, test_articles=10, workers=1)
-    wb.build("live", tmp_path / "pages.store", second, without=f"dataset:{first}", workers=1)
+    wb.build("live", tmp_path / "pages.store", second, exclude=f"dataset:{first}", workers=1)
     model = make_causal_model(tmp_path / "causal", first / "wiki.test.raw")
     assert lb.contamination(f"transformers:{model}", before=first, after=second, resamples=100).pairs
     other = make_causal_model(tmp_path / "other", first / "wiki.test.raw", pieces=320)

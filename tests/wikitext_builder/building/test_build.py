@@ -27,8 +27,8 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_templates import StoredTemplates
 from wikitext_builder.runners.processes import ProcessPool
 
 RECIPE = Recipe(name="tiny", train_articles=None, valid_articles=3, test_articles=3)

@@ -38,7 +38,7 @@ def dated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_month_is_a_test_set_alone(dated: Path, tmp_path: Path) -> None:
     report = wb.build(
-        "live", dated, tmp_path / "oct", within="created-since:2026-10-01..2026-10-31", workers=1
+        "live", dated, tmp_path / "oct", include="created-since:2026-10-01..2026-10-31", workers=1
     )
     counts = report.manifest.splits
     assert [counts[name].articles for name in ("train", "valid", "test")] == [0, 0, 14]
@@ -62,7 +62,7 @@ def test_a_month_is_a_test_set_alone(dated: Path, tmp_path: Path) -> None:
 
 def test_the_lock_file_gives_the_same_bytes_and_two_months_differ(dated: Path, tmp_path: Path) -> None:
     for name, month in (("oct", "2026-10-01..2026-10-31"), ("nov", "2026-11-01..2026-11-30")):
-        wb.build("live", dated, tmp_path / name, within=f"created-since:{month}", workers=1)
+        wb.build("live", dated, tmp_path / name, include=f"created-since:{month}", workers=1)
     for name in ("oct", "nov"):
         plain = tmp_path / f"{name}.store"  # a store without dates: the lock file has them
         wb.import_dump(plain, SAMPLE)
@@ -273,7 +273,7 @@ def test_a_series_of_months_is_compared_month_by_month(dated: Path, tmp_path: Pa
 
 def test_what_a_test_set_alone_cannot_be_is_an_error(dated: Path, tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
-        wb.build("live", dated, tmp_path / "a", within="created-since:2027-01-01", workers=1)
+        wb.build("live", dated, tmp_path / "a", include="created-since:2027-01-01", workers=1)
     (tmp_path / "titles.txt").write_text("Octopus\n", encoding="utf-8")
     with pytest.raises(BuilderError, match="--valid-titles: wikitext-live has no valid"):
         wb.build("live", dated, tmp_path / "a", valid_titles=tmp_path / "titles.txt", workers=1)

@@ -4,7 +4,7 @@ import click
 
 from wikitext_builder.cli.pages import fetch as command
 from wikitext_builder.pages.fetch import WaitingProgress, fetch
-from wikitext_builder.pages.selections import KINDS
+from wikitext_builder.pages.selections import SELECTIONS
 
 
 def test_a_wait_repeats_the_last_report_with_its_reason() -> None:
@@ -25,6 +25,6 @@ def test_help_and_docstring_name_every_kind_of_selection() -> None:
     (option,) = (one for one in command.params if isinstance(one, click.Option) and one.name == "select")
     record = option.get_help_record(click.Context(command))
     assert record is not None
-    for name, kind in KINDS.items():
+    for name, kind in SELECTIONS.items():
         assert kind.form in record[1]
         assert f"`{name}" in (fetch.__doc__ or "")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.pages.database import sha1_of
-from wikitext_builder.pages.fetch_pages import revisions_to_build
+from wikitext_builder.pages.fetch import revisions_to_build
 from wikitext_builder.pages.lock import write_lock
 from wikitext_builder.pages.lookup import Lookup
 from wikitext_builder.pages.selections import LockFile

@@ -22,8 +22,8 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import importing
 from wikitext_builder.pages.importing import ImportReport, Keep, import_into, why_skipped
+from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Rejected, Revision, Store, expect_wiki
-from wikitext_builder.pages.stored_templates import StoredTemplates
 from wikitext_builder.pages.xml_dump import DumpedPage, DumpedSite
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -15,16 +15,8 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.lock import read_lock, write_lock
-from wikitext_builder.pages.page_filters import (
-    CONDITIONS,
-    STORED,
-    arguments,
-    chosen,
-    first_fault,
-    parse_kind,
-    parse_rules,
-)
-from wikitext_builder.pages.page_history import First
+from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
+from wikitext_builder.pages.rules import First, Past, arguments, first_fault, parse_kind
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import days_before, parse_date, parse_span
@@ -36,7 +28,7 @@ PAGE = numbered_page(7, "'''Tea''' is a drink of leaves.<ref>A long note about l
 
 
 @dataclass
-class Known:
+class Known(Past):
     """A past that is known."""
 
     timestamp: str = "2026-01-15T00:00:00Z"
@@ -47,18 +39,15 @@ class Known:
         self.asked.append(page.page_id)
         return First(timestamp=self.timestamp, summary=self.summary)
 
-    def why_older(self, _page: Page, _since: str) -> str:
-        return ""
 
-
-def reason(within: str = "", without: str = "", *, past: Known | None = None) -> str:
-    rules = parse_rules([within] if within else [], [without] if without else [], EN)
+def reason(include: str = "", exclude: str = "", *, past: Known | None = None) -> str:
+    rules = parse_rules([include] if include else [], [exclude] if exclude else [], EN)
     found = first_fault(rules, PAGE, past or Known())
     return found[0] if found else ""
 
 
 @pytest.mark.parametrize(
-    ("text", "within", "without"),
+    ("text", "include", "exclude"),
     [
         ("words:7-7", "", "without-words"),  # with the title, without the note
         ("words:8-", "too-short", ""),
@@ -72,19 +61,19 @@ def reason(within: str = "", without: str = "", *, past: Known | None = None) ->
         ("created-since:2026-01-01..2026-01-14", "created-later", ""),
     ],
 )
-def test_a_page_is_so_or_not(text: str, within: str, without: str) -> None:
+def test_a_page_is_so_or_not(text: str, include: str, exclude: str) -> None:
     assert len(PAGE.wikitext.encode()) == 66
-    assert (reason(within=text), reason(without=text)) == (within, without)
+    assert (reason(include=text), reason(exclude=text)) == (include, exclude)
 
 
 def test_a_first_revision_that_is_not_known_is_not_new() -> None:
-    assert reason(within="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
-    assert reason(without="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+    assert reason(include="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+    assert reason(exclude="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
 
 
 def test_a_range_without_a_number_in_it_is_refused() -> None:
     with pytest.raises(BuilderError, match="no page has 300 or more and 100 or fewer"):
-        parse_kind("within", "words:300-100", EN, CONDITIONS)
+        parse_kind("include", "words:300-100", EN, FILTERS)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +92,7 @@ def test_a_range_without_a_number_in_it_is_refused() -> None:
 )
 def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
     past = Known(summary=summary)
-    assert reason(within="created-since:2020-01-01", past=past) == ("split" if copied else "")
+    assert reason(include="created-since:2020-01-01", past=past) == ("split" if copied else "")
     assert classifier(LANGUAGES["de"]).copied_from(summary) == ""  # no words are known
 
 
@@ -133,7 +122,7 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
 def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
     with pytest.raises(BuilderError, match=words) as raised:
         parse_rules(text, (), EN)
-    assert str(raised.value).startswith(f"--within {text}")
+    assert str(raised.value).startswith(f"--include {text}")
 
 
 def test_a_language_without_known_stubs_says_so() -> None:
@@ -164,7 +153,7 @@ def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
 
 
 def test_arguments_can_be_one_text() -> None:
-    assert arguments("stubs", ()) == [("within", "stubs")]
+    assert arguments("stubs", ()) == [("include", "stubs")]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +224,7 @@ def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("within", "without", "pages"),
+    ("include", "exclude", "pages"),
     [
         ("created-since:2026-02-01", (), [2]),
         ("created-since:2026-01-01..2026-01-31", (), [1]),
@@ -247,15 +236,15 @@ def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
         ([], ["titles:titles.txt", "lock:some.lock"], [2]),
     ],
 )
-def test_a_build_takes_what_is_within_and_not_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str, without: str, pages: list[int]
+def test_a_build_takes_what_is_included_and_not_excluded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, include: str, exclude: str, pages: list[int]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("titles.txt").write_text("Page 3\n", encoding="utf-8")
     Path("small.txt").write_text("page_3\n", encoding="utf-8")  # MediaWiki takes it for the same title
     with Path("some.lock").open("w", encoding="utf-8", newline="") as file:
         write_lock([revision(1)], file, language="en")
-    found = chosen([*DATED, revision(3)], within, without, "en")
+    found = chosen([*DATED, revision(3)], include, exclude, "en")
     assert [one.page_id for one in found] == pages
 
 
@@ -263,7 +252,7 @@ def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with path.open("w", encoding="utf-8", newline="") as file:
         write_lock([revision(1)], file, language="en")
-    condition = parse_kind("without", f"lock:{path}", EN, STORED)
+    condition = parse_kind("exclude", f"lock:{path}", EN, STORED)
     moved = Revision(title="Another", page_id=1, revision_id=5, timestamp="", sha1="")
     assert condition.why_not(moved) is None  # it is one of these pages
     same_title = Revision(title="Page 1", page_id=9, revision_id=5, timestamp="", sha1="")
@@ -276,11 +265,11 @@ def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) 
     wb.import_dump(store, SAMPLE)
     whole = wb.lock(store).splitlines(keepends=True)
     (tmp_path / "some.lock").write_text("".join([*whole[:2], *whole[2:8]]), encoding="utf-8", newline="")
-    wb.build("demo", store, tmp_path / "out", without=f"lock:{tmp_path / 'some.lock'}", workers=1)
+    wb.build("demo", store, tmp_path / "out", exclude=f"lock:{tmp_path / 'some.lock'}", workers=1)
     left = (tmp_path / "out" / "titles.lock").read_text(encoding="utf-8").splitlines(keepends=True)
     assert left[1:] == [whole[1], *whole[8:]]
     with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
-        wb.build("demo", store, tmp_path / "none", within="created-since:2020-01-01", workers=1)
+        wb.build("demo", store, tmp_path / "none", include="created-since:2020-01-01", workers=1)
 
 
 def test_a_second_set_from_the_same_pages_leaves_out_the_first(tmp_path: Path) -> None:
@@ -288,14 +277,14 @@ def test_a_second_set_from_the_same_pages_leaves_out_the_first(tmp_path: Path) -
     wb.import_dump(store, SAMPLE)
     wb.build("live", store, first, test_articles=10, workers=1)
     with pytest.raises(BuilderError, match=r"leave none of its 28\. .* `dataset:FOLDER` names those"):
-        wb.build("live", store, second, without=f"lock:{first / 'titles.lock'}", workers=1)
-    wb.build("live", store, second, without=f"dataset:{first}", workers=1)
+        wb.build("live", store, second, exclude=f"lock:{first / 'titles.lock'}", workers=1)
+    wb.build("live", store, second, exclude=f"dataset:{first}", workers=1)
     used, others = ({row.page_id for row in read_attribution(one)} for one in (first, second))
     assert (len(used), len(others), used & others) == (10, 18, set())
     with pytest.raises(BuilderError, match=r"oldid=\d+ is not of the de Wikipedia"):
-        parse_kind("without", f"dataset:{first}", LANGUAGES["de"], STORED)
+        parse_kind("exclude", f"dataset:{first}", LANGUAGES["de"], STORED)
     with pytest.raises(BuilderError, match="expected the attribution of a dataset"):
-        parse_kind("without", f"dataset:{tmp_path}", EN, STORED)
+        parse_kind("exclude", f"dataset:{tmp_path}", EN, STORED)
 
 
 def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> None:
@@ -313,5 +302,5 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
 
 def test_every_kind_is_documented() -> None:
     page = (ROOT / "docs" / "fetching.md").read_text(encoding="utf-8")
-    for name in {*CONDITIONS, *STORED}:
+    for name in FILTERS:
         assert f"`{name}" in page, name

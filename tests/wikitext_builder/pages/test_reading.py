@@ -8,10 +8,9 @@ import pytest
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages import stored_templates as templates
-from wikitext_builder.pages.reading import status
+from wikitext_builder.pages import reading as templates
+from wikitext_builder.pages.reading import StoredTemplates, open_templates, status, templates_in
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.stored_templates import StoredTemplates, open_templates, templates_in
 
 
 def revision(number: int, wikitext: str, date: str) -> Page:

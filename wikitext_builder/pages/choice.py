@@ -1,13 +1,29 @@
-"""Checks of what the API gave: the page of a title, the revision of a lock file, the text of a revision."""
+"""Combines page selections with include and exclude filters, and checks each page that comes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import RejectedError
+from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.pages.database import sha1_of
-from wikitext_builder.pages.store import Revision, Wanted
+from wikitext_builder.pages.lookup import Lookup, Selected, Selection
+from wikitext_builder.pages.page_filters import FILTERS, Named
+from wikitext_builder.pages.rules import (
+    ASKS,
+    Filter,
+    Kind,
+    Past,
+    Rule,
+    Texts,
+    WhyNot,
+    arguments,
+    first_fault,
+    parse_kind,
+)
+from wikitext_builder.pages.selections import SELECTIONS
+from wikitext_builder.pages.store import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.languages import Language
@@ -15,6 +31,130 @@ from wikitext_builder.wiki.responses import Found, FoundPage, FoundRevision
 from wikitext_builder.wiki.titles import title_fault
 
 MAX_WIKITEXT_BYTES = 4 << 20  # MediaWiki's own limit is 2 MiB; a longer text is not an article
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What each page must be, or none may be, as a user wrote it: a filter, or another selection."""
+
+    text: str
+    include: bool
+    choice: Filter | Selection
+
+    def rule(self, lookup: Lookup) -> Rule:
+        """The rule; of a selection the titles that it finds."""
+        found = self.choice
+        if isinstance(found, Selection):
+            found = Named.of(one.title for one in found.find(lookup).wanted)
+        return Rule(text=self.text, condition=found, include=self.include)
+
+
+def parse_wishes(include: Texts, exclude: Texts, language: Language) -> tuple[Wish, ...]:
+    """Return what two arguments ask for, in the forms of `FILTERS` and of selections that are no filter.
+
+    Raises:
+        BuilderError: A text has none of the forms.
+    """
+    kinds: Mapping[str, Kind[Filter | Selection]] = {**SELECTIONS, **FILTERS}
+    return tuple(
+        Wish(text=text, choice=parse_kind(name, text, language, kinds), include=name == "include")
+        for name, text in arguments(include, exclude)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The pages to ask for, and what each of them must be when it is here."""
+
+    selected: Selected
+    rules: tuple[Rule, ...] = ()
+    unless: Mapping[Wanted, tuple[Filter, ...]] = field(default_factory=dict)  # one of these must hold
+
+    def check(self, wanted: Wanted, page: Page, past: Past) -> None:
+        """Check a page that came; rules that need no request go first.
+
+        Raises:
+            RejectedError: It is not taken.
+        """
+        cheap = [rule for rule in self.rules if rule.condition.cost < ASKS]
+        dear = [rule for rule in self.rules if rule.condition.cost >= ASKS]
+        found = (
+            first_fault(cheap, page, past) or self._unmet(wanted, page, past) or first_fault(dear, page, past)
+        )
+        if found:
+            raise RejectedError(*found)
+
+    def _unmet(self, wanted: Wanted, page: Page, past: Past) -> WhyNot:
+        """Why the selections that found a page do not take it; None if one of them does."""
+        found = None
+        for condition in self.unless.get(wanted, ()):
+            if (found := condition.why_not(page, past)) is None:
+                break
+        return found
+
+    @property
+    def shown(self) -> str:
+        """All that decides, as a text: it differs if another choice may take another page."""
+        conditions = {repr(one) for several in self.unless.values() for one in several}
+        return repr((self.rules, sorted(conditions))) if self.rules or conditions else ""
+
+
+def select_pages(
+    lookup: Lookup,
+    selections: Sequence[Selection],
+    *,
+    wishes: Sequence[Wish] = (),
+    limit: int | None = None,
+) -> Choice:
+    """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
+
+    Args:
+        lookup: What selections find their pages with.
+        selections: One or more.
+        wishes: What else decides; a title that may not be taken is rejected here, without a request.
+        limit: Take only the first ones of this order, so that a larger limit only adds pages.
+
+    Raises:
+        BuilderError: Nothing is selected, or a selection cannot be read.
+    """
+    conditions: dict[Wanted, tuple[Filter, ...] | None] = {}  # None: a selection takes it without one
+    locked: dict[int, Revision] = {}
+    rejected: list[Rejected] = []
+    for selection in selections:
+        found = selection.find(lookup)
+        for one in found.wanted:
+            before = conditions.get(one, ())
+            if before is None or found.condition is None:
+                conditions[one] = None
+            else:
+                conditions[one] = (*before, found.condition)
+        locked |= found.locked
+        rejected += found.rejected
+    if not conditions and not rejected:
+        raise BuilderError("nothing is selected; check the names in --select")
+    rules = tuple(wish.rule(lookup) for wish in wishes)
+    excluded = [
+        (rule, rule.condition.titles)
+        for rule in rules
+        if not rule.include and isinstance(rule.condition, Named)
+    ]
+    wanted = []
+    for one in sorted(conditions)[:limit]:
+        rule = next((rule for rule, titles in excluded if one.title in titles), None)
+        if rule is None:
+            wanted.append(one)
+        else:
+            detail = f"--exclude {rule.text}"
+            rejected.append(Rejected(title=one.title, reason=rule.reason, detail=detail))
+    selected = Selected(wanted=tuple(wanted), locked=locked, rejected=tuple(rejected))
+    return Choice(
+        selected=selected,
+        rules=rules,
+        unless={one: several for one in wanted if (several := conditions[one])},
+    )
+
+
+# --- what the API gave
 
 
 def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:

@@ -1,0 +1,154 @@
+"""Rules: filters as users write them, `include` and `exclude`, and what they may ask about a page's past."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.wiki.languages import Language
+
+UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page is never taken
+ASKS = 3  # the cost of a filter that asks a wiki
+WhyNot = tuple[str, str] | None  # a reason and a sentence; None: the page is what it must be
+Texts = str | Sequence[str]  # filters as users write them
+Made = TypeVar("Made", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class First:
+    """The first revision of a page."""
+
+    timestamp: str = ""  # ISO 8601 in UTC; empty: not known
+    user: str = ""
+    summary: str = ""
+    size: int = 0  # bytes of its text
+
+
+class Past:
+    """What a source of pages knows about the past of a page; a dump knows no more than the first revision."""
+
+    def first(self, page: Page) -> First:
+        """The first revision of a page."""
+        raise NotImplementedError
+
+    def why_older(self, page: Page, since: str) -> str:  # noqa: ARG002
+        """The reason to count by if its first revision is older than expected; empty if none is known."""
+        return ""
+
+    def promoted(self, page: Page, since: str) -> tuple[str, str]:
+        """Since when the categories list a page (empty: they do not), and its text at a date."""
+        raise NotImplementedError
+
+    def text_at(self, title: str, moment: str) -> str:
+        """The text of a page at a moment; empty if there was none."""
+        raise NotImplementedError
+
+    def series(self, first: First) -> str:
+        """Why a page is one of a series that a program makes; empty if it is not."""
+        raise NotImplementedError
+
+    def classes(self, page: Page) -> frozenset[str]:
+        """The classes that projects of editors give a page, such as B or GA."""
+        raise NotImplementedError
+
+
+class Filter(Protocol):
+    """What a page can be."""
+
+    @property
+    def cost(self) -> int:
+        """Relative cost: 0 metadata, 1 scans the text, 2 runs extraction, `ASKS` asks a wiki."""
+        ...
+
+    def why_not(self, page: Page, past: Past) -> WhyNot:
+        """Why a page is not so; None if it is.
+
+        Raises:
+            RejectedError: It cannot be known, so that the page is not used either way.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Rule:
+    """A filter of a user: each page must pass it, or none may."""
+
+    text: str  # as the user wrote it
+    condition: Filter
+    include: bool  # False: exclude
+
+    def __repr__(self) -> str:
+        # Stores note it to tell one import or fetch from another: with the words of the first versions.
+        return f"Rule(text={self.text!r}, condition={self.condition!r}, within={self.include})"
+
+    @property
+    def reason(self) -> str:
+        """The reason to count pages by that are in a set that none may be in, or the other way round."""
+        return f"{'within' if self.include else 'without'}-{self.text.partition(':')[0]}"
+
+    def why_not(self, page: Page, past: Past) -> WhyNot:
+        """Why a page is not taken; None if it is."""
+        found = self.condition.why_not(page, past)
+        if self.include or (found and found[0] == UNKNOWN):
+            return found and (found[0] or self.reason, found[1])
+        return None if found else (self.reason, f"--exclude {self.text}")
+
+
+def first_fault(rules: Iterable[Rule], page: Page, past: Past) -> WhyNot:
+    """Why a page is not taken, by the first rule that says so, the cheap ones first; None if it is taken."""
+    for rule in sorted(rules, key=lambda one: one.condition.cost):
+        if found := rule.why_not(page, past):
+            return found
+    return None
+
+
+# --- as users write them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[Made]):
+    """One kind of selection or filter, as users write it."""
+
+    form: str  # category:NAME; the text after the colon is its value
+    make: Callable[[str, Language], Made]  # from the value, which is empty if the form has none
+
+
+def parse_kind(argument: str, text: str, language: Language, kinds: Mapping[str, Kind[Made]]) -> Made:
+    """Return what a text in one of the forms of `kinds` names; `argument` is for errors.
+
+    Raises:
+        BuilderError: It has another form, or its value is wrong.
+    """
+    name, colon, value = text.partition(":")
+    kind, value = kinds.get(name), value.strip()
+    if kind is None or {bool(colon), bool(value)} != {":" in kind.form}:
+        *forms, last = (one.form for one in kinds.values())
+        raise BuilderError(f"--{argument} {text}: expected {', '.join(forms)} or {last}")
+    try:
+        return kind.make(value, language)
+    except BuilderError as error:
+        raise BuilderError(f"--{argument} {text}: {error}") from error
+
+
+def arguments(include: Texts, exclude: Texts) -> list[tuple[str, str]]:
+    """Return each text of two arguments with the name of its argument.
+
+    >>> arguments("words:300-", ["stubs", "series"])
+    [('include', 'words:300-'), ('exclude', 'stubs'), ('exclude', 'series')]
+    """
+    both = (("include", include), ("exclude", exclude))
+    return [(name, text) for name, given in both for text in ([given] if isinstance(given, str) else given)]
+
+
+def with_old_names(
+    include: Texts, exclude: Texts, within: Texts, without: Texts
+) -> tuple[list[str], list[str]]:
+    """Return the texts of `include` and `exclude`, and with a warning those of their old names."""
+    if within or without:
+        warnings.warn("`within` is now `include`, `without` is `exclude`", DeprecationWarning, stacklevel=3)
+    given = [[one] if isinstance(one, str) else list(one) for one in (include, within, exclude, without)]
+    return given[0] + given[1], given[2] + given[3]
