@@ -55,7 +55,8 @@ def commands(
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             assert child is not None  # noqa: S101 - listed a line above
-            yield from commands(child, name, context)
+            if not child.hidden:
+                yield from commands(child, name, context)
 
 
 def section(context: click.Context) -> str:

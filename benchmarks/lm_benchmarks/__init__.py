@@ -26,7 +26,6 @@ _MODULES = {
     "Metric": "lm_benchmarks.metrics",
     "ModelDifference": "lm_benchmarks.measuring.compare",
     "LoadedModel": "lm_benchmarks.measuring.loaded_model",
-    "Overlap": "lm_benchmarks.measuring.overlap",
     "Positions": "lm_benchmarks.measuring.positions",
     "Result": "lm_benchmarks.records.result",
     "by_position": "lm_benchmarks.measuring.positions",
@@ -40,7 +39,6 @@ _MODULES = {
     "measure": "lm_benchmarks.measuring.measure",
     "measure_conventions": "lm_benchmarks.measuring.conventions",
     "models": "lm_benchmarks.measuring.models",
-    "overlap": "lm_benchmarks.measuring.overlap",
     "positions_csv": "lm_benchmarks.reporting.by_position",
     "raise_if_broken": "lm_benchmarks.measuring.invariant_checks",
     "read_results": "lm_benchmarks.records.result",
@@ -61,7 +59,6 @@ __all__ = [
     "LoadedModel",
     "Metric",
     "ModelDifference",
-    "Overlap",
     "Positions",
     "Result",
     "by_position",
@@ -75,7 +72,6 @@ __all__ = [
     "measure",
     "measure_conventions",
     "models",
-    "overlap",
     "positions_csv",
     "raise_if_broken",
     "read_results",
@@ -96,7 +92,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
     from lm_benchmarks.measuring.measure import measure
     from lm_benchmarks.measuring.models import models
-    from lm_benchmarks.measuring.overlap import Overlap, overlap
     from lm_benchmarks.measuring.positions import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results

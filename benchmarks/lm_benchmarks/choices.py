@@ -54,5 +54,4 @@ BATCH: Final = 16  # articles per call where each starts without context; does n
 LEVEL: Final = 0.95  # of an interval
 RESAMPLES: Final = 10_000  # draws of the bootstrap
 FEWEST: Final = 5  # passages: fewer give too few different draws for an interval
-NGRAM_WORDS: Final = 13  # the longest n-gram in appendix C of Brown et al. (2020), arXiv 2005.14165
 TITLE: Final = "Language models measured"  # of a report

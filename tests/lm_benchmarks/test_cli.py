@@ -309,16 +309,6 @@ def test_a_failing_function_of_the_user_is_one_line_and_their_traceback(data, tm
     assert "lm_benchmarks/" not in "".join(trace)
 
 
-def test_overlap_tells_what_of_test_is_in_train(data, tmp_path):
-    found = json.loads(run("overlap", data, "--words", 4, "--json"))
-    assert [part["split"] for part in found["splits"]] == ["valid", "test"]
-    assert all(part["duplicates"] == 0 for part in found["splits"])
-    train = (data / "wiki.train.tokens").read_text()
-    (tmp_path / "wiki.train.tokens").write_text(train)
-    (tmp_path / "wiki.test.tokens").write_text(train[: train.index(" = Article 2 = ") - 2])
-    assert "test: 2 articles, 2 of them duplicates and 2 near" in run("overlap", tmp_path, "--words", 4)
-
-
 def test_list_names_models_and_metrics():
     text = run("list")
     for name in ("kn-5+cache", "transformers:", "command:", "bits-per-byte", "lm-eval-word-perplexity"):

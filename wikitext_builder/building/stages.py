@@ -50,7 +50,7 @@ from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, w
 from wikitext_builder.dataset.split import Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.overlap.overlap import Overlap
+from wikitext_builder.overlap.result import Overlap
 from wikitext_builder.pages.store import Rejected, Revision
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs

@@ -27,10 +27,10 @@ from wikitext_builder.cli.options import (
     stored_filters,
 )
 from wikitext_builder.cli.run import Program
-from wikitext_builder.csv_text import csv_text
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SECTIONS, SOURCES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import shown_progress
+from wikitext_builder.tables import csv_text
 from wikitext_builder.verbosity import is_quiet
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _print_report(out: Path, report: BuildReport) -> None:
     if not report.already_built:
         _print_work(report)
     if report.overlap:
-        from wikitext_builder.overlap.report import as_text
+        from wikitext_builder.overlap.result import as_text
 
         click.echo(f"\n{as_text(report.overlap, most=0)}", nl=False)
 

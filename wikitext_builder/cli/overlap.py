@@ -12,8 +12,8 @@ import click
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import FOLDER, RealRange, csv_option, json_option
-from wikitext_builder.csv_text import csv_text
 from wikitext_builder.progress import shown_progress
+from wikitext_builder.tables import csv_text
 from wikitext_builder.wiki.languages import LANGUAGES
 
 ANY = click.Path(path_type=Path, exists=True)
@@ -25,11 +25,15 @@ ANY = click.Path(path_type=Path, exists=True)
     "--against",
     type=ANY,
     multiple=True,
-    required=True,
-    help="A dataset, store, dump, lock file, file of text, or folder of them; repeatable.",
+    help="A dataset, store, dump, lock file, file of text, or folder of them; repeatable."
+    "  [default: the dataset's own train]",
 )
 @click.option(
-    "--split", "splits", type=click.Choice(SPLITS), multiple=True, help="Split; repeatable.  [default: all]"
+    "--split",
+    "splits",
+    type=click.Choice(SPLITS),
+    multiple=True,
+    help="Split; repeatable.  [default: all; without --against valid and test]",
 )
 @click.option(
     "--words",
@@ -62,6 +66,7 @@ ANY = click.Path(path_type=Path, exists=True)
 @csv_option
 def overlap(
     dataset: Path,
+    against: tuple[Path, ...],
     out: Path | None,
     share: float,
     most: int,
@@ -72,12 +77,14 @@ def overlap(
 ) -> None:
     """Find how much of each article of DATASET stands in other text: paragraphs, n-grams, longest stretch.
 
+    Without --against the other text is the train of DATASET: how much of valid and test does train have?
+
     Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
     read as a stream and can be of any size.
     """
-    from wikitext_builder.overlap.card import built_card, write_into_card
-    from wikitext_builder.overlap.report import as_rows, as_text
+    from wikitext_builder.overlap.result import as_rows, as_text, built_card, write_into_card
 
+    options["against"] = against or None
     if card:
         built_card(dataset)  # what is missing is an error now, and not after all comparing
     with shown_progress(as_json=as_json) as progress:

@@ -27,9 +27,9 @@ from wikitext_builder.overlap.words import (
     Hashes,
     Places,
     all_ngrams,
-    ngram_sums,
     ngrams,
     ngrams_at,
+    prefix_sums,
     word_hashes,
 )
 
@@ -254,7 +254,7 @@ class Scan:
 
     def _meet(self, words: Hashes, count: int, bounds: Places) -> None:
         first, *longer = self.index.lengths
-        sums = ngram_sums(words)
+        sums = prefix_sums(words)
         there, numbers = self.index.tables[first].look_up(all_ngrams(sums, first)[:count])
         self.index.tables[first].met[numbers] = True
         for length in longer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,14 +17,15 @@ from typing import Final, Unpack
 
 from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.files import file_line
-from wikitext_builder.dataset.load import WIKITEXT, Dataset
+from wikitext_builder.dataset.load import WIKITEXT
+from wikitext_builder.dataset.manifest import OVERLAP
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.overlap import ArticleOverlap, Comparison, Overlap, OverlapOptions, result_of
-from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD, read_attribution
+from wikitext_builder.overlap.overlap import Against, Comparison, OverlapOptions
+from wikitext_builder.overlap.result import ArticleOverlap, Overlap
+from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.progress import Progress, no_progress
 
 SHARE: Final = 0.2  # of a paragraph's n-grams: with this or more it is not new
-REPORT: Final = "overlap.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def new_lines(
     dataset: str | Path,
     out: str | Path,
     *,
-    against: str | Path | Sequence[str | Path],
+    against: Against | None = None,
     share: float = SHARE,
     progress: Progress = no_progress,
     **options: Unpack[OverlapOptions],
@@ -90,40 +91,37 @@ def new_lines(
 
 
 def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
+    """Write what is new, article by article."""
     dataset, articles = comparison.dataset, list[ArticleOverlap]()
     tokens = {split: dataset.articles(split) for split in comparison.splits}
-    attribution = _attribution(dataset, comparison.splits)
     counts = {split: Counter[str]() for split in comparison.splits}
     for one in comparison.articles():
         articles.append(one.overlap)
-        files = {"raw": one.article.lines} if dataset.has_raw(one.split) else {}
-        same = next(tokens[one.split], None)
-        if same is None or len(same.lines) != len(one.article.lines):
+        split, article = one.text.split, one.text.article
+        same = next(tokens[split], None)
+        if same is None or len(same.lines) != len(article.lines):
             raise BuilderError(
-                f"{dataset.path}: the raw and the tokens file of {one.split} have other lines; see"
+                f"{dataset.path}: the raw and the tokens file of {split} have other lines; see"
                 " `wikitext-builder verify`"
             )
-        files["tokens"] = same.lines
-        line = next(attribution, "")
         new = [found is not None and found < share for found in one.shares]
         if not any(new):
             continue
-        for kind, lines in files.items():
-            text = "".join(map(file_line, only_new(lines, one.article.lines, new)))
-            _append(work / f"wiki.{one.split}.{kind}", text)
-        if line:
-            _append(work / ATTRIBUTION, line)
-        texts = [text for text, is_new in zip(one.article.paragraphs, new, strict=True) if is_new]
-        counts[one.split].update(articles=1, paragraphs=len(texts), words=sum(len(t.split()) for t in texts))
+        for kind, lines in (("raw", article.lines), ("tokens", same.lines)):
+            if kind == "tokens" or dataset.has_raw(split):
+                kept = "".join(map(file_line, only_new(lines, article.lines, new)))
+                _append(work / f"wiki.{split}.{kind}", kept)
+        if one.text.source:
+            _append(work / ATTRIBUTION, one.text.source.line())
+        texts = [text for text, is_new in zip(article.paragraphs, new, strict=True) if is_new]
+        counts[split].update(articles=1, paragraphs=len(texts), words=sum(len(t.split()) for t in texts))
     if not any(one["articles"] for one in counts.values()):
         raise BuilderError(f"{dataset.path}: none of its paragraphs is new; nothing was written")
-    kept = tuple(
-        Kept(split=split, articles=one["articles"], paragraphs=one["paragraphs"], words=one["words"])
-        for split, one in counts.items()
-    )
-    overlap = result_of(comparison, articles)
-    _append(work / REPORT, json.dumps(asdict(overlap), indent=1) + "\n")
-    return NewLines(overlap=overlap, share=share, kept=kept)
+    overlap = comparison.result(articles)
+    _append(work / OVERLAP, json.dumps(asdict(overlap), indent=1) + "\n")
+    names = ("articles", "paragraphs", "words")
+    kept_of = (Kept(split=split, **{name: one[name] for name in names}) for split, one in counts.items())
+    return NewLines(overlap=overlap, share=share, kept=tuple(kept_of))
 
 
 def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> list[str]:
@@ -150,14 +148,6 @@ def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> l
             kept.append(["", line, ""])
             below = level
     return [line for part in reversed(kept) for line in part]
-
-
-def _attribution(dataset: Dataset, splits: Sequence[str]) -> Iterator[str]:
-    """The lines of the attribution of the articles of some splits, in order; none without it."""
-    if not (dataset.path / ATTRIBUTION).is_file():
-        return
-    for split in splits:
-        yield from (one.line() for one in read_attribution(dataset.path) if one.split == split)
 
 
 def _append(path: Path, text: str) -> None:

@@ -12,7 +12,6 @@ import codecs
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import IO, Final
 
@@ -62,21 +61,18 @@ class How:
     column: str = "text"  # of JSON lines and Parquet; a.b is b in a, if nothing has the name a.b
 
 
-class Rejects:
+class Rejects(dict[tuple[str, str], Reject]):
     """Collects rejects, one per source and reason."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Reject] = {}
 
     def add(self, source: str, reason: str, detail: str) -> None:
         """Count a reject; the first detail of a reason is kept."""
-        known = self._found.get((source, reason))
+        known = self.get((source, reason))
         first, count = (known.detail, known.count + 1) if known else (detail, 1)
-        self._found[source, reason] = Reject(source=source, reason=reason, detail=first, count=count)
+        self[source, reason] = Reject(source=source, reason=reason, detail=first, count=count)
 
     def all(self) -> tuple[Reject, ...]:
         """Everything that was rejected, by source and reason."""
-        return tuple(self._found[key] for key in sorted(self._found))
+        return tuple(self[key] for key in sorted(self))
 
 
 def files_of(paths: Iterable[str | Path]) -> list[Path]:
@@ -215,33 +211,26 @@ def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
             nested = [file.schema.column(number).path for number in range(len(file.schema))]
             if how.column not in (*file.schema_arrow.names, *nested):
                 raise RejectedError("no-column", f"no column {how.column!r}; found {', '.join(nested[:20])}")
-            inside = [] if how.column in file.schema_arrow.names else how.column.split(".")[1:]
-            number = 0
-            for batch in file.iter_batches(batch_size=64, columns=[how.column]):
-                for row in batch.column(0).to_pylist():
-                    number += 1
-                    text = reduce(_inside, inside, row)
-                    if isinstance(text, str):
-                        yield Piece(document=f"{path}: row {number}", text=text)
-                    else:
-                        rejects.add(str(path), "no-text", f"row {number} has no text")
+            batches = file.iter_batches(batch_size=64, columns=[how.column])
+            for number, row in enumerate((row for one in batches for row in one.to_pylist()), start=1):
+                text = _value(row, how.column)
+                if isinstance(text, str):
+                    yield Piece(document=f"{path}: row {number}", text=text)
+                else:
+                    rejects.add(str(path), "no-text", f"row {number} has no text")
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise RejectedError("damaged", f"{type(error).__name__}: {error}") from error
 
 
-def _inside(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, dict) else None
-
-
 def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
-    decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     with path.open("rb") as file, closing(_content(file)) as content:
         for number, line in enumerate(_lines(content), start=1):
             if not line.strip():
                 continue
             try:
-                raw = _raw(decoder, line, how.column)
-                text = None if raw is None else msgspec.json.decode(raw, type=str)
+                text = _value(msgspec.json.decode(line, type=dict[str, object]), how.column)
+                if text is not None:
+                    text = msgspec.convert(text, str)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 rejects.add(str(path), "not-json", f"line {number}: {error}")
                 continue
@@ -251,16 +240,12 @@ def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
                 yield Piece(document=f"{path}: line {number}", text=text)
 
 
-Raws = msgspec.json.Decoder[dict[str, msgspec.Raw]]
-
-
-def _raw(decoder: Raws, line: bytes | msgspec.Raw, column: str) -> msgspec.Raw | None:
-    """The value of a column, or of a.b; None if it is missing."""
-    row = decoder.decode(line)
-    first, dot, rest = column.partition(".")
-    if column in row or not dot:
-        return row.get(column)
-    return _raw(decoder, row[first], rest) if first in row else None
+def _value(row: object, column: str) -> object:
+    """The value of a column, or of b in a for a.b; None if it is missing."""
+    first, _, rest = column.partition(".")
+    if not isinstance(row, dict) or column in row or not rest:
+        return row.get(column) if isinstance(row, dict) else None
+    return _value(row.get(first), rest)
 
 
 def _lines(content: Iterable[bytes]) -> Iterator[bytes]:

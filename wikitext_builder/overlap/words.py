@@ -70,7 +70,7 @@ def word_hashes(text: str) -> Hashes:
         begins[places + width] = inside[places + width + 1]
     starts = np.flatnonzero(begins)
     ends = np.flatnonzero(inside[1:-1] & (~inside[2:] | begins[1:])) + 1
-    sums = _prefix_sums(data)
+    sums = prefix_sums(data)
     return _mixed((sums[ends] - sums[starts]) * _powers(INVERSE, len(data) + 1)[starts])
 
 
@@ -92,9 +92,11 @@ def _separated(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.b
     return data, ((data >= 0xE3) & (data <= 0xE9)) | (data == 1) | (data == 2)
 
 
-def ngram_sums(words: Hashes) -> Hashes:
-    """Prefix sums from which `ngrams_at` takes the hash of any n-gram of some words."""
-    return _prefix_sums(words)
+def prefix_sums(values: NDArray[np.unsignedinteger]) -> Hashes:
+    """Sums from which `ngrams_at` takes the hash of any n-gram of some words, and `word_hashes` a word's."""
+    sums = np.zeros(len(values) + 1, np.uint64)
+    np.cumsum(values * _powers(BASE, len(values)), out=sums[1:])
+    return sums
 
 
 def ngrams_at(sums: Hashes, places: Places, length: int) -> Hashes:
@@ -105,19 +107,13 @@ def ngrams_at(sums: Hashes, places: Places, length: int) -> Hashes:
 def ngrams(words: Hashes, length: int) -> Hashes:
     """The hashes of all n-grams of `length` words, in order; in blocks, which bound the memory."""
     blocks = (words[at : at + BLOCK + length - 1] for at in range(0, len(words) - length + 1, BLOCK))
-    return np.concatenate([np.zeros(0, np.uint64), *(all_ngrams(ngram_sums(one), length) for one in blocks)])
+    return np.concatenate([np.zeros(0, np.uint64), *(all_ngrams(prefix_sums(one), length) for one in blocks)])
 
 
 def all_ngrams(sums: Hashes, length: int) -> Hashes:
     """The hashes of all n-grams of `length` words, in order, from prefix sums."""
     count = max(0, len(sums) - length)
     return _mixed((sums[length : length + count] - sums[:count]) * _powers(INVERSE, len(sums))[:count])
-
-
-def _prefix_sums(values: NDArray[np.unsignedinteger]) -> Hashes:
-    sums = np.zeros(len(values) + 1, np.uint64)
-    np.cumsum(values * _powers(BASE, len(values)), out=sums[1:])
-    return sums
 
 
 def _powers(base: int, count: int) -> Hashes:

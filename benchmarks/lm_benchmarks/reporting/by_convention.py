@@ -11,7 +11,7 @@ from lm_benchmarks.measuring.conventions import ByConvention
 from lm_benchmarks.records.lines import one_line
 from lm_benchmarks.reporting.formats import latex_cell, markdown_cell
 from lm_benchmarks.reporting.page import document, html_table
-from wikitext_builder.csv_text import csv_text
+from wikitext_builder.tables import csv_text
 
 HEAD: Final = (
     "convention",

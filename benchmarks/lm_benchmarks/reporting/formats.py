@@ -11,7 +11,7 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.lines import one_line
 from lm_benchmarks.reporting.report import FEW, Grouping, Report
 from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, has_differences
-from wikitext_builder.csv_text import csv_text
+from wikitext_builder.tables import csv_text
 
 LAWS: Final = (
     "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"

@@ -19,7 +19,7 @@ from lm_benchmarks.reporting.formats import markdown_cell, markdown_table
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.rows import ROWS, PaperRow, is_trained_on
 from lm_benchmarks.reporting.tables import FILES, SAME, TRAIN, Published, decimals, is_official, is_papers
-from wikitext_builder.csv_text import csv_text
+from wikitext_builder.tables import csv_text
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 NOT_YET, NO_SUCH = "not yet", "–"

@@ -17,7 +17,7 @@ from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, store_of
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.report import as_text
+from wikitext_builder.overlap.result import as_text
 from wikitext_builder.sample import SAMPLE_DUMP
 
 

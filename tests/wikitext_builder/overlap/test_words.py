@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import data
-from wikitext_builder.overlap.words import all_ngrams, ngram_sums, ngrams_at, word_hashes, words_of
+from wikitext_builder.overlap.words import all_ngrams, ngrams_at, prefix_sums, word_hashes, words_of
 
 TRICKY = "ab1Z \x01\x02\t-–‘東京あカ、。é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª"
 TEXT = st.text(st.one_of(st.sampled_from(TRICKY), st.characters()))
@@ -43,7 +43,7 @@ def test_numpy_finds_the_same_words(text: str) -> None:
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(1, 15))
 def test_equal_ngrams_have_equal_hashes(values: list[int], length: int) -> None:
     words = np.array([*values, *values], np.uint64)
-    sums = ngram_sums(words)
+    sums = prefix_sums(words)
     found = all_ngrams(sums, length).tolist()
     ngrams = [tuple(words[at : at + length].tolist()) for at in range(len(words) - length + 1)]
     assert len(found) == max(0, len(ngrams))
@@ -59,4 +59,4 @@ def test_no_two_ngrams_of_real_text_share_a_hash() -> None:
         words, hashes = words_of(text), word_hashes(text)
         assert len(set(words)) == len(set(hashes.tolist()))
         ngrams = {tuple(words[at : at + 8]) for at in range(len(words) - 7)}
-        assert len(ngrams) == len(set(all_ngrams(ngram_sums(hashes), 8).tolist()))
+        assert len(ngrams) == len(set(all_ngrams(prefix_sums(hashes), 8).tolist()))

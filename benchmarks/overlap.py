@@ -1,7 +1,7 @@
 """Measures `overlap` and `--new-lines-only`: speed, memory, wrong hits, wrongly kept and dropped paragraphs.
 
-    python benchmarks/newness.py size WIKITEXT-103-FOLDER OUT --articles 28595 --megabytes 1000
-    python benchmarks/newness.py edits OLD.xml.bz2 NEW.xml.bz2
+    python benchmarks/overlap.py size WIKITEXT-103-FOLDER OUT --articles 28595 --megabytes 1000
+    python benchmarks/overlap.py edits OLD.xml.bz2 NEW.xml.bz2
 
 `size` makes text from real articles: in each copy every letter is another one, so that copies share only what
 has no letters. Some articles are planted into the other text; some others have Cyrillic letters, which the

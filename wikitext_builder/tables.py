@@ -1,9 +1,9 @@
-"""Tables as CSV, for spreadsheets and programs: the one place that knows how."""
+"""Tables of rows as CSV and as aligned text."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 END: Final = "\r\n"  # before Python 3.13 csv quotes no other characters of line ends
@@ -33,3 +33,14 @@ class _Lines(list[str]):
 
 def _cell(value: object) -> object:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of text with two spaces between columns: the first column to the left, the others to the right.
+
+    >>> aligned([("", "words"), ("train", "9"), ("test", "12")])
+    ['       words', 'train      9', 'test      12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
+    return [line.rstrip() for line in lines]
