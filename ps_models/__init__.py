@@ -18,17 +18,14 @@ if TYPE_CHECKING:
     from ps_models.analysis.checkpoints import Explanation, FrequencyComparison, compare, explain
     from ps_models.citation import cite
     from ps_models.configs import list_models
-    from ps_models.evaluation.score import Score
+    from ps_models.evaluation.evaluate import Score
     from ps_models.evaluation.signature import Signature
     from ps_models.experiment.check_device import DeviceCheck, DeviceChecks, check_device
-    from ps_models.experiment.evaluate import Evaluation, evaluate
-    from ps_models.experiment.generate import generate
-    from ps_models.experiment.load import TrainedModel, load
-    from ps_models.experiment.score import TextScore, score
-    from ps_models.experiment.train import TrainedRun, train
     from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
-    from ps_models.models.neural_cache import NeuralCacheConfig
+    from ps_models.models.add_ons import NeuralCacheConfig
+    from ps_models.trained_model import Evaluation, TextScore, TrainedModel, evaluate, generate, load, score
     from ps_models.training.loop import Pace, StoppedError
+    from ps_models.training_run import TrainedRun, train
 else:
     _get, __dir__ = lazy_names(
         __name__,
@@ -36,30 +33,30 @@ else:
             "BrokenLawError": "ps_models.invariants",
             "DeviceCheck": "ps_models.experiment.check_device",
             "DeviceChecks": "ps_models.experiment.check_device",
-            "Evaluation": "ps_models.experiment.evaluate",
+            "Evaluation": "ps_models.trained_model",
             "Explanation": "ps_models.analysis.checkpoints",
             "FrequencyComparison": "ps_models.analysis.checkpoints",
-            "NeuralCacheConfig": "ps_models.models.neural_cache",
+            "NeuralCacheConfig": "ps_models.models.add_ons",
             "Pace": "ps_models.training.loop",
-            "Score": "ps_models.evaluation.score",
+            "Score": "ps_models.evaluation.evaluate",
             "Signature": "ps_models.evaluation.signature",
             "StoppedError": "ps_models.training.loop",
-            "TextScore": "ps_models.experiment.score",
-            "TrainedModel": "ps_models.experiment.load",
-            "TrainedRun": "ps_models.experiment.train",
+            "TextScore": "ps_models.trained_model",
+            "TrainedModel": "ps_models.trained_model",
+            "TrainedRun": "ps_models.training_run",
             "check_device": "ps_models.experiment.check_device",
             "check_generative": "ps_models.invariants",
             "check_language_model": "ps_models.invariants",
             "check_trainable": "ps_models.invariants",
             "cite": "ps_models.citation",
             "compare": "ps_models.analysis.checkpoints",
-            "evaluate": "ps_models.experiment.evaluate",
+            "evaluate": "ps_models.trained_model",
             "explain": "ps_models.analysis.checkpoints",
-            "generate": "ps_models.experiment.generate",
+            "generate": "ps_models.trained_model",
             "list_models": "ps_models.configs",
-            "load": "ps_models.experiment.load",
-            "score": "ps_models.experiment.score",
-            "train": "ps_models.experiment.train",
+            "load": "ps_models.trained_model",
+            "score": "ps_models.trained_model",
+            "train": "ps_models.training_run",
         },
     )
 

@@ -20,12 +20,10 @@ from ps_models.analysis.style import FORMATS as PICTURES
 from ps_models.analysis.style import picture_metadata
 from ps_models.data.dataset import read_stream, read_texts
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import read_up_to, token_nats
-from ps_models.evaluation.score import Score
+from ps_models.evaluation.evaluate import Score, read_up_to, token_nats
 from ps_models.evaluation.signature import Signature
-from ps_models.experiment.evaluate import checkpoint_signature
-from ps_models.experiment.load import Source, open_data, opened
 from ps_models.language_model import LanguageModel
+from ps_models.trained_model import Source, checkpoint_signature, open_data, opened
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset

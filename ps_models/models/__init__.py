@@ -10,15 +10,13 @@ from __future__ import annotations
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.models.pointer_sentinel_awd_lstm import (
+from ps_models.models.pointer_on_others import (
     PointerSentinelAWDLSTM,
     PointerSentinelAWDLSTMConfig,
-)
-from ps_models.models.pointer_sentinel_transformer import (
     PointerSentinelTransformer,
     PointerSentinelTransformerConfig,
 )
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig

@@ -1,17 +1,144 @@
-"""The baselines that only count, by name: each is computed from a dataset when it is used, and not saved."""
+"""Frequencies of the training text, whatever came before: the least that a model must beat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from ps_models.data.dataset import read_stream, read_texts
+from ps_models.hyperparameters import Config, Size, WordId
 from ps_models.language_model import LanguageModel
-from ps_models.models.ngram import NGram, NGramConfig
-from ps_models.models.unigram import Unigram
+from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
 from ps_models.models.unigram_cache import UnigramCache, tuned_cache
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
+
+
+class Unigram:
+    """p(w) = (c(w) + 1) / (N + V): words that are not in the training text are possible too.
+
+    Its state is empty, (batch, 0).
+
+    >>> model = Unigram.of_text(4, torch.tensor([2, 1, 2, 1]))
+    >>> model(torch.tensor([[2, 3]]), model.initial_state(1))[0].exp()
+    tensor([[0.3750, 0.1250]], dtype=torch.float64)
+    """
+
+    def __init__(self, log_probs: Tensor) -> None:
+        self.log_probs = log_probs  # (vocabulary,), float64
+
+    @classmethod
+    def of_text(cls, vocab_size: int, stream: Tensor) -> Unigram:
+        """The frequencies in a training text of int64 ids, (time,)."""
+        counts = torch.bincount(stream.cpu(), minlength=vocab_size).double() + 1
+        return cls((counts / counts.sum()).log())
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """Nothing."""
+        return torch.empty(batch_size, 0)
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Score tokens (batch, time), in float64; see `LanguageModel`."""
+        return self.log_probs.to(tokens.device)[tokens], state
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        """Natural log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
+        return self.log_probs.to(state.device).expand(len(state), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NGramConfig(Config):
+    """The order of an n-gram model; nothing in it is tuned."""
+
+    vocab_size: int
+    order: Size = 5  # Mikolov and Zweig (2012), Table 2: KN5
+    eos: WordId = 1  # no n-gram crosses the end of a line
+
+
+class NGram:
+    """Probabilities from the last N - 1 words of the line, looked up in the tables of `kneser_ney`.
+
+    The state is the last N - 1 tokens, (batch, N - 1).
+    """
+
+    def __init__(self, config: NGramConfig, tables: Sequence[Grams]) -> None:
+        self.config = config
+        self.tables = tuple(tables)
+
+    @classmethod
+    def of_text(cls, config: NGramConfig, stream: Tensor) -> NGram:
+        """The model of a training text.
+
+        Args:
+            config: The order and the vocabulary's size.
+            stream: int64 ids, (time,); each line ends with `<eos>`.
+        """
+        return cls(config, estimate(stream.cpu().numpy(), config.vocab_size, config.order, config.eos))
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """The start of a line: what comes before an `<eos>` does not matter."""
+        return torch.full((batch_size, self.config.order - 1), self.config.eos)
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Score tokens (batch, time), in float64; see `LanguageModel`."""
+        text = torch.cat([state.to(tokens.device), tokens], dim=1)
+        scores_BT = torch.from_numpy(self._scores(text.cpu().numpy(), tokens.shape[1]))
+        return scores_BT.to(tokens.device), text[:, tokens.shape[1] :]
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        """Natural log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
+        rows = [self._next(context) for context in state.cpu().numpy()]
+        return torch.from_numpy(np.stack(rows)).to(state.device)
+
+    def parameter_count(self) -> int:
+        """Probabilities and backoffs in the tables."""
+        return sum(len(table.log_probs) + len(table.log_backoffs) for table in self.tables)
+
+    def _scores(self, text: Ints, length: int) -> Floats:
+        """From the shortest context to the longest: the n-gram's own probability, or one more backoff."""
+        log_probs_BT = self.tables[0].log_probs[text[:, text.shape[1] - length :]]
+        numbers = text  # of the n-gram that begins at each place
+        for words, (shorter, table) in enumerate(pairwise(self.tables), start=1):
+            contexts = numbers[:, :-1]
+            numbers = _one_word_on(table, contexts, text[:, words:], self.config.vocab_size)
+            contexts_BT, found_BT = (places[:, places.shape[1] - length :] for places in (contexts, numbers))
+            backoffs_BT = _values(shorter.log_backoffs, contexts_BT, np.zeros(contexts_BT.shape))
+            log_probs_BT = _values(table.log_probs, found_BT, log_probs_BT + backoffs_BT)
+        return log_probs_BT
+
+    def _next(self, context: Ints) -> Floats:
+        V = self.config.vocab_size
+        log_probs_V = self.tables[0].log_probs.copy()
+        for words in range(1, self.config.order):
+            number = int(context[-words])
+            for table, word in zip(self.tables[1:words], context[len(context) - words + 1 :], strict=True):
+                number = int(_one_word_on(table, np.array([number]), np.array([word]), V)[0])
+            if number == ABSENT:  # then no longer context occurs either
+                break
+            table = self.tables[words]
+            begin, end = np.searchsorted(table.keys, [number * V, (number + 1) * V])
+            log_probs_V += self.tables[words - 1].log_backoffs[number]
+            log_probs_V[table.keys[begin:end] % V] = table.log_probs[begin:end]
+        return log_probs_V
+
+
+def _values(column: Floats, numbers: Ints, otherwise: Floats) -> Floats:
+    """A column's values at the numbers of n-grams; `otherwise` for those that are absent."""
+    found = numbers != ABSENT
+    values = otherwise.copy()
+    values[found] = column[numbers[found]]
+    return values
+
+
+def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> Ints:
+    """The numbers of n-grams that consist of a context and one more word; none if the context is absent."""
+    return table.find(contexts * vocab_size + words)  # below 0 for ABSENT
 
 
 def unigram(dataset: Dataset, vocabulary: Vocabulary) -> Unigram:

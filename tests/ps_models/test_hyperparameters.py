@@ -10,8 +10,8 @@ from ps_models.configs import make_configs
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Config, Share, Size, _limits
 from ps_models.models import MODELS
-from ps_models.models.neural_cache import NeuralCacheConfig
-from ps_models.models.ngram import NGramConfig
+from ps_models.models.add_ons import NeuralCacheConfig
+from ps_models.models.baselines import NGramConfig
 from ps_models.models.unigram_cache import UnigramCacheConfig
 from ps_models.training.config import TrainingConfig
 

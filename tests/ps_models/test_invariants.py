@@ -9,20 +9,17 @@ from torch import Tensor
 from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
 from ps_models.language_model import detach, map_state
 from ps_models.models import MODELS
+from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
-from ps_models.models.monte_carlo import MonteCarloDropout
-from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
-from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.models.pointer_sentinel_awd_lstm import (
+from ps_models.models.pointer_on_others import (
     PointerSentinelAWDLSTM,
     PointerSentinelAWDLSTMConfig,
-)
-from ps_models.models.pointer_sentinel_transformer import (
     PointerSentinelTransformer,
     PointerSentinelTransformerConfig,
 )
+from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNConfig
 from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig

@@ -30,11 +30,9 @@ from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import Recurrent
-from ps_models.models.baselines import BASELINES
+from ps_models.models.add_ons import GRID, Maskable, MonteCarloDropout, cache_grid, tuned_neural_cache
+from ps_models.models.baselines import BASELINES, NGram
 from ps_models.models.interpolation import interpolate
-from ps_models.models.monte_carlo import Maskable, MonteCarloDropout
-from ps_models.models.ngram import NGram
-from ps_models.models.tuned_neural_cache import GRID, cache_grid, tuned_neural_cache
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset

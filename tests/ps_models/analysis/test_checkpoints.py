@@ -24,9 +24,9 @@ from ps_models.analysis.sentence import draw_sentence
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
-from ps_models.evaluation.generate import draw_words
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.trained_model import draw_words
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<unk>", "<eos>", "$", "<b>", "a_b", "the", "cat", "dog", "naïve", "\\frac", "^"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps_models.evaluation.score import Score
+from ps_models.evaluation.evaluate import Score
 from ps_models.evaluation.signature import Signature, signature_value
 
 

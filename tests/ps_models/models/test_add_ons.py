@@ -8,13 +8,10 @@ import torch
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import score_texts
-from ps_models.evaluation.score import Score
+from ps_models.evaluation.evaluate import Score, score_texts
+from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig, tuned_neural_cache
 from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.models.monte_carlo import MonteCarloDropout
-from ps_models.models.neural_cache import NeuralCache, NeuralCacheConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.models.tuned_neural_cache import tuned_neural_cache
 
 V = 6
 CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import score_texts
-from ps_models.evaluation.score import Score
+from ps_models.evaluation.evaluate import Score, score_texts
 from ps_models.invariants import check_generative, check_language_model
+from ps_models.models.baselines import NGram, NGramConfig, Unigram
 from ps_models.models.interpolation import Interpolation, fit_weights, interpolate
 from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.models.ngram import NGram, NGramConfig
-from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, _caches_log_probs, tuned_cache
 
 V, EOS = 9, 1

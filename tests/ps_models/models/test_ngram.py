@@ -15,13 +15,10 @@ from hypothesis import strategies as st
 
 from ps_models.data.dataset import read_texts
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import score_texts
-from ps_models.evaluation.score import Score
+from ps_models.evaluation.evaluate import Score, score_texts
 from ps_models.invariants import check_generative, check_language_model
-from ps_models.models.baselines import BASELINES
+from ps_models.models.baselines import BASELINES, NGram, NGramConfig, Unigram
 from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _discounts, estimate
-from ps_models.models.ngram import NGram, NGramConfig
-from ps_models.models.unigram import Unigram
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig
 from tests.conftest import data
 from tests.ps_models.textbook import END, START, KneserNey

@@ -10,15 +10,13 @@ from torch import Tensor
 
 import ps_models as pm
 from ps_models.language_model import Penalised, reads_word_by_word
-from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.models.pointer_sentinel_awd_lstm import (
+from ps_models.models.pointer_on_others import (
     PointerSentinelAWDLSTM,
     PointerSentinelAWDLSTMConfig,
-)
-from ps_models.models.pointer_sentinel_transformer import (
     PointerSentinelTransformer,
     PointerSentinelTransformerConfig,
 )
+from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
 from tests.ps_models.tiny import make_dataset
 
 V, WINDOW = 7, 4

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from ps_models.errors import ModelError
-from ps_models.experiment.load import load
+from ps_models.trained_model import load
 from ps_models.training.checkpoint import (
     BEST,
     LAST,

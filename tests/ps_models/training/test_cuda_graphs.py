@@ -97,7 +97,7 @@ def assert_replays_change_nothing(dataset, tmp_path, monkeypatch, tape):
     def both(model, more, stops=()):
         ordinary, taped = tmp_path / "ordinary", tmp_path / "taped"
         pm.train(model, dataset, ordinary, settings=more, device="cpu")
-        monkeypatch.setattr("ps_models.experiment.train.choose_recorder", lambda *_: tape)
+        monkeypatch.setattr("ps_models.training_run.choose_recorder", lambda *_: tape)
         for stop in stops:
             with pytest.raises(StoppedError, match=f"after update {stop};"):
                 pm.train(model, dataset, taped, settings=more, device="cpu", pace=Pace(max_updates=stop))
@@ -185,7 +185,7 @@ def test_a_number_that_is_nan_is_reported_late_but_never_saved(dataset, tmp_path
     more = settings("lstm", "learning_rate=1e37", "clip=0", "stride=2")
     with pytest.raises(ModelError, match="the gradient is") as ordinary:
         pm.train("lstm", dataset, tmp_path / "ordinary", settings=more, device="cpu")
-    monkeypatch.setattr("ps_models.experiment.train.choose_recorder", lambda *_: tape)
+    monkeypatch.setattr("ps_models.training_run.choose_recorder", lambda *_: tape)
     for save_seconds in (0.0, 1000.0):
         out = tmp_path / f"{save_seconds}"
         with pytest.raises(ModelError, match="the gradient is") as replayed:
@@ -499,7 +499,7 @@ def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(mod
 
 def test_a_model_that_looks_at_its_words_waits_and_says_so(dataset, tmp_path, monkeypatch, tape):
     """The character-aware CNN asks which words are there, to make each one's letters once."""
-    monkeypatch.setattr("ps_models.experiment.train.choose_recorder", lambda *_: tape)
+    monkeypatch.setattr("ps_models.training_run.choose_recorder", lambda *_: tape)
     more = ("widths=1,3", "features=4,6", "word_length=7")
     with pytest.warns(UserWarning, match="graphs are off, updates are launched kernel by kernel: .*unique"):
         pm.train("char-cnn", dataset, tmp_path / "out", settings=(*SETTINGS, *more), device="cpu")

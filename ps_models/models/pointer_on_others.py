@@ -16,6 +16,7 @@ from ps_models.language_model import AnyState
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import scored_and_advance
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
+from ps_models.models.transformer import Transformer, TransformerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +51,22 @@ class PointerSentinelAWDLSTM(PointerSentinel):
     def _outputs(self, tokens_BT: Tensor, state: AnyState, at: int) -> tuple[Tensor, AnyState]:
         outputs, inner = self.inner.run(tokens_BT, state, at=at)
         return outputs.dropped_BTE, inner
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerSentinelTransformerConfig(TransformerConfig):
+    """The Transformer's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
+
+    pointer_window: Window = 100
+    initial_gate: Share | None = None
+    pointer_rate: Amount = 1.0
+
+
+class PointerSentinelTransformer(PointerSentinel):
+    """Mixes the Transformer's softmax with a pointer."""
+
+    reads_segments_whole = True  # as the Transformer
+
+    def __init__(self, config: PointerSentinelTransformerConfig) -> None:
+        inner = Transformer(config)
+        super().__init__("transformer", inner, config, size=config.hidden_size, window=config.pointer_window)

@@ -1,0 +1,233 @@
+"""The neural cache of Grave et al. (2016), arXiv 1612.04426: a pointer that needs no training.
+
+    p(w) = (1 - weight) p_model(w) + weight p_cache(w)
+    p_cache(w) ~ sum of exp(theta h_t . h_i) over the places i of the window with x_(i+1) = w
+
+Each output is paired with the word after it, which it had to predict. The pointer sentinel pairs it with the
+word that was read.
+"""
+
+# Shapes: B = batch, T = time, W = window, H = hidden.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from ps_models.data.dataset import Text
+from ps_models.errors import ModelError
+from ps_models.evaluation.evaluate import CHUNK, evaluating
+from ps_models.hyperparameters import Amount, Config, Share, Size
+from ps_models.language_model import Recurrent, State, map_state
+from ps_models.layers.window import NEVER, NO_WORD, look_back
+from ps_models.models.interpolation import MOST, fit_weights
+from ps_models.models.lstm import Masks
+
+Inner = TypeVar("Inner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralCacheConfig(Config):
+    """Tune it on validation data; the defaults are those of awd-lstm-lm's README for Penn Treebank."""
+
+    window: Size = 500
+    theta: Amount = 1.0  # flatness: 0 is a unigram cache
+    weight: Share = 0.1  # lambda, the cache's share
+
+
+class NeuralCacheState(NamedTuple, Generic[Inner]):
+    """The model's state, and the last W outputs with the words that they had to predict."""
+
+    model: Inner
+    words_BW: Tensor  # NO_WORD before the text began
+    hidden_BWH: Tensor
+
+
+class NeuralCache(Generic[State]):
+    """A recurrent model with a cache of its outputs; it learns nothing and adds no parameters."""
+
+    def __init__(self, model: Recurrent[State], config: NeuralCacheConfig) -> None:
+        self.model = model
+        self.config = config
+
+    def initial_state(self, batch_size: int) -> NeuralCacheState[State]:
+        """The model's state, and an empty cache."""
+        W, state = self.config.window, self.model.initial_state(batch_size)
+        with torch.no_grad():  # only to know the size, type and device of its outputs
+            word_B1 = _any_tensor(state).new_zeros(batch_size, 1, dtype=torch.int64)
+            _, hidden, _ = self.model.scores_and_hidden(word_B1, state)
+        words_BW = torch.full((batch_size, W), NO_WORD, device=hidden.device)
+        return NeuralCacheState(state, words_BW, hidden.new_zeros(batch_size, W, hidden.shape[-1]))
+
+    def __call__(
+        self, tokens: Tensor, state: NeuralCacheState[State]
+    ) -> tuple[Tensor, NeuralCacheState[State]]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        W, theta, weight = self.config.window, self.config.theta, self.config.weight
+        model_BT, hidden_BTH, inner = self.model.scores_and_hidden(tokens, state.model)
+        words = torch.cat([state.words_BW, tokens], dim=1)
+        hidden = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
+        total_BT, match_BT = look_back(theta * hidden_BTH, hidden[:, :-1], words[:, :-1], tokens, W)
+        mixed_BT = torch.logaddexp(
+            math.log1p(-weight) + model_BT, math.log(weight) + match_BT - total_BT.clamp(min=NEVER / 2)
+        )
+        log_probs_BT = torch.where(total_BT > NEVER / 2, mixed_BT, model_BT)  # the cache is empty at first
+        return log_probs_BT, NeuralCacheState(inner, words[:, -W:], hidden[:, -W:])
+
+
+def _any_tensor(state: object) -> Tensor:
+    while isinstance(state, tuple):
+        state = state[0]
+    if not isinstance(state, Tensor):
+        raise TypeError(
+            f"expected a recurrent model's state to begin with a tensor, found {type(state).__name__}"
+        )
+    return state
+
+
+BLOCK: Final = 128  # steps at once: bounds the memory
+LEAST: Final = 1e-6  # a useless cache keeps a weight above 0, for the logarithm
+WINDOWS: Final = (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
+THETAS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs need more
+
+
+def cache_grid(windows: Sequence[int] = WINDOWS) -> tuple[NeuralCacheConfig, ...]:
+    """Each window with each flatness of THETAS."""
+    return tuple(NeuralCacheConfig(window=window, theta=theta) for window in windows for theta in THETAS)
+
+
+GRID: Final = cache_grid()
+
+
+def tuned_neural_cache(
+    model: Recurrent[Any],
+    texts: Sequence[Text],
+    *,
+    grid: Sequence[NeuralCacheConfig] = GRID,
+    device: torch.device | str = "cpu",
+) -> NeuralCache[Any]:
+    """The model with the neural cache of the grid that predicts texts best in one pass.
+
+    Args:
+        model: A recurrent model; it scores the texts once.
+        texts: Of validation data, in order; the cache is carried from one to the next.
+        grid: Windows and flatnesses to try; their weights are not used.
+        device: Where the model is.
+
+    Raises:
+        ModelError: The texts are shorter than two tokens.
+    """
+    stream = torch.cat([text.tokens for text in texts])
+    if len(stream) < 2:
+        raise ModelError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")
+    model_T, hidden_TH = _scores_and_hidden(model, stream, device)
+    cache_CT = _caches_log_probs(stream.to(hidden_TH.device), hidden_TH, grid).cpu()
+    model_T, cache_CT = model_T[1:], cache_CT[:, 1:]  # while the cache is empty, the model's scores stand
+    found: list[tuple[float, NeuralCacheConfig]] = []
+    for candidate, cache_T in zip(grid, cache_CT, strict=True):
+        both = torch.stack([model_T, cache_T])
+        weight = min(max(fit_weights(both)[1].item(), LEAST), MOST)
+        shares = torch.tensor([1 - weight, weight], dtype=torch.float64).log()
+        nats = float(torch.logsumexp(both + shares[:, None], dim=0).sum())
+        config = NeuralCacheConfig(window=candidate.window, theta=candidate.theta, weight=weight)
+        found.append((nats, config))
+    return NeuralCache(model, max(found, key=lambda pair: pair[0])[1])
+
+
+def _scores_and_hidden(
+    model: Recurrent[Any], stream: Tensor, device: torch.device | str
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities in float64 on the CPU, and the outputs that predicted each token on their device."""
+    scores, outputs, state = [], [], model.initial_state(1)
+    with evaluating(model), torch.no_grad():
+        for tokens in torch.split(stream, CHUNK):
+            log_probs_BT, hidden_BTH, state = model.scores_and_hidden(tokens[None].to(device), state)
+            scores.append(log_probs_BT[0].double().cpu())
+            outputs.append(hidden_BTH[0].float())
+    return torch.cat(scores), torch.cat(outputs)
+
+
+def _caches_log_probs(stream: Tensor, hidden_TH: Tensor, grid: Sequence[NeuralCacheConfig]) -> Tensor:
+    """Log p_cache of each token in each cache of the grid, (caches, time), in float64."""
+    widest = max(config.window for config in grid)
+    parts = []
+    for begin in range(0, len(stream), BLOCK):
+        end, first = min(begin + BLOCK, len(stream)), max(0, begin - widest)
+        back_TS = torch.arange(begin, end, device=stream.device)[:, None] - torch.arange(
+            first, end, device=stream.device
+        )
+        scores_TS = hidden_TH[begin:end] @ hidden_TH[first:end].mT
+        same_TS = stream[begin:end, None] == stream[None, first:end]
+        rows = []
+        for config in grid:
+            near = slice(max(0, begin - config.window - first), None)  # no step looks further back
+            seen_TS = (back_TS[:, near] > 0) & (back_TS[:, near] <= config.window)
+            rows.append(_log_share(config.theta * scores_TS[:, near], seen_TS, same_TS[:, near]))
+        parts.append(torch.stack(rows))
+    return torch.cat(parts, dim=1).double()
+
+
+def _log_share(scores_TS: Tensor, seen_TS: Tensor, same_TS: Tensor) -> Tensor:
+    """The share of the places with the step's own word, in logarithms; a probability of 0 is NEVER."""
+    all_T = scores_TS.masked_fill(~seen_TS, NEVER).logsumexp(dim=1)
+    own_T = scores_TS.masked_fill(~(seen_TS & same_TS), NEVER).logsumexp(dim=1)
+    return (own_T - all_T.clamp(min=NEVER / 2)).clamp(min=NEVER)
+
+
+@runtime_checkable
+class Maskable(Protocol[State]):
+    """A model with dropout whose masks can be given."""
+
+    def initial_state(self, batch_size: int) -> State:
+        """The state at the start of texts."""
+        ...
+
+    def __call__(self, tokens: Tensor, state: State, masks: Masks | None) -> tuple[Tensor, State]:
+        """Scores with these masks."""
+        ...
+
+    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
+        """One mask per sample, each for a whole text."""
+        ...
+
+
+class MonteCarloDropout(Generic[State]):
+    """A trained model with dropout on: probabilities are means over M samples of its masks.
+
+    Each sample keeps its masks for whole texts, and all texts have the same masks, so scores do not depend on
+    chunks or batches. The zones of zoneout change at each step; their rates replace them. Gal's own 1000
+    samples cost 1000 times the model.
+
+    Args:
+        model: In evaluation mode, trained with `locked=True`.
+        samples: M.
+        generator: On the model's device.
+    """
+
+    def __init__(self, model: Maskable[State], samples: int, generator: torch.Generator) -> None:
+        self.model = model
+        self.samples = samples
+        self.masks = model.locked_masks(samples, generator)
+
+    def initial_state(self, batch_size: int) -> State:
+        """The model's state of every sample: its tensors are (batch, samples, ...)."""
+        flat = self.model.initial_state(batch_size * self.samples)
+        return map_state(lambda rows: _rows(rows, batch_size, self.samples), flat)
+
+    def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        B, M = len(tokens), self.samples
+        masks = map_state(lambda mask: torch.cat([mask] * B, dim=-2), self.masks)
+        flat = map_state(lambda rows: rows.flatten(0, 1), state)
+        log_probs, flat = self.model(tokens.repeat_interleave(M, dim=0), flat, masks)
+        mean_BT = _rows(log_probs, B, M).logsumexp(dim=1) - math.log(M)
+        return mean_BT, map_state(lambda rows: _rows(rows, B, M), flat)
+
+
+def _rows(flat: Tensor, *shape: int) -> Tensor:
+    return flat.view(*shape, *flat.shape[1:])

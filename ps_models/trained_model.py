@@ -1,0 +1,397 @@
+"""Loading a trained model, and the data that fits it."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ps_models.configs import config_of, make_model
+from ps_models.data.dataset import read_texts, text_of_lines, vocabulary_hash
+from ps_models.devices import autocast, choose_device, use_products
+from ps_models.errors import ModelError
+from ps_models.evaluation.evaluate import Score, each_evaluating, evaluating, score_texts, token_nats
+from ps_models.evaluation.signature import Signature, signature_value
+from ps_models.language_model import Generative, LanguageModel, Recurrent, State
+from ps_models.models.add_ons import Maskable, MonteCarloDropout, NeuralCache, NeuralCacheConfig
+from ps_models.training.checkpoint import (
+    Checkpoint,
+    check_shapes,
+    check_vocabulary,
+    checkpoint_file,
+    load_weights,
+    read_checkpoint,
+)
+from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.hashing import file_sha256
+from wikitext_builder.progress import Progress, no_progress
+
+LOG = logging.getLogger(__name__)
+# Fields of a configuration that say how often a part repeats; each has tensors of its own.
+COUNTS: Final = ("layers", "highways")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedModel:
+    """A trained model in evaluation mode, and the checkpoint that it was loaded from."""
+
+    model: nn.Module
+    checkpoint: Checkpoint
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words that it predicts."""
+        return self.checkpoint.vocabulary
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return next(self.model.parameters()).device
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leaves out normal draws: `meta` has no numbers, but torch would import its compiler to draw them."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        named = kwargs or {}
+        return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
+
+
+Source = TrainedModel | str | Path  # a model, a checkpoint or the folder of a run
+
+
+def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
+    """Load a trained model.
+
+    >>> import ps_models as pm
+    >>> lstm = pm.load("runs/lstm")  # doctest: +SKIP
+    >>> pm.score(lstm, "the cat sat").perplexity  # doctest: +SKIP
+
+    Args:
+        path: A checkpoint, or the folder of a run: then its best checkpoint.
+        device: auto, cpu, cuda or cuda:1.
+
+    Raises:
+        ModelError: The checkpoint is missing, damaged or written by another version.
+    """
+    checkpoint = read_checkpoint(checkpoint_file(Path(path)))
+    config = config_of(checkpoint.model, checkpoint.config)
+    _check_counts(config, checkpoint.weights)
+    with torch.device("meta"), _Undrawn():  # takes no memory: a stranger's configuration can ask for any size
+        check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
+    use_products("fp32")  # of what computes without a precision of its own
+    model = make_model(checkpoint.model, config)
+    load_weights(model, checkpoint.weights)
+    _check_numbers(model.state_dict())
+    LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
+    return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
+
+
+def _check_counts(config: object, weights: Mapping[str, Tensor]) -> None:
+    """Refuse at once a configuration whose parts would take minutes to make."""
+    for name in COUNTS:
+        if (count := getattr(config, name, 0)) > len(weights):
+            raise ModelError(
+                f"the checkpoint's configuration has {name}={count:,}, but the file has only {len(weights)}"
+                " tensors of weights; use the version and the model that wrote it"
+            )
+
+
+def _check_numbers(weights: Mapping[str, Tensor]) -> None:
+    """Refuse weights that are no numbers: each result of them would be one."""
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
+            raise ModelError(f"the checkpoint's {name} has infinite numbers or NaN; expected finite weights")
+
+
+def opened(source: Source, device: str) -> TrainedModel:
+    """A model, loaded if it is given by its path; a loaded one stays on its device."""
+    return source if isinstance(source, TrainedModel) else load(source, device=device)
+
+
+def open_data(data: str | Path, checkpoint: Checkpoint) -> Dataset:
+    """A dataset for a trained model; if it has a train file, its vocabulary must be the model's.
+
+    Raises:
+        ModelError: It has a different vocabulary.
+        BuilderError: There is no dataset.
+    """
+    dataset = load_dataset(data)
+    if dataset.layout != FILE and "train" in dataset.files:
+        check_vocabulary(checkpoint, dataset.vocabulary, str(data))
+    return dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The scores of a text, one per article, and the signature: all that decides them."""
+
+    scores: list[Score]
+    signature: Signature
+
+    @property
+    def score(self) -> Score:
+        """The score of the whole text."""
+        return sum(self.scores, Score())
+
+
+def evaluate(
+    model: Source,
+    data: str | Path,
+    *,
+    split: str = "test",
+    context: str = "carried",
+    precision: str = "fp32",
+    cache: NeuralCacheConfig | None = None,
+    samples: int = 0,
+    device: str = "auto",
+    progress: Progress = no_progress,
+) -> Evaluation:
+    """Score one split of a dataset with a trained model, each token once.
+
+    >>> import ps_models as pm
+    >>> found = pm.evaluate("runs/lstm", "data/wikitext-2")  # doctest: +SKIP
+    >>> found.score.perplexity  # doctest: +SKIP
+
+    Args:
+        model: A checkpoint, the folder of a run, or what `load` returned.
+        data: The dataset.
+        split: train, valid or test.
+        context: What comes before an article: `carried`, all articles before it; `article`, nothing.
+        precision: Arithmetic: fp32, tf32 or bf16.
+        cache: Mix the model with a neural cache.
+        samples: Average over this many masks of Monte Carlo dropout; 0: no dropout.
+        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+        progress: Called with the number of tokens that are done.
+
+    Raises:
+        ModelError: The checkpoint is missing or damaged, or it does not fit the data or the arguments.
+    """
+    trained = opened(model, device)
+    dataset = open_data(data, trained.checkpoint)
+    texts = list(read_texts(dataset, split, trained.vocabulary))
+    with autocast(trained.device, precision), evaluating(trained.model):
+        scores = score_texts(
+            _adapted(trained, cache, samples),
+            texts,
+            context=context,
+            device=trained.device,
+            progress=progress,
+            total=sum(len(text.tokens) for text in texts),
+        )
+    extra = {}
+    if cache is not None:
+        extra["cache"] = f"{cache.window}-{cache.theta:g}-{cache.weight:g}"
+    if samples:
+        extra["dropout_samples"] = str(samples)
+    signature = checkpoint_signature(trained.checkpoint, dataset, split, context, precision, **extra)
+    return Evaluation(scores=scores, signature=signature)
+
+
+def _adapted(trained: TrainedModel, cache: NeuralCacheConfig | None, samples: int) -> LanguageModel[Any]:
+    """The model, inside a neural cache or Monte Carlo dropout if one of them is wanted."""
+    model, name = trained.model, trained.checkpoint.model
+    if samples < 0:
+        raise ModelError(f"--samples {samples}: expected 0 or more")
+    if cache is not None and samples:
+        raise ModelError("--cache and --samples: take one of the two")
+    if cache is not None:
+        if not isinstance(model, Recurrent):
+            raise ModelError(f"{name}: has no outputs for a neural cache; evaluate without --cache")
+        return NeuralCache(model, cache)
+    if samples:
+        if not isinstance(model, Maskable):
+            raise ModelError(f"{name}: has no masks of dropout to draw; evaluate without --samples")
+        generator = torch.Generator(trained.device).manual_seed(1)
+        try:
+            return MonteCarloDropout(model, samples, generator)
+        except ValueError as error:
+            raise ModelError(f"{name}: {error}; evaluate without --samples") from error
+    return cast("LanguageModel[Any]", model)
+
+
+def checkpoint_signature(
+    checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str, **extra: str
+) -> Signature:
+    """What decides a number: data, split, vocabulary, weights, arithmetic, versions."""
+    return Signature(
+        data=f"{signature_value(dataset.name)}+{file_sha256(dataset.file(split))[:8]}",
+        split=split if dataset.layout != FILE else FILE,
+        vocabulary=f"{len(checkpoint.vocabulary)}+{vocabulary_hash(checkpoint.vocabulary)[:8]}",
+        eos="yes",
+        context=context,
+        model=checkpoint.name,
+        seed=checkpoint.seed,
+        precision=precision,
+        **extra,
+        torch=signature_value(torch.__version__),
+        version=version("wikitext-builder"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextScore:
+    """The log-probability of each token of a text.
+
+    Attributes:
+        tokens: As the model reads them: `<unk>` for words that are not in its vocabulary, `<eos>` at the end
+            of each line.
+        log_probs: Natural logarithms, one per token.
+        score: Their sum; scores of disjoint texts add up.
+    """
+
+    tokens: tuple[str, ...]
+    log_probs: tuple[float, ...]
+    score: Score
+
+    @property
+    def perplexity(self) -> float:
+        """The perplexity of the whole text."""
+        return self.score.perplexity
+
+
+def score(model: Source, text: str, *, device: str = "auto") -> TextScore:
+    """Score a text with a trained model; nothing comes before its first token.
+
+    >>> import ps_models as pm
+    >>> found = pm.score("runs/lstm", "the cat sat")  # doctest: +SKIP
+    >>> found.tokens, found.perplexity  # doctest: +SKIP
+
+    Args:
+        model: A checkpoint, the folder of a run, or what `load` returned.
+        text: Tokens separated by spaces, in lines; `wikitext_builder.tokenize` makes tokens of raw text.
+        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+
+    Raises:
+        ModelError: The text is empty, or the checkpoint is missing or damaged.
+    """
+    if not text.strip():
+        raise ModelError("`text`: it has no tokens; expected words separated by spaces")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ModelError(f"`text`: {error}; expected text that UTF-8 can hold") from error
+    trained = opened(model, device)
+    lines = tuple(" ".join(line.split()) for line in text.removesuffix("\n").split("\n"))
+    read = text_of_lines(lines, trained.vocabulary)
+    ((_, nats),) = token_nats(cast("LanguageModel[Any]", trained.model), [read], device=trained.device)
+    return TextScore(
+        tokens=tuple(trained.vocabulary.decode(read.tokens.tolist())),
+        log_probs=tuple((-nats).tolist()),
+        score=Score(float(nats.sum()), len(nats), read.bytes),
+    )
+
+
+def generate(
+    model: Source,
+    *,
+    words: int = 100,
+    prompt: str = "",
+    temperature: float = 1.0,
+    seed: int = 1,
+    unknown: bool = True,
+    device: str = "auto",
+) -> Iterator[str]:
+    """Draw words from a trained model, one after the other; `<eos>` ends a line.
+
+    >>> import ps_models as pm
+    >>> " ".join(pm.generate("runs/lstm", words=4, prompt="the cat"))  # doctest: +SKIP
+
+    Args:
+        model: A checkpoint, the folder of a run, or what `load` returned.
+        words: How many words to draw.
+        prompt: Tokens that come before, separated by spaces.
+        temperature: 1: the probabilities of the model; lower: likely words even more often; 0: always the
+            likeliest word.
+        seed: The same seed gives the same words.
+        unknown: Whether `<unk>` may be drawn.
+        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+
+    Raises:
+        ModelError: The checkpoint is missing or damaged, or the temperature is not a number from 0 on.
+    """
+    if words < 0:
+        raise ModelError(f"--words {words}: expected 0 or more")
+    trained = opened(model, device)
+    return draw_words(
+        cast("Generative[Any]", trained.model),
+        trained.vocabulary,
+        generator=torch.Generator().manual_seed(seed),
+        prompt=prompt.split(),
+        words=words,
+        temperature=temperature,
+        unknown=unknown,
+        device=trained.device,
+    )
+
+
+def draw_words(
+    model: Generative[State],
+    vocabulary: Vocabulary,
+    *,
+    generator: torch.Generator,
+    prompt: Sequence[str] = (),
+    words: int = 100,
+    temperature: float = 1.0,
+    unknown: bool = True,
+    device: torch.device | str = "cpu",
+) -> Iterator[str]:
+    """Draw words one after the other, each from the model's probabilities of the next word.
+
+    Args:
+        model: The model.
+        vocabulary: Its words.
+        generator: Draws on the CPU: the same seed gives the same words.
+        prompt: Tokens that come before.
+        words: How many words to draw.
+        temperature: 1: the probabilities of the model; lower: likely words even more often; 0: always the
+            likeliest word.
+        unknown: Whether `<unk>` may be drawn.
+        device: Where the model is.
+
+    Raises:
+        ModelError: The temperature is negative, infinite or not a number; or the model's probabilities are.
+    """
+    if not 0 <= temperature < math.inf:
+        raise ModelError(f"--temperature {temperature}: expected 0 or more, and finite")
+
+    def drawn() -> Iterator[str]:
+        with torch.no_grad():
+            state = model.initial_state(1)
+            if prompt:
+                _, state = model(torch.tensor([vocabulary.encode(prompt)], device=device), state)
+        for _ in range(words):
+            with torch.no_grad():  # not around `yield`: the caller may train
+                log_probs = model.next_log_probs(state)[0].double().cpu()
+                if not unknown and UNK in vocabulary:
+                    log_probs[vocabulary.ids[UNK]] = -torch.inf
+                word = _draw(log_probs, temperature, generator)
+                _, state = model(torch.tensor([[word]], device=device), state)
+            yield vocabulary.tokens[word]
+
+    yield from each_evaluating(model, drawn())
+
+
+def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
+    if log_probs.isnan().any():
+        raise ModelError("the model's probabilities are not numbers; its weights are damaged")
+    if temperature == 0:
+        return int(log_probs.argmax())
+    below = log_probs - log_probs.max()  # otherwise a low temperature makes all of them infinite
+    return int(torch.multinomial((below / temperature).softmax(dim=-1), 1, generator=generator))
