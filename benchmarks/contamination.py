@@ -43,7 +43,7 @@ from lm_benchmarks.records.result import Result
 
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.load import Dataset, load
-from wikitext_builder.overlap.words import words_of
+from wikitext_builder.text_overlap.words import words_of
 
 UNREAD = "--unread"
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored

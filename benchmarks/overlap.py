@@ -28,8 +28,8 @@ from pathlib import Path
 import wikitext_builder as wb
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.files import file_line
-from wikitext_builder.overlap.words import words_of
 from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.text_overlap.words import words_of
 
 PLANTED, STRANGE = 50, 1000  # every so many articles one is planted, or has words of its own
 LENGTHS = (5, 6, 8)

@@ -92,7 +92,8 @@ def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Comma
     yield path, command
     if isinstance(command, click.Group):
         for name, child in command.commands.items():
-            yield from leaves(child, f"{path} {name}")
+            if not child.hidden:
+                yield from leaves(child, f"{path} {name}")
 
 
 COMMANDS = {
@@ -245,11 +246,12 @@ def place(tmp_path: Path) -> Path:
 
 def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    sources = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])  # a tool in benchmarks is not installed
     offline = {"HF_HOME": str(place / "hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     return subprocess.run(
         command,
         cwd=place,
-        env={**os.environ, **offline, "PATH": programs},
+        env={**os.environ, **offline, "PATH": programs, "PYTHONPATH": sources},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,6 +68,13 @@ def test_rooms_form_no_circle(package: str) -> None:
             rooms.setdefault(room(module), set()).update(needed - {room(module)})
     assert len(rooms) > 5
     graphlib.TopologicalSorter(rooms).prepare()  # raises CycleError, which names the rooms
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_no_room_has_the_name_of_a_function_of_the_front_door(package: str) -> None:
+    """The import of a room `overlap` would put itself in the place of `wikitext_builder.overlap`."""
+    rooms = {room(module).removeprefix(f"{package}.") for module in MODULES if module.startswith(package)}
+    assert not rooms & set(importlib.import_module(package).__all__)
 
 
 def test_the_whole_data_side_runs_without_torch() -> None:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from wikitext_builder.dataset.load import load
     from wikitext_builder.dataset.verify import verify
     from wikitext_builder.extraction.page import extract
-    from wikitext_builder.overlap.new_lines import new_lines
-    from wikitext_builder.overlap.overlap import overlap
     from wikitext_builder.pages.fetch import fetch
     from wikitext_builder.pages.importing import import_dump
     from wikitext_builder.pages.lock import lock
     from wikitext_builder.pages.reading import open_templates, read_page, status
-    from wikitext_builder.statistics.plots import plot_window, plot_zipf
-    from wikitext_builder.statistics.stats import statistics
+    from wikitext_builder.stats.plots import plot_window, plot_zipf
+    from wikitext_builder.stats.statistics import statistics
+    from wikitext_builder.text_overlap.new_lines import new_lines
+    from wikitext_builder.text_overlap.overlap import overlap
     from wikitext_builder.tokens.detokenizer import detokenize
     from wikitext_builder.tokens.tokenizer import tokenize
 else:
@@ -45,12 +45,12 @@ else:
             "load": "wikitext_builder.dataset.load",
             "lock": "wikitext_builder.pages.lock",
             "open_templates": "wikitext_builder.pages.reading",
-            "new_lines": "wikitext_builder.overlap.new_lines",
-            "overlap": "wikitext_builder.overlap.overlap",
-            "plot_window": "wikitext_builder.statistics.plots",
-            "plot_zipf": "wikitext_builder.statistics.plots",
+            "new_lines": "wikitext_builder.text_overlap.new_lines",
+            "overlap": "wikitext_builder.text_overlap.overlap",
+            "plot_window": "wikitext_builder.stats.plots",
+            "plot_zipf": "wikitext_builder.stats.plots",
             "read_page": "wikitext_builder.pages.reading",
-            "statistics": "wikitext_builder.statistics.stats",
+            "statistics": "wikitext_builder.stats.statistics",
             "status": "wikitext_builder.pages.reading",
             "tokenize": "wikitext_builder.tokens.tokenizer",
             "verify": "wikitext_builder.dataset.verify",

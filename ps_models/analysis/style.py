@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ps_models.errors import ModelError
-from wikitext_builder.statistics.plots import METADATA
-from wikitext_builder.statistics.plots import STYLE as PLOTS
+from wikitext_builder.stats.plots import METADATA
+from wikitext_builder.stats.plots import STYLE as PLOTS
 
 STYLE: Final[dict[str, Any]] = {
     **PLOTS,

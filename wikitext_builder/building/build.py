@@ -13,11 +13,11 @@ from wikitext_builder.building.sizes import NoArticlesError
 from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.overlap import overlap
-from wikitext_builder.overlap.result import is_compared, write_into_card
-from wikitext_builder.overlap.sources import files_of
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.choice import open_runners
+from wikitext_builder.text_overlap.overlap import overlap
+from wikitext_builder.text_overlap.result import is_compared, write_into_card
+from wikitext_builder.text_overlap.sources import files_of
 from wikitext_builder.wiki.dates import days_of, months_of
 
 DATES: Final = ("created", "promoted")  # that a store knows of a page

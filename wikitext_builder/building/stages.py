@@ -50,11 +50,11 @@ from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, w
 from wikitext_builder.dataset.split import Split, choose, rank
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.overlap.result import Overlap
 from wikitext_builder.pages.store import Rejected, Revision
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner, Serial
+from wikitext_builder.text_overlap.result import Overlap
 
 LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory

@@ -174,7 +174,7 @@ def _print_report(out: Path, report: BuildReport) -> None:
     if not report.already_built:
         _print_work(report)
     if report.overlap:
-        from wikitext_builder.overlap.result import as_text
+        from wikitext_builder.text_overlap.result import as_text
 
         click.echo(f"\n{as_text(report.overlap, most=0)}", nl=False)
 
@@ -245,7 +245,7 @@ def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, 
 
     A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
     """
-    from wikitext_builder.statistics.stats import as_text, to_records
+    from wikitext_builder.stats.statistics import as_text, to_records
 
     table = wb.statistics(*directories, names=names)
     if as_json:

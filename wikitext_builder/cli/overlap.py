@@ -82,7 +82,7 @@ def overlap(
     Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
     read as a stream and can be of any size.
     """
-    from wikitext_builder.overlap.result import as_rows, as_text, built_card, write_into_card
+    from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, write_into_card
 
     options["against"] = against or None
     if card:

@@ -30,8 +30,8 @@ from lm_benchmarks.records.result import Result
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.overlap.words import words_of
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.text_overlap.words import words_of
 
 PER_WORD: Final = Metric(
     label="bits per word",

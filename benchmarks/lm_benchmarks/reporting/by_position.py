@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lm_benchmarks.errors import HarnessError
-from wikitext_builder.statistics.plots import COLORS, METADATA, STYLE
+from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
 from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from lm_benchmarks.reporting.tables import SAME, Published, Table, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
-from wikitext_builder.statistics.plots import rank_frequencies, spaced_ranks
+from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 Parts = tuple[tuple[int, float], ...]
 FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13

@@ -14,9 +14,9 @@ from tests.wikitext_builder.building.test_build import store_of
 from wikitext_builder.building import sizes
 from wikitext_builder.dataset.split import rank_for_test
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.result import Overlap
 from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates
+from wikitext_builder.text_overlap.result import Overlap
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 

@@ -13,15 +13,15 @@ from typing import Final, TypedDict, Unpack
 
 from wikitext_builder.dataset.load import FILE, Dataset, DatasetArticle, load
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.index import Findings, Found, Index, Scan, chunks_of
-from wikitext_builder.overlap.result import LENGTHS, NEAR, ArticleOverlap, Overlap, totals
-from wikitext_builder.overlap.sources import How, Piece, Rejects, files_of, is_lock, pieces_of
-from wikitext_builder.overlap.words import Places, words_of
 from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution, read_attribution
 from wikitext_builder.pages.lock import read_lock
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool
+from wikitext_builder.text_overlap.index import Findings, Found, Index, Scan, chunks_of
+from wikitext_builder.text_overlap.result import LENGTHS, NEAR, ArticleOverlap, Overlap, totals
+from wikitext_builder.text_overlap.sources import How, Piece, Rejects, files_of, is_lock, pieces_of
+from wikitext_builder.text_overlap.words import Places, words_of
 from wikitext_builder.wiki.dates import parse_date
 
 MEMORY: Final = 2000  # megabytes

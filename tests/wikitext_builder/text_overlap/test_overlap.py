@@ -17,8 +17,8 @@ from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, store_of
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.result import as_text
 from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.text_overlap.result import as_text
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,24 @@ def test_a_dataset_overlaps_itself_in_everything(built: Path) -> None:
         assert one.nearest_shared == one.ngrams[8]
         assert one.stretch_in.startswith(f"{built}: ")
     assert sum(one.articles for one in found.splits) == 28
+
+
+def test_without_other_text_a_dataset_is_compared_with_its_train(built: Path, tmp_path: Path) -> None:
+    for folder, train in ((built, "wiki.train.raw"), (data("wikitext-2"), "wiki.train.tokens")):
+        found = wb.overlap(folder)
+        assert [one.split for one in found.splits] == ["valid", "test"]
+        assert found == wb.overlap(folder, against=folder / train, splits=["valid", "test"])
+    valid, test = found.splits  # of WikiText-2
+    assert (valid.duplicate_paragraphs, test.duplicate_paragraphs, test.near_duplicate_paragraphs) == (
+        0,
+        0,
+        0,
+    )
+    most = max(found.articles, key=lambda one: one.shared[13])
+    assert (most.title, most.nearest.rpartition(": ")[2]) == ("The Boat Race 2008", "The Boat Race 1999")
+    (tmp_path / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
+    for alone in (tmp_path, tmp_path / "wiki.test.tokens"):
+        assert "has no train to compare with; name other text with --against" in refused("overlap", alone)
 
 
 def test_what_was_copied_is_found_in_every_form(built: Path, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.load import WIKITEXT
 from wikitext_builder.dataset.manifest import OVERLAP
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.overlap import Against, Comparison, OverlapOptions
-from wikitext_builder.overlap.result import ArticleOverlap, Overlap
 from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.text_overlap.overlap import Against, Comparison, OverlapOptions
+from wikitext_builder.text_overlap.result import ArticleOverlap, Overlap
 
 SHARE: Final = 0.2  # of a paragraph's n-grams: with this or more it is not new
 

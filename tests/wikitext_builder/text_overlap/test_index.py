@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wikitext_builder.overlap.index import PLACES, Index, Scan, chunks_of
-from wikitext_builder.overlap.sources import Piece
-from wikitext_builder.overlap.words import words_of
+from wikitext_builder.text_overlap.index import PLACES, Index, Scan, chunks_of
+from wikitext_builder.text_overlap.sources import Piece
+from wikitext_builder.text_overlap.words import words_of
 
 Articles = list[list[str]]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import data
-from wikitext_builder.overlap.words import all_ngrams, ngrams_at, prefix_sums, word_hashes, words_of
+from wikitext_builder.text_overlap.words import all_ngrams, ngrams_at, prefix_sums, word_hashes, words_of
 
 TRICKY = "ab1Z \x01\x02\t-–‘東京あカ、。é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª"
 TEXT = st.text(st.one_of(st.sampled_from(TRICKY), st.characters()))

@@ -12,7 +12,7 @@ from tests.conftest import DATA
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import load
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.statistics.stats import (
+from wikitext_builder.stats.statistics import (
     PUBLISHED,
     as_text,
     corpus_statistics,

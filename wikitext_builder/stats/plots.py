@@ -16,7 +16,7 @@ from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.statistics.stats import count
+from wikitext_builder.stats.statistics import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

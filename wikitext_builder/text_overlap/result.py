@@ -19,9 +19,9 @@ from wikitext_builder.dataset.manifest import (
     read_manifest,
 )
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.sources import Reject, files_of
 from wikitext_builder.runners import blobs
 from wikitext_builder.tables import aligned, csv_text
+from wikitext_builder.text_overlap.sources import Reject, files_of
 
 LENGTHS: Final = (8, 13)  # n-grams; 13 words are what GPT-3's authors looked for (Brown et al. 2020)
 NEAR: Final = 0.5  # of the shortest n-grams of a paragraph or an article, which make it a near duplicate

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wikitext_builder.dataset.vocabulary import UNK
-from wikitext_builder.overlap.sources import Piece
-from wikitext_builder.overlap.words import (
+from wikitext_builder.text_overlap.sources import Piece
+from wikitext_builder.text_overlap.words import (
     BOUNDARY,
     BOUNDARY_HASH,
     LINE_END,

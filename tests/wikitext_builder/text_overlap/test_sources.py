@@ -14,8 +14,8 @@ import zstandard
 import wikitext_builder as wb
 from tests.wikitext_builder.building.test_build import PAGES, store_of
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
 from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.text_overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
 
 TEXT = "Tea is a drink.\nCafé – 茶 is another.\n" * 9000
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -180,7 +180,7 @@ def test_a_broken_file_is_a_reject_and_the_rest_is_read(name: str, tmp_path: Pat
 def test_a_line_of_json_without_end_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wikitext_builder.overlap.sources.LINE_LIMIT", 2**20)
+    monkeypatch.setattr("wikitext_builder.text_overlap.sources.LINE_LIMIT", 2**20)
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "one"}\n{"text": "' + b"ha " * 2**20)
     pieces, rejected = read(path)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.conftest import DATA, ROOT
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.statistics.plots import (
+from wikitext_builder.stats.plots import (
     ZIPF_POINTS,
     _figure,
     _set_window_axis,
@@ -66,7 +66,7 @@ def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path, suffix: str
     draw_zipf({"A": COUNTS, "B": list(range(500))}, tmp_path / f"zipf{suffix}")
     draw_window(CURVES, tmp_path / f"window{suffix}")
     program = (
-        "from tests.wikitext_builder.statistics.test_plots import *\n"
+        "from tests.wikitext_builder.stats.test_plots import *\n"
         "directory, suffix = Path(sys.argv[1]), sys.argv[2]\n"
         "draw_zipf({'A': Counter(COUNTS), 'B': list(range(500))[::-1]}, directory / f'zipf2{suffix}')\n"
         "draw_window(CURVES, directory / f'window2{suffix}')\n"
@@ -141,7 +141,7 @@ def test_spaced_ranks_hold_the_first_and_the_last(last: int) -> None:
 
 def test_importing_does_not_load_matplotlib() -> None:
     program = (
-        "import sys, wikitext_builder.statistics.plots, wikitext_builder.statistics.stats\n"
+        "import sys, wikitext_builder.stats.plots, wikitext_builder.stats.statistics\n"
         "print('matplotlib' in sys.modules, 'pandas' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
