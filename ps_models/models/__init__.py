@@ -1,7 +1,7 @@
 """The models, one file each; `MODELS` names those that can be trained.
 
 For each name: the dataclass of its configuration, and the module that is made from it. They obey the laws of
-`Trainable`, and none inherits from another; those with a pointer share `PointerSentinel`. Models that only
+`Trainable` and share `StreamModel`; those with a pointer share `PointerSentinel`. Models that only
 count are in `ps_models.models.baselines`.
 """
 

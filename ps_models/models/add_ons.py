@@ -26,7 +26,7 @@ from ps_models.hyperparameters import Amount, Config, Share, Size
 from ps_models.language_model import Recurrent, State, map_state
 from ps_models.layers.window import NEVER, NO_WORD, look_back
 from ps_models.models.interpolation import MOST, fit_weights
-from ps_models.models.lstm import Masks
+from ps_models.models.stream import Masks
 
 Inner = TypeVar("Inner")
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -28,8 +27,9 @@ from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
-from ps_models.layers.softmax import Softmax, score
-from ps_models.models.lstm import LSTMLayer, scored_and_advance
+from ps_models.layers.softmax import Softmax
+from ps_models.models.lstm import LSTMLayer
+from ps_models.models.stream import StreamModel, scored_and_advance, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Outputs(NamedTuple):
     dropped_BTE: Tensor
 
 
-class AWDLSTM(nn.Module):
+class AWDLSTM(StreamModel[AWDLSTMState]):
     """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
@@ -89,50 +89,27 @@ class AWDLSTM(nn.Module):
     def initial_state(self, batch_size: int) -> AWDLSTMState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self.embedding.weight
-        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
         zeros = tuple(wide(like.new_zeros(batch_size, size)) for size in self.sizes[1:])
-        return AWDLSTMState(token_B, zeros, zeros)
-
-    def forward(self, tokens: Tensor, state: AWDLSTMState) -> tuple[Tensor, AWDLSTMState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
-        return log_probs_BT, state
-
-    def scores_and_hidden(self, tokens: Tensor, state: AWDLSTMState) -> tuple[Tensor, Tensor, AWDLSTMState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
-        outputs, state = self.run(tokens, state, at=tokens.shape[1])
-        return self.score(outputs.dropped_BTE, tokens), outputs.dropped_BTE, state
-
-    def loss(
-        self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, AWDLSTMState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        nats_BT, _, state = self.loss_and_penalty(tokens, state, scored, advance)
-        return nats_BT, state
+        return AWDLSTMState(self.start(batch_size), zeros, zeros)
 
     def loss_and_penalty(
         self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, Tensor, AWDLSTMState]:
         """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
-        outputs, state = self.run(tokens, state, at=advance)
+        outputs, state = self.outputs(tokens, state, at=advance)
         nats_BT = -self.score(outputs.dropped_BTE[:, -scored:], tokens[:, -scored:])
         return nats_BT, self.penalty(outputs, scored), detach(state)
 
-    @torch.no_grad()
-    def next_log_probs(self, state: AWDLSTMState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        outputs, _ = self.run(state.token_B[:, None], state, at=0)
-        return self.softmax.log_probs(outputs.dropped_BTE[:, 0])
+    def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Tensor, AWDLSTMState]:
+        """The outputs that predict each token, and the state after `at` of them; see `StreamModel`."""
+        outputs, after = self.outputs(tokens_BT, state, at=at)
+        return outputs.dropped_BTE, after
 
-    def score(self, hidden_BTE: Tensor, tokens_BT: Tensor) -> Tensor:
-        """Log-probabilities of tokens by the outputs before them."""
-        return score(self.softmax, hidden_BTE, tokens_BT)
-
-    def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Outputs, AWDLSTMState]:
-        """The outputs that predict each token, and the state after `at` of them; as `LSTM.run`."""
+    def outputs(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Outputs, AWDLSTMState]:
+        """As `run`, with the outputs before their dropout too."""
         config = self.config
-        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         types_V1 = self._mask(config.type_dropout, config.vocab_size, 1)
         types_BT1 = None if types_V1 is None else types_V1[read_BT]
         values = masked(self.embedding(read_BT), types_BT1).transpose(0, 1)
@@ -145,7 +122,6 @@ class AWDLSTM(nn.Module):
             after.append(last)
         dropped = masked(values, self._mask(config.output_dropout, 1, *values.shape[1:]))
         outputs = Outputs(values.transpose(0, 1), dropped.transpose(0, 1))
-        token_B = tokens_BT[:, at - 1] if at else state.token_B
         h, c = zip(*after, strict=True)
         return outputs, AWDLSTMState(token_B, h, c)
 
@@ -160,7 +136,7 @@ class AWDLSTM(nn.Module):
 
     def penalty(self, outputs: Outputs, scored: int) -> Tensor:
         """Of the last outputs, in nats per token. A single step has no differences: that term is then 0."""
-        config = self.config
+        config: AWDLSTMConfig = self.config
         penalty = config.activation * outputs.dropped_BTE[:, -scored:].square().mean()
         steps_BTE = outputs.raw_BTE[:, -scored:].diff(dim=1)
         if not steps_BTE.numel():

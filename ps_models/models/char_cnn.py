@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +31,7 @@ from torch.nn import functional
 from ps_models.hyperparameters import Count, Finite, Rate, Size
 from ps_models.layers.products import wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
+from ps_models.models.stream import StreamModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: no text has U+0000, UTF-8 never has the others
@@ -104,7 +106,7 @@ class SpelledWords(nn.Module):
         return values_NK
 
 
-class CharCNN(nn.Module):
+class CharCNN(StreamModel[LSTMState]):
     """Letters, convolutions, highway, LSTM, softmax."""
 
     def __init__(self, config: CharCNNConfig) -> None:
@@ -139,23 +141,14 @@ class CharCNN(nn.Module):
         """The LSTM's at the start of a text."""
         return self.lstm.initial_state(batch_size)
 
-    def forward(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        return self.lstm.forward(tokens, state)
+    def run(self, tokens_BT: Tensor, state: LSTMState, *, at: int) -> tuple[Tensor, LSTMState]:
+        """The LSTM's outputs; see `StreamModel`."""
+        return self.lstm.run(tokens_BT, state, at=at)
 
-    def scores_and_hidden(self, tokens: Tensor, state: LSTMState) -> tuple[Tensor, Tensor, LSTMState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
-        return self.lstm.scores_and_hidden(tokens, state)
-
-    def loss(
-        self, tokens: Tensor, state: LSTMState, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, LSTMState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        return self.lstm.loss(tokens, state, scored, advance)
-
-    def next_log_probs(self, state: LSTMState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        return self.lstm.next_log_probs(state)
+    @property
+    def softmax(self) -> Any:  # noqa: ANN401 - as there
+        """The LSTM's."""
+        return self.lstm.softmax
 
 
 def spelled(words: Sequence[str], length: int) -> Tensor:

@@ -21,11 +21,11 @@ from torch.backends import cudnn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
-from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
 from ps_models.layers.products import product_type, wide
 from ps_models.layers.recurrence import lstm_steps
-from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, score
+from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax
+from ps_models.models.stream import Masks, StreamModel, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,15 +69,6 @@ class LSTMState(NamedTuple):
     token_B: Tensor
     h_BLH: Tensor  # what the next step reads, after zoneout; not the outputs that were handed up
     c_BLH: Tensor
-
-
-class Masks(NamedTuple):
-    """Dropout of one call, drawn once; None if nothing is dropped. Zones of zoneout are not among them."""
-
-    types: Tensor | None  # (B, V)
-    inputs: tuple[Tensor | None, ...]  # per layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
-    recurrent: tuple[Tensor | None, ...]  # per layer: (B, H), or (4, B, H) per gate
-    output: Tensor | None  # (1 or T, B, H)
 
 
 class LSTMLayer(nn.Module):
@@ -164,7 +155,7 @@ def _per_gate(mask: Tensor | None) -> bool:
     return mask is not None and mask.dim() == 4
 
 
-class LSTM(nn.Module):
+class LSTM(StreamModel[LSTMState]):
     """Embedding, layers of LSTM, softmax."""
 
     def __init__(self, config: LSTMConfig, words: nn.Module | None = None, word_size: int = 0) -> None:
@@ -195,58 +186,15 @@ class LSTM(nn.Module):
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self._like
         zeros = like.new_zeros(batch_size, self.config.layers, self.config.hidden_size)
-        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
-        return LSTMState(token_B, wide(zeros), wide(zeros))
-
-    def forward(
-        self, tokens: Tensor, state: LSTMState, masks: Masks | None = None
-    ) -> tuple[Tensor, LSTMState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
-        return log_probs_BT, state
-
-    def scores_and_hidden(
-        self, tokens: Tensor, state: LSTMState, masks: Masks | None = None
-    ) -> tuple[Tensor, Tensor, LSTMState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
-        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], masks=masks)
-        return self.score(hidden_BTH, tokens), hidden_BTH, state
-
-    def loss(
-        self, tokens: Tensor, state: LSTMState, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, LSTMState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, state = self.run(tokens, state, at=advance)
-        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
-
-    @torch.no_grad()
-    def next_log_probs(self, state: LSTMState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        hidden_BTH, _ = self.run(state.token_B[:, None], state, at=0)
-        return self.softmax.log_probs(hidden_BTH[:, 0])
-
-    def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-        """Log-probabilities of tokens by the outputs before them."""
-        return score(self.softmax, hidden_BTH, tokens_BT)
+        return LSTMState(self.start(batch_size), wide(zeros), wide(zeros))
 
     def run(
         self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None
     ) -> tuple[Tensor, LSTMState]:
-        """The outputs that predict each token, and the state after `at` of them.
-
-        The output that predicts a token comes from reading the token before it: the last token is not read.
-
-        Args:
-            tokens_BT: The tokens to predict.
-            state: What came before.
-            at: Return the state after this many tokens; 0: the given one.
-            masks: The dropout masks; if None, they are drawn in training, and nothing is dropped in
-                evaluation.
-        """
+        """The outputs that predict each token, and the state after `at` of them; see `StreamModel`."""
         if masks is None:
             masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
-        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         types_BT = None if masks.types is None else masks.types.gather(1, read_BT)
         if types_BT is None and self.training:
             types_BT = type_mask(self.config.type_dropout, read_BT, self._like)
@@ -260,7 +208,6 @@ class LSTM(nn.Module):
             values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, zones, zone_outputs=outputs_too)
             h.append(last_h)
             c.append(last_c)
-        token_B = tokens_BT[:, at - 1] if at else state.token_B
         hidden_BTH = masked(values_TBH, masks.output).transpose(0, 1)
         return hidden_BTH, LSTMState(token_B, torch.stack(h, dim=1), torch.stack(c, dim=1))
 
@@ -308,20 +255,6 @@ class LSTM(nn.Module):
     def _like(self) -> Tensor:
         """A parameter, for its type and device."""
         return next(self.parameters())
-
-
-def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
-    """The arguments of `Trainable.loss`, with their defaults.
-
-    Raises:
-        ValueError: They are more than the tokens.
-    """
-    time = tokens.shape[1]
-    scored = time if scored is None else scored
-    advance = scored if advance is None else advance
-    if not 1 <= scored <= time or not 0 <= advance <= time:
-        raise ValueError(f"scored={scored} and advance={advance}: expected at most the {time} tokens")
-    return scored, advance
 
 
 def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ps_models.hyperparameters import Amount, Share, Window
-from ps_models.language_model import AnyState
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
-from ps_models.models.lstm import scored_and_advance
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
+from ps_models.models.stream import scored_and_advance
 from ps_models.models.transformer import Transformer, TransformerConfig
 
 
@@ -44,13 +43,9 @@ class PointerSentinelAWDLSTM(PointerSentinel):
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
-        outputs, inner = self.inner.run(tokens, state.inner, at=advance)
+        outputs, inner = self.inner.outputs(tokens, state.inner, at=advance)
         nats_BT, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
         return nats_BT, self.inner.penalty(outputs, scored), after
-
-    def _outputs(self, tokens_BT: Tensor, state: AnyState, at: int) -> tuple[Tensor, AnyState]:
-        outputs, inner = self.inner.run(tokens_BT, state, at=at)
-        return outputs.dropped_BTE, inner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,8 @@ from ps_models.hyperparameters import Amount, Share, Window
 from ps_models.language_model import AnyState, detach
 from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
-from ps_models.models.lstm import LSTM, LSTMConfig, Masks, scored_and_advance
+from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.stream import Masks, scored_and_advance
 
 Inner = Any  # the model inside, and its configuration: of any class, see `PointerSentinel`
 

@@ -22,12 +22,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Config, Finite, Rate, Size, WordId
-from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.highway import highway_steps
 from ps_models.layers.products import product_type, wide
-from ps_models.layers.softmax import Softmax, score
-from ps_models.models.lstm import Masks, scored_and_advance
+from ps_models.layers.softmax import Softmax
+from ps_models.models.stream import Masks, StreamModel, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,7 @@ class RecurrentHighwayState(NamedTuple):
     s_BH: Tensor
 
 
-class RecurrentHighway(nn.Module):
+class RecurrentHighway(StreamModel[RecurrentHighwayState]):
     """Embedding, one deep recurrent layer, softmax."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
@@ -77,40 +76,9 @@ class RecurrentHighway(nn.Module):
     def initial_state(self, batch_size: int) -> RecurrentHighwayState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self.embedding.weight
-        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
-        return RecurrentHighwayState(token_B, wide(like.new_zeros(batch_size, self.config.hidden_size)))
-
-    def forward(
-        self, tokens: Tensor, state: RecurrentHighwayState, masks: Masks | None = None
-    ) -> tuple[Tensor, RecurrentHighwayState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
-        return log_probs_BT, state
-
-    def scores_and_hidden(
-        self, tokens: Tensor, state: RecurrentHighwayState, masks: Masks | None = None
-    ) -> tuple[Tensor, Tensor, RecurrentHighwayState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
-        hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1], masks=masks)
-        return score(self.softmax, hidden_BTH, tokens), hidden_BTH, state
-
-    def loss(
-        self,
-        tokens: Tensor,
-        state: RecurrentHighwayState,
-        scored: int | None = None,
-        advance: int | None = None,
-    ) -> tuple[Tensor, RecurrentHighwayState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, state = self._run(tokens, state, at=advance)
-        return -score(self.softmax, hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
-
-    @torch.no_grad()
-    def next_log_probs(self, state: RecurrentHighwayState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        hidden_BTH, _ = self._run(state.token_B[:, None], state, at=0)
-        return self.softmax.log_probs(hidden_BTH[:, 0])
+        return RecurrentHighwayState(
+            self.start(batch_size), wide(like.new_zeros(batch_size, self.config.hidden_size))
+        )
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
         """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
@@ -126,11 +94,11 @@ class RecurrentHighway(nn.Module):
         inputs, recurrent, output = (dropout_mask(rate, shape, like, generator) for rate in rates)
         return Masks(types=None, inputs=(inputs,), recurrent=(recurrent,), output=output)
 
-    def _run(
+    def run(
         self, tokens_BT: Tensor, state: RecurrentHighwayState, *, at: int, masks: Masks | None = None
     ) -> tuple[Tensor, RecurrentHighwayState]:
         """The outputs that predict each token, and the state after `at` of them."""
-        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         types_BT = None
         if masks is not None and masks.types is not None:
             types_BT = masks.types.gather(1, read_BT)
@@ -146,7 +114,7 @@ class RecurrentHighway(nn.Module):
         hidden_BTH = masked(states_TBH, masks.output).transpose(0, 1)
         if not at:
             return hidden_BTH, state
-        return hidden_BTH, RecurrentHighwayState(tokens_BT[:, at - 1], states_TBH[at - 1])
+        return hidden_BTH, RecurrentHighwayState(token_B, states_TBH[at - 1])
 
 
 NO_MASKS = Masks(types=None, inputs=(None,), recurrent=(None,), output=None)

@@ -17,11 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
-from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
-from ps_models.layers.softmax import Softmax, score
-from ps_models.models.lstm import scored_and_advance
+from ps_models.layers.softmax import Softmax
+from ps_models.models.stream import StreamModel, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,7 @@ class RNNState(NamedTuple):
     h_BH: Tensor
 
 
-class RNN(nn.Module):
+class RNN(StreamModel[RNNState]):
     """Embedding, one recurrent layer of sigmoid units, softmax."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
@@ -68,36 +67,11 @@ class RNN(nn.Module):
     def initial_state(self, batch_size: int) -> RNNState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self.embedding.weight
-        token_B = torch.full((batch_size,), self.config.eos, device=like.device)
-        return RNNState(token_B, wide(like.new_zeros(batch_size, self.config.hidden_size)))
+        return RNNState(self.start(batch_size), wide(like.new_zeros(batch_size, self.config.hidden_size)))
 
-    def forward(self, tokens: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
-        return log_probs_BT, state
-
-    def scores_and_hidden(self, tokens: Tensor, state: RNNState) -> tuple[Tensor, Tensor, RNNState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
-        hidden_BTH, state = self._run(tokens, state, at=tokens.shape[1])
-        return score(self.softmax, hidden_BTH, tokens), hidden_BTH, state
-
-    def loss(
-        self, tokens: Tensor, state: RNNState, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, RNNState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, state = self._run(tokens, state, at=advance)
-        return -score(self.softmax, hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
-
-    @torch.no_grad()
-    def next_log_probs(self, state: RNNState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        hidden_BTH, _ = self._run(state.token_B[:, None], state, at=0)
-        return self.softmax.log_probs(hidden_BTH[:, 0])
-
-    def _run(self, tokens_BT: Tensor, state: RNNState, at: int) -> tuple[Tensor, RNNState]:
+    def run(self, tokens_BT: Tensor, state: RNNState, *, at: int) -> tuple[Tensor, RNNState]:
         """The outputs that predict each token, and the state after `at` of them."""
-        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         h_BH, steps = state.h_BH, [state.h_BH]
         inputs_BTH = self.embedding(read_BT)
         if self.projection is not None:
@@ -111,7 +85,6 @@ class RNN(nn.Module):
         if self.training:
             mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
             hidden_BTH = masked(hidden_BTH, mask)
-        token_B = tokens_BT[:, at - 1] if at else state.token_B
         return hidden_BTH, RNNState(token_B, steps[at])
 
     def _step(self, x_BH: Tensor, h_BH: Tensor) -> Tensor:

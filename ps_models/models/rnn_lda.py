@@ -12,7 +12,7 @@ remember it; the toolkit has a sum, f' = d f + (1 - d) t(x). We could not read t
 the smoothing and the way to make documents from train are ours.
 """
 
-# Shapes: B = batch, T = time, H = hidden, K = topics, V = vocabulary.
+# Shapes: B = batch, T = time, H = hidden, K = topics, X = H + K, V = vocabulary.
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.hyperparameters import Amount, Config, Count, Positive, Rate, Size, WordId
-from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
-from ps_models.layers.softmax import Softmax, score
-from ps_models.models.lstm import scored_and_advance
+from ps_models.layers.softmax import Softmax
+from ps_models.models.stream import Masks, StreamModel, shifted
 from ps_models.models.topics import LDAConfig, topics_of_words
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -57,7 +56,7 @@ class RNNLDAState(NamedTuple):
     topics_BK: Tensor  # log f, up to a constant
 
 
-class RNNLDA(nn.Module):
+class RNNLDA(StreamModel[RNNLDAState]):
     """An Elman network that also reads the topics of the text so far."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
@@ -88,39 +87,21 @@ class RNNLDA(nn.Module):
         """The state at the start of a text: zeros, equal topics, and `<eos>` is the next token to read."""
         like, config = self.embedding.weight, self.config
         return RNNLDAState(
-            token_B=torch.full((batch_size,), config.eos, device=like.device),
+            token_B=self.start(batch_size),
             h_BH=wide(like.new_zeros(batch_size, config.hidden_size)),
             topics_BK=wide(like.new_zeros(batch_size, config.topics)),
         )
 
-    def forward(self, tokens: Tensor, state: RNNLDAState) -> tuple[Tensor, RNNLDAState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
-        return log_probs_BT, state
-
-    def scores_and_hidden(self, tokens: Tensor, state: RNNLDAState) -> tuple[Tensor, Tensor, RNNLDAState]:
+    def scores_and_hidden(
+        self, tokens: Tensor, state: RNNLDAState, masks: Masks | None = None
+    ) -> tuple[Tensor, Tensor, RNNLDAState]:
         """Scores and the hidden outputs, without topics, that they came from; see `Recurrent`."""
-        hidden_BTH, topics_BTK, state = self._run(tokens, state, at=tokens.shape[1])
-        return self._score(hidden_BTH, topics_BTK, tokens), hidden_BTH, state
+        log_probs_BT, both_BTX, state = super().scores_and_hidden(tokens, state, masks)
+        return log_probs_BT, both_BTX[..., : self.config.hidden_size], state
 
-    def loss(
-        self, tokens: Tensor, state: RNNLDAState, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, RNNLDAState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, topics_BTK, state = self._run(tokens, state, at=advance)
-        nats = -self._score(hidden_BTH[:, -scored:], topics_BTK[:, -scored:], tokens[:, -scored:])
-        return nats, detach(state)
-
-    @torch.no_grad()
-    def next_log_probs(self, state: RNNLDAState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        hidden_BTH, topics_BTK, _ = self._run(state.token_B[:, None], state, at=0)
-        return self.softmax.log_probs(torch.cat([hidden_BTH, topics_BTK], dim=-1)[:, 0])
-
-    def _run(self, tokens_BT: Tensor, state: RNNLDAState, at: int) -> tuple[Tensor, Tensor, RNNLDAState]:
-        """Outputs and topics that predict each token, and the state after `at` of them."""
-        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+    def run(self, tokens_BT: Tensor, state: RNNLDAState, *, at: int) -> tuple[Tensor, RNNLDAState]:
+        """Outputs and topics, side by side, that predict each token, and the state after `at` of them."""
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         logs = self._logs_of_topics(read_BT, state.topics_BK)
         topics_BTK = torch.stack(logs[1:], dim=1).softmax(dim=-1)
         steps = [state.h_BH]
@@ -130,8 +111,8 @@ class RNNLDA(nn.Module):
         if self.training:
             mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
             hidden_BTH = masked(hidden_BTH, mask)
-        token_B = tokens_BT[:, at - 1] if at else state.token_B
-        return hidden_BTH, topics_BTK, RNNLDAState(token_B, steps[at], logs[at])
+        both_BTX = torch.cat([hidden_BTH, topics_BTK], dim=-1)
+        return both_BTX, RNNLDAState(token_B, steps[at], logs[at])
 
     def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:
         """The log of f, up to a constant, before the first word and after each word."""
@@ -139,7 +120,3 @@ class RNNLDA(nn.Module):
         for word_BK in self.log_topics_VK[read_BT].unbind(dim=1):
             logs.append(decay * logs[-1] + (1 - decay) * word_BK)
         return logs
-
-    def _score(self, hidden_BTH: Tensor, topics_BTK: Tensor, tokens_BT: Tensor) -> Tensor:
-        both = torch.cat([hidden_BTH, topics_BTK], dim=-1)
-        return score(self.softmax, both, tokens_BT)

@@ -28,12 +28,11 @@ from torch.nn import functional
 
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Config, Rate, Size, Window, WordId
-from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.products import wide
-from ps_models.layers.softmax import Softmax, score
+from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import visible
-from ps_models.models.lstm import scored_and_advance
+from ps_models.models.stream import StreamModel, shifted
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all of them
 
@@ -117,7 +116,7 @@ class TransformerLayer(nn.Module):
         return dropped(value_BTH, self.config, on=self.training)
 
 
-class Transformer(nn.Module):
+class Transformer(StreamModel[TransformerState]):
     """Embedding, layers of attention, softmax with the embedding's weights."""
 
     capturable = True  # by CUDA graphs: it never waits for its device
@@ -150,52 +149,20 @@ class Transformer(nn.Module):
         """The state at the start of a text: no position is seen, and `<eos>` is the next token to read."""
         config, like = self.config, self.embedding.weight
         P = config.window - 1
-        token_B = torch.full((batch_size,), config.eos, device=like.device)
         seen_BP = torch.zeros(batch_size, P, dtype=torch.bool, device=like.device)
         inputs_BLPH = wide(like.new_zeros(batch_size, config.layers, P, config.hidden_size))
-        return TransformerState(token_B, seen_BP, inputs_BLPH)
-
-    def forward(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
-        return log_probs_BT, state
-
-    def scores_and_hidden(
-        self, tokens: Tensor, state: TransformerState
-    ) -> tuple[Tensor, Tensor, TransformerState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
-        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1])
-        return self.score(hidden_BTH, tokens), hidden_BTH, state
-
-    def loss(
-        self, tokens: Tensor, state: TransformerState, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, TransformerState]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
-        scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, state = self.run(tokens, state, at=advance)
-        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
-
-    @torch.no_grad()
-    def next_log_probs(self, state: TransformerState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        hidden_BTH, _ = self.run(state.token_B[:, None], state, at=0)
-        return self.softmax.log_probs(hidden_BTH[:, 0])
-
-    def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-        """Log-probabilities of tokens by the outputs before them."""
-        return score(self.softmax, hidden_BTH, tokens_BT)
+        return TransformerState(self.start(batch_size), seen_BP, inputs_BLPH)
 
     def run(self, tokens_BT: Tensor, state: TransformerState, *, at: int) -> tuple[Tensor, TransformerState]:
-        """The outputs that predict each token, and the state after `at` of them; as `LSTM.run`."""
+        """The outputs that predict each token, and the state after `at` of them; see `StreamModel`."""
         P = self.config.window - 1
-        read_BT = torch.cat([state.token_B[:, None], tokens_BT[:, :-1]], dim=1)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         seen_BS = torch.cat([state.seen_BP, torch.ones_like(read_BT, dtype=torch.bool)], dim=1)
         values_BTH, kept = self._embedded(read_BT), []
         for past_BPH, layer in zip(state.inputs_BLPH.unbind(dim=1), self.layers, strict=True):
             inputs_BSH = torch.cat([past_BPH, values_BTH], dim=1)
             kept.append(inputs_BSH[:, at : at + P])
             values_BTH = layer(inputs_BSH, seen_BS)
-        token_B = tokens_BT[:, at - 1] if at else state.token_B
         after = TransformerState(token_B, seen_BS[:, at : at + P], torch.stack(kept, dim=1))
         return dropped(wide(self.norm(values_BTH)), self.config, on=self.training), after
 

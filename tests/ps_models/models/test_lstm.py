@@ -57,7 +57,7 @@ def test_tied_weights_are_one_tensor_after_loading():
     config = LSTMConfig(vocab_size=9, hidden_size=4, tied=True)
     model, other = LSTM(config), LSTM(config)
     other.load_state_dict(model.state_dict())
-    assert other.softmax.weight is other.embedding.weight  # type: ignore[attr-defined]
+    assert other.softmax.weight is other.embedding.weight
     torch.testing.assert_close(other.embedding.weight, model.embedding.weight)
 
 

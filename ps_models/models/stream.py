@@ -1,0 +1,108 @@
+"""What trainable models share: they read a text as a stream, and a softmax scores the outputs of its steps.
+
+A model gives `initial_state` and `run`. The scores, the loss and the next words follow from them.
+"""
+
+# Shapes: B = batch, T = time, H = outputs, V = vocabulary.
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ps_models.language_model import State, detach
+from ps_models.layers.softmax import score
+
+
+class Masks(NamedTuple):
+    """Dropout of one call, drawn once; None if nothing is dropped. Zones of zoneout are not among them."""
+
+    types: Tensor | None  # (B, V)
+    inputs: tuple[Tensor | None, ...]  # per layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
+    recurrent: tuple[Tensor | None, ...]  # per layer: (B, H), or (4, B, H) per gate
+    output: Tensor | None  # (1 or T, B, H)
+
+
+class StreamModel(nn.Module, Generic[State]):
+    """A language model whose state ends with a token that it has not read yet, `token_B`."""
+
+    config: Any
+    softmax: Any  # an `Output`
+
+    def initial_state(self, batch_size: int) -> State:
+        """The state at the start of texts; see `LanguageModel`."""
+        raise NotImplementedError
+
+    def run(self, tokens_BT: Tensor, state: State, *, at: int) -> tuple[Tensor, State]:
+        """The outputs that predict each token, (B, T, H), and the state after `at` of them.
+
+        The output that predicts a token comes from reading the token before it: the last token is not read.
+        A model with `locked_masks` also takes `masks`: without them they are drawn in training, and nothing
+        is dropped in evaluation.
+
+        Args:
+            tokens_BT: The tokens to predict.
+            state: What came before.
+            at: Return the state after this many tokens; 0: the given one.
+        """
+        raise NotImplementedError
+
+    def forward(self, tokens: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
+        """Score tokens (batch, time); see `LanguageModel`."""
+        log_probs_BT, _, state = self.scores_and_hidden(tokens, state, masks)
+        return log_probs_BT, state
+
+    def scores_and_hidden(
+        self, tokens: Tensor, state: State, masks: Masks | None = None
+    ) -> tuple[Tensor, Tensor, State]:
+        """Scores and the outputs that they came from; see `Recurrent`."""
+        given: dict[str, Any] = {} if masks is None else {"masks": masks}
+        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], **given)
+        return self.score(hidden_BTH, tokens), hidden_BTH, state
+
+    def loss(
+        self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, State]:
+        """Nats of the last `scored` tokens; see `Trainable`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        hidden_BTH, state = self.run(tokens, state, at=advance)
+        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+
+    @torch.no_grad()
+    def next_log_probs(self, state: State) -> Tensor:
+        """Log-probabilities of all words as the next one; see `Generative`."""
+        token_B: Tensor = state.token_B  # type: ignore[attr-defined]
+        hidden_BTH, _ = self.run(token_B[:, None], state, at=0)
+        log_probs_BV: Tensor = self.softmax.log_probs(hidden_BTH[:, 0])
+        return log_probs_BV
+
+    def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
+        """Log-probabilities of tokens by the outputs before them."""
+        return score(self.softmax, hidden_BTH, tokens_BT)
+
+    def start(self, batch_size: int) -> Tensor:
+        """The token that a text begins with, `<eos>`, which is the next one to read: (B,)."""
+        like = next(self.parameters())
+        return torch.full((batch_size,), self.config.eos, device=like.device)
+
+
+def shifted(token_B: Tensor, tokens_BT: Tensor, at: int) -> tuple[Tensor, Tensor]:
+    """The tokens that are read to predict these, (B, T), and the last one of the first `at`, (B,)."""
+    read_BT = torch.cat([token_B[:, None], tokens_BT[:, :-1]], dim=1)
+    return read_BT, tokens_BT[:, at - 1] if at else token_B
+
+
+def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
+    """The arguments of `Trainable.loss`, with their defaults.
+
+    Raises:
+        ValueError: They are more than the tokens.
+    """
+    time = tokens.shape[1]
+    scored = time if scored is None else scored
+    advance = scored if advance is None else advance
+    if not 1 <= scored <= time or not 0 <= advance <= time:
+        raise ValueError(f"scored={scored} and advance={advance}: expected at most the {time} tokens")
+    return scored, advance
