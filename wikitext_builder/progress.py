@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.filesize import decimal
@@ -25,6 +25,8 @@ from rich.table import Column
 from rich.text import Text
 
 from wikitext_builder.verbosity import is_quiet
+
+Result = TypeVar("Result")
 
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here
@@ -72,6 +74,23 @@ class Progress(Protocol):
 
 def no_progress(stage: str, done: int, total: int | None, note: str = "") -> None:
     """Reports nothing."""
+
+
+def reported(
+    results: Iterable[Result], stage: str, progress: Progress, total: int, *, before: int = 0
+) -> Iterator[Result]:
+    """Yield the results of tasks, and report each when the caller is done with it.
+
+    Args:
+        results: Of the tasks of a stage, or of some of them.
+        stage: Its name.
+        progress: Is called after each result.
+        total: The number of all tasks of the stage.
+        before: How many of them are done already.
+    """
+    for done, result in enumerate(results, start=before + 1):
+        yield result
+        progress(stage, done, total)
 
 
 class _Counts(ProgressColumn):

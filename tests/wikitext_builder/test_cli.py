@@ -358,8 +358,8 @@ def test_an_interrupted_build_is_reported_with_what_was_found(store: Path, tmp_p
             yield from super().map(function, tasks)
             raise KeyboardInterrupt
 
+    from wikitext_builder.building.build import carry_out
     from wikitext_builder.building.plan import Plan
-    from wikitext_builder.building.stages import carry_out
     from wikitext_builder.dataset.recipes import RECIPES
 
     with Store.open(store) as opened:

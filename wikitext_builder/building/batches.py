@@ -9,24 +9,26 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import zstandard
 
 from wikitext_builder.article import SPLITS, Article
-from wikitext_builder.building.card import LeftOutCalls, add_left_out, left_out_of
 from wikitext_builder.building.shards import read_shard
 from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.extraction.names import call_name
 from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
 
 ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text
+EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,29 +40,16 @@ class Batch:
     splits: tuple[str, ...]  # train, valid or test, for each page
     location: str  # of its results, to which each function adds a suffix of its own
 
-
-def articles_of(batch: Batch) -> Iterator[tuple[str, Article]]:
-    """The articles of a batch in order, each with its split."""
-    wanted = set(batch.page_ids)
-    records = (record for shard in batch.shards for record in read_shard(shard))
-    articles = {
-        record.page_id: record
-        for record in records
-        if isinstance(record, Article) and record.page_id in wanted
-    }
-    for page_id, split in zip(batch.page_ids, batch.splits, strict=True):
-        yield split, articles[page_id]
+    def articles(self) -> Iterator[tuple[str, Article]]:
+        """The articles in order, each with its split."""
+        wanted = set(self.page_ids)
+        records = (record for shard in self.shards for record in read_shard(shard))
+        found = {one.page_id: one for one in records if isinstance(one, Article) and one.page_id in wanted}
+        for page_id, split in zip(self.page_ids, self.splits, strict=True):
+            yield split, found[page_id]
 
 
 # --- counting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountTask:
-    """A batch whose words are counted, and the number of partitions."""
-
-    batch: Batch
-    partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +63,20 @@ class BatchCounts:
     def section(self, partition: int) -> Counter[str]:
         """The counts of the words of one partition."""
         start = self.ends[partition - 1] if partition else 0
-        return _unpack(blobs.read(self.location, start, self.ends[partition]))
+        data = blobs.read(self.location, start, self.ends[partition])
+        lines = zstandard.decompress(data).decode().split("\n")[:-1]
+        return Counter({word: int(count) for count, word in (line.split(" ", 1) for line in lines)})
 
 
-def count_words(task: CountTask) -> BatchCounts:
+def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
     """Count the words of a batch, unless that is done already."""
-    location = f"{task.batch.location}.counts"
+    location = f"{batch.location}.counts"
     if not blobs.exists(f"{location}.json"):
         words, types = Counter[str](), {name: set[str]() for name in SPLITS if name != "train"}
-        for split, article in articles_of(task.batch):
+        for split, article in batch.articles():
             for line in article.lines:
                 (words if split == "train" else types[split]).update(line.split())
-        sections = [_pack(part) for part in _partition(words, task.partitions)]
+        sections = [_section(part) for part in _partition(words, partitions)]
         ends = [sum(map(len, sections[: index + 1])) for index in range(len(sections))]
         blobs.write(location, b"".join(sections))
         found = {"ends": ends, "types": {name: sorted(names) for name, names in types.items()}}
@@ -101,23 +92,9 @@ def _partition(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
     return parts
 
 
-def _pack(counts: dict[str, int]) -> bytes:
+def _section(counts: dict[str, int]) -> bytes:
     lines = (f"{count} {word}\n" for word, count in sorted(counts.items()))
     return zstandard.compress("".join(lines).encode(), level=3)
-
-
-def _unpack(data: bytes) -> Counter[str]:
-    lines = zstandard.decompress(data).decode().split("\n")[:-1]
-    return Counter({word: int(count) for count, word in (line.split(" ", 1) for line in lines)})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddTask:
-    """A partition whose counts are added up."""
-
-    counts: tuple[BatchCounts, ...]
-    partition: int
-    min_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,26 +105,63 @@ class PartitionTotal:
     types: int  # all of its words
 
 
-def add_up(task: AddTask) -> PartitionTotal:
+def add_up(partition: int, *, counts: Sequence[BatchCounts], min_count: int) -> PartitionTotal:
     """Add up the counts of one partition over all batches."""
     total: Counter[str] = Counter()
-    for counts in task.counts:
-        total.update(counts.section(task.partition))
-    frequent = {word: count for word, count in total.items() if count >= task.min_count}
+    for one in counts:
+        total.update(one.section(partition))
+    frequent = {word: count for word, count in total.items() if count >= min_count}
     return PartitionTotal(frequent=frequent, types=len(total))
 
 
-# --- writing
+# --- calls without a text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteTask:
-    """A batch to write with the words of a vocabulary."""
+class LeftOutCalls:
+    """The calls of one template that have no text in the dataset."""
 
-    batch: Batch
-    vocabulary: str  # location of `pack_vocabulary`'s result
-    language: str
-    articles: bool = False  # write them as plain text too
+    calls: int
+    pages: int  # how many have such a call
+    examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why the store's templates do not give it
+
+    def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
+        """The calls of these pages and of later ones."""
+        return LeftOutCalls(
+            calls=self.calls + later.calls,
+            pages=self.pages + later.pages,
+            examples=(*self.examples, *later.examples)[:EXAMPLES],
+            reasons=dict(Counter(self.reasons) + Counter(later.reasons)),
+        )
+
+
+def left_out_of(article: Article) -> dict[str, LeftOutCalls]:
+    """The calls that an article leaves out, by template."""
+    reasons: dict[str, Counter[str]] = {}
+    for call, reason in zip_longest(article.left_out, article.reasons, fillvalue=""):
+        reasons.setdefault(call_name(call), Counter())[reason] += 1
+    return {
+        name: LeftOutCalls(
+            calls=found.total(),
+            pages=1,
+            examples=(article.title,),
+            reasons={reason: count for reason, count in found.items() if reason},
+        )
+        for name, found in reasons.items()
+    }
+
+
+def all_left_out(parts: Iterable[Mapping[str, LeftOutCalls]]) -> dict[str, LeftOutCalls]:
+    """The calls of all parts, which are in the order of the dataset, by template."""
+    total: dict[str, LeftOutCalls] = {}
+    for part in parts:
+        for name, calls in part.items():
+            total[name] = total[name] + calls if name in total else calls
+    return total
+
+
+# --- writing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,48 +173,53 @@ class WrittenBatch:
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
     expanded: int  # template calls with a text from the store's templates
 
-    @property
-    def pieces(self) -> dict[str, str]:
-        """The location of the piece of each file, by its name in the dataset."""
-        return {name: f"{self.location}.{name.replace('/', '.')}" for name in self.names}
+    def piece(self, name: str) -> str:
+        """The location of the piece of a file, by its name in the dataset."""
+        return f"{self.location}.{name.replace('/', '.')}"
 
     def left_out(self) -> dict[str, LeftOutCalls]:
         """The template calls without a text, by name; read each time, because all of them are many."""
         found = json.loads(blobs.read(f"{self.location}.left_out.json"))
-        return {name: LeftOutCalls(**fields) for name, fields in found.items()}
+        return {name: LeftOutCalls(**stored) for name, stored in found.items()}
 
 
-def write_batch(task: WriteTask) -> WrittenBatch:
-    """Write a batch's pieces of the dataset's files, unless that is done already."""
-    location = f"{task.batch.location}.batch.json"
+def write_batch(batch: Batch, *, vocabulary: str, language: str, articles: bool) -> WrittenBatch:
+    """Write a batch's pieces of the dataset's files, unless that is done already.
+
+    Args:
+        batch: The articles.
+        vocabulary: Location of `pack_vocabulary`'s result.
+        language: Code of their Wikipedia.
+        articles: Write them as plain text too.
+    """
+    location = f"{batch.location}.batch.json"
     if not blobs.exists(location):
-        stored = asdict(_write(task))
+        stored = asdict(_write(batch, _vocabulary(vocabulary), language, articles))
         del stored["location"]  # another run can reach it by another path
         blobs.write(location, json.dumps(stored, ensure_ascii=False).encode())
     found: dict[str, Any] = json.loads(blobs.read(location))
     return WrittenBatch(
-        location=task.batch.location,
+        location=batch.location,
         names=tuple(found["names"]),
-        counts={name: SplitCounts(**fields) for name, fields in found["counts"].items()},
+        counts={name: SplitCounts(**stored) for name, stored in found["counts"].items()},
         expanded=found["expanded"],
     )
 
 
-def _write(task: WriteTask) -> WrittenBatch:
-    vocabulary = _vocabulary(task.vocabulary)
+def _write(batch: Batch, vocabulary: Vocabulary, language: str, articles: bool) -> WrittenBatch:
     files: dict[str, list[str]] = {}
     sums = {name: Counter[str]() for name in SPLITS}
-    left_out: dict[str, LeftOutCalls] = {}
+    left_out: list[dict[str, LeftOutCalls]] = []
     expanded = 0
-    for split, article in articles_of(task.batch):
+    for split, article in batch.articles():
         known = [vocabulary.without_rare(line) for line in article.lines]
         files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
         files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
-        files.setdefault(ATTRIBUTION, []).append(Attribution.of(article, split, task.language).line())
-        if task.articles:
-            row = PlainArticle.of(article, task.language).json_line()
+        files.setdefault(ATTRIBUTION, []).append(Attribution.of(article, split, language).line())
+        if articles:
+            row = PlainArticle.of(article, language).json_line()
             files.setdefault(f"{ARTICLES}/{split}.jsonl", []).append(row)
-        add_left_out(left_out, left_out_of(article))
+        left_out.append(left_out_of(article))
         expanded += article.expanded
         words = [line.split() for line in known]
         sums[split].update(
@@ -210,26 +229,28 @@ def _write(task: WriteTask) -> WrittenBatch:
             unknown=sum(line.count(UNK) for line in words),
         )
     written = WrittenBatch(
-        location=task.batch.location,
+        location=batch.location,
         names=tuple(files),
         counts={name: _split_counts(total) for name, total in sums.items()},
         expanded=expanded,
     )
-    for name, location in written.pieces.items():
-        blobs.write(location, "".join(files[name]).encode())
-    calls = {name: asdict(found) for name, found in left_out.items()}
-    blobs.write(f"{task.batch.location}.left_out.json", json.dumps(calls, ensure_ascii=False).encode())
+    for name, lines in files.items():
+        blobs.write(written.piece(name), "".join(lines).encode())
+    calls = {name: asdict(found) for name, found in all_left_out(left_out).items()}
+    blobs.write(f"{batch.location}.left_out.json", json.dumps(calls, ensure_ascii=False).encode())
     return written
 
 
-def _split_counts(total: Counter[str]) -> SplitCounts:
-    return SplitCounts(
-        articles=total["articles"],
-        lines=total["lines"],
-        tokens=total["tokens"],
-        unknown=total["unknown"],
-        types=0,
-    )
+def _split_counts(total: Counter[str], types: int = 0) -> SplitCounts:
+    return SplitCounts(**{one.name: total[one.name] for one in fields(SplitCounts)} | {"types": types})
+
+
+def added(counts: Iterable[SplitCounts], types: int) -> SplitCounts:
+    """The sum of the counts of a split's pieces; the number of types is given."""
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(asdict(one))
+    return _split_counts(total, types)
 
 
 def pack_vocabulary(vocabulary: Vocabulary, location: str) -> None:
@@ -240,15 +261,3 @@ def pack_vocabulary(vocabulary: Vocabulary, location: str) -> None:
 @lru_cache(maxsize=1)  # a worker writes many batches with one vocabulary
 def _vocabulary(location: str) -> Vocabulary:
     return Vocabulary(tuple(blobs.read(location).decode().split("\n")))
-
-
-def added(counts: Iterable[SplitCounts], types: int) -> SplitCounts:
-    """The sum of the counts of a split's pieces; the number of types is given."""
-    counts = list(counts)
-    return SplitCounts(
-        articles=sum(one.articles for one in counts),
-        lines=sum(one.lines for one in counts),
-        tokens=sum(one.tokens for one in counts),
-        unknown=sum(one.unknown for one in counts),
-        types=types,
-    )

@@ -2,118 +2,71 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, Unpack
 
-from wikitext_builder.building.plan import disk_errors, make_plan
-from wikitext_builder.building.sizes import NoArticlesError
-from wikitext_builder.building.stages import BuildReport, carry_out
+from wikitext_builder.article import SPLITS
+from wikitext_builder.building import card
+from wikitext_builder.building.batches import added, all_left_out
+from wikitext_builder.building.exports import export_files, join_files
+from wikitext_builder.building.plan import (
+    NO_TEXT,
+    BuildOptions,
+    Plan,
+    built_already,
+    disk_errors,
+    identity_of,
+    make_plan,
+    remove_leftovers,
+    working_folder,
+)
+from wikitext_builder.building.stages import (
+    NoArticlesError,
+    batches_of,
+    count_batches,
+    extract_pages,
+    finish,
+    refuse_empty_train,
+    small_splits,
+    write_batches,
+)
+from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.runners import blobs
 from wikitext_builder.runners.choice import open_runners
+from wikitext_builder.runners.processes import Runner, Serial
 from wikitext_builder.text_overlap.overlap import overlap
-from wikitext_builder.text_overlap.result import is_compared, write_into_card
+from wikitext_builder.text_overlap.result import Overlap, is_compared, write_into_card
 from wikitext_builder.text_overlap.sources import files_of
 from wikitext_builder.wiki.dates import days_of, months_of
 
 DATES: Final = ("created", "promoted")  # that a store knows of a page
 
 
-class BuildOptions(TypedDict, total=False):
-    """What a build can be told besides its recipe, its store and its folder; None is as if it were absent."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReport:
+    """What a build did. Times and sizes are of this run; no file of the dataset has them."""
 
-    language: str | None
-    """Code of the Wikipedia."""
-    as_of: str | None
-    """Take the newest revisions of the store that are not after this date, such as 2016-08-31."""
-    lock: str | Path | None
-    """Take exactly the revisions of this lock file."""
-    include: str | Sequence[str]
-    """Take only pages of a file or a time: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
-    exclude: str | Sequence[str]
-    """Leave such pages out."""
-    within: str | Sequence[str]
-    """The old name of `include`."""
-    without: str | Sequence[str]
-    """The old name of `exclude`."""
-    valid_titles: str | Path | None
-    """A file with the titles of valid, one per line."""
-    test_titles: str | Path | None
-    """A file with the titles of test, one per line."""
-    train_articles: int | None
-    """At most this many; like all that follow, instead of the recipe's value."""
-    valid_articles: int | None
-    """How many articles valid gets."""
-    test_articles: int | None
-    """How many articles test gets."""
-    test_words: int | None
-    """How many words test gets at least: articles are taken until they have them. For `live` alone."""
-    min_count: int | None
-    """Words that occur fewer times in train become `<unk>`."""
-    sections: str | None
-    """official or clean: how much of a removed section goes."""
-    source: str | None
-    """Lines come from wikitext, or from rendered pages (HTML) where the store has them."""
-    seed: str | None
-    """Another seed gives another split."""
-    articles: str | Sequence[str] | None
-    """Export whole articles as plain text too: parquet, jsonl or both."""
-
-
-def build_months(
-    recipe: str | Recipe,
-    store: str | Path,
-    out: str | Path,
-    *,
-    months: str,
-    by: str = "created",
-    **options: Any,
-) -> dict[str, BuildReport | None]:
-    """Build a dataset for each month from the pages of a store, in folders such as `2026-10` of `out`.
-
-    Args:
-        recipe: See `build`; `live` is a test set alone.
-        store: The store, which knows the dates of its pages from selections by time.
-        out: The folder of the folders.
-        months: FROM..TO, both included, such as 2026-08..2026-10.
-        by: Pages are of the month in which they were `created` or `promoted`.
-        options: See `build`.
-
-    Returns:
-        What was built, by month; None for a month without pages, or whose pages are all rejected.
-
-    Raises:
-        BuilderError: An argument is wrong, no month has a page, or a build fails.
-    """
-    if by not in DATES:
-        raise BuilderError(f"--by {by}: expected {' or '.join(DATES)}")
-    names, rules = months_of(months), options.pop("include", ())
-    rules = [rules] if isinstance(rules, str) else list(rules)
-    reports: dict[str, BuildReport | None] = {}
-    for month in names:
-        include = [*rules, f"{by}-since:{days_of(month)}"]
-        plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **_of_plan(options))
-        Path(out).mkdir(parents=True, exist_ok=True)
-        reports[month] = None
-        with suppress(NoArticlesError):
-            if plan.revisions:
-                reports[month] = build(recipe, store, plan.out, include=include, **options)
-    if not any(reports.values()):
-        raise BuilderError(
-            f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see"
-            " `wikitext-builder fetch`"
-        )
-    return reports
-
-
-def _of_plan(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a build that decide what is built."""
-    others = ("workers", "scheduler", "work", "against", "progress")
-    return {name: value for name, value in options.items() if name not in others}
+    manifest: Manifest
+    already_built: bool = False
+    shards_found: int = 0  # of pages, which another build of the same dataset had made
+    pages: int = 0  # extracted, rejected ones included
+    wikitext_bytes: int = 0  # extracted in this run
+    older: int = 0  # revisions that were not used, because newer ones of the same pages were
+    rejected: dict[str, int] = field(default_factory=dict)  # pages by reason
+    left_out: dict[str, int] = field(default_factory=dict)  # template calls without a text, by name
+    left_out_reasons: dict[str, int] = field(default_factory=dict)  # why, if the store has templates
+    expanded: int = 0  # template calls with a text from the store's templates
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    overlap: Overlap | None = None  # with other text, if it was compared in this run
+    warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
 
 
 def build(
@@ -168,3 +121,124 @@ def build(
     with disk_errors(plan.out):
         write_into_card(plan.out, found)
     return replace(report, overlap=found)
+
+
+def build_months(
+    recipe: str | Recipe,
+    store: str | Path,
+    out: str | Path,
+    *,
+    months: str,
+    by: str = "created",
+    **options: Any,
+) -> dict[str, BuildReport | None]:
+    """Build a dataset for each month from the pages of a store, in folders such as `2026-10` of `out`.
+
+    Args:
+        recipe: See `build`; `live` is a test set alone.
+        store: The store, which knows the dates of its pages from selections by time.
+        out: The folder of the folders.
+        months: FROM..TO, both included, such as 2026-08..2026-10.
+        by: Pages are of the month in which they were `created` or `promoted`.
+        options: See `build`.
+
+    Returns:
+        What was built, by month; None for a month without pages, or whose pages are all rejected.
+
+    Raises:
+        BuilderError: An argument is wrong, no month has a page, or a build fails.
+    """
+    if by not in DATES:
+        raise BuilderError(f"--by {by}: expected {' or '.join(DATES)}")
+    names, rules = months_of(months), options.pop("include", ())
+    rules = [rules] if isinstance(rules, str) else list(rules)
+    reports: dict[str, BuildReport | None] = {}
+    for month in names:
+        include = [*rules, f"{by}-since:{days_of(month)}"]
+        plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **_of_plan(options))
+        Path(out).mkdir(parents=True, exist_ok=True)
+        reports[month] = None
+        with suppress(NoArticlesError):
+            if plan.revisions:
+                reports[month] = build(recipe, store, plan.out, include=include, **options)
+    if not any(reports.values()):
+        raise BuilderError(
+            f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see"
+            " `wikitext-builder fetch`"
+        )
+    return reports
+
+
+def _of_plan(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a build that decide what is built."""
+    others = ("workers", "scheduler", "work", "against", "progress")
+    return {name: value for name, value in options.items() if name not in others}
+
+
+def carry_out(
+    plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None, here: Runner | None = None
+) -> BuildReport:
+    """Build the dataset of a plan.
+
+    It grows in `.NAME.partial` beside `plan.out` and is renamed when it is complete; the same call resumes a
+    build that was killed. The bytes do not depend on the runners.
+
+    Args:
+        plan: What to build.
+        progress: Is called as the build proceeds.
+        runner: Runs the stages that can run on other machines.
+        here: Runs the stages that write the dataset's own files, on this machine.
+
+    Raises:
+        BuilderError: There is nothing to build from, or `plan.out` holds something else.
+    """
+    runner, here = runner or Serial(), here or runner or Serial()
+    identity = identity_of(plan)
+    if built := built_already(plan.out, identity):
+        remove_leftovers(plan, identity)
+        warnings = tuple(small_splits(plan, built.splits))
+        return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
+    with disk_errors(plan.out), working_folder(plan, identity) as location:
+        found = blobs.count_files(f"{location}/shards")
+        seconds, start = dict[str, float](), time.perf_counter()
+
+        def ended(stage: str) -> None:
+            seconds[stage] = time.perf_counter() - start - sum(seconds.values())
+
+        extracted = extract_pages(plan, location, runner, progress, found)
+        batches = batches_of(plan, extracted, location)
+        refuse_empty_train(plan, extracted.split, len(extracted.rejected))
+        ended("extract")
+        vocabulary, types = count_batches(plan, batches, runner, progress)
+        ended("count")
+        written = write_batches(plan, batches, vocabulary, location, runner, progress)
+        ended("write")
+        dataset = plan.work / "dataset"
+        entries = join_files(plan, written, dataset, here, progress)
+        ended("join")
+        splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
+        entries |= export_files(plan, written, location, dataset, (runner, here), progress)
+        ended("export")
+        left_out = all_left_out(one.left_out() for one in written)
+        card.write_source(dataset, plan)
+        card.write_rejected(dataset, extracted.rejected)
+        card.write_left_out(dataset, left_out)
+        card.write_card(dataset, plan, splits, len(vocabulary))
+        empty = any(one.reason == NO_TEXT for one in extracted.rejected)
+        if not left_out and not empty and not any(one.expanded for one in written):
+            identity = replace(identity, templates="")  # the dataset does not depend on them
+        manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset)
+        ended("describe")
+    return BuildReport(
+        manifest=manifest,
+        shards_found=found,
+        pages=extracted.pages,
+        wikitext_bytes=extracted.wikitext_bytes,
+        older=plan.older,
+        rejected=dict(Counter(one.reason for one in extracted.rejected)),
+        left_out={name: one.calls for name, one in left_out.items()},
+        left_out_reasons=card.reasons_of(left_out),
+        expanded=sum(one.expanded for one in written),
+        seconds=seconds,
+        warnings=tuple(small_splits(plan, splits)),
+    )

@@ -1,60 +1,27 @@
-"""What a dataset says about itself: its card, how to build it again, what was rejected and left out."""
+"""What a dataset says about itself: sources, card, how to build it again, what was rejected and left out."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from importlib.resources import files
-from itertools import zip_longest
 from pathlib import Path
+from typing import Final
 
-from wikitext_builder.article import Article
+from wikitext_builder.building.batches import LeftOutCalls
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
-from wikitext_builder.building.rebuild import rebuild_commands
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.extraction.names import call_name
+from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.pages.attribution import LOCK
+from wikitext_builder.pages.lock import write_lock
 from wikitext_builder.pages.store import Rejected, Revision
 
+TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
-EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOutCalls:
-    """The calls of one template that have no text in the dataset."""
-
-    calls: int
-    pages: int  # how many have such a call
-    examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
-    reasons: Mapping[str, int] = field(default_factory=dict)  # why the store's templates do not give it
-
-    def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
-        """The calls of these pages and of later ones."""
-        return LeftOutCalls(
-            calls=self.calls + later.calls,
-            pages=self.pages + later.pages,
-            examples=(*self.examples, *later.examples)[:EXAMPLES],
-            reasons=dict(Counter(self.reasons) + Counter(later.reasons)),
-        )
-
-
-def left_out_of(article: Article) -> dict[str, LeftOutCalls]:
-    """The calls that an article leaves out, by template."""
-    reasons: dict[str, Counter[str]] = {}
-    for call, reason in zip_longest(article.left_out, article.reasons, fillvalue=""):
-        reasons.setdefault(call_name(call), Counter())[reason] += 1
-    return {
-        name: LeftOutCalls(
-            calls=found.total(),
-            pages=1,
-            examples=(article.title,),
-            reasons={reason: count for reason, count in found.items() if reason},
-        )
-        for name, found in reasons.items()
-    }
 
 
 def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
@@ -62,18 +29,23 @@ def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
     return dict(sum((Counter(one.reasons) for one in left_out.values()), Counter[str]()).most_common())
 
 
-def add_left_out(total: dict[str, LeftOutCalls], later: Mapping[str, LeftOutCalls]) -> None:
-    """Add the calls of later pages to a total, by template."""
-    for name, calls in later.items():
-        total[name] = total[name] + calls if name in total else calls
+def write_source(directory: Path, plan: Plan) -> None:
+    """Write the lock file of all revisions that a build chose from, and the titles of given splits.
+
+    The lock file does not name the wiki, so it has the same bytes from whatever store the revisions come.
+    """
+    with (directory / LOCK).open("w", encoding="utf-8", newline="") as file:
+        write_lock(plan.revisions, file, language=plan.recipe.language)
+    for split, page_ids in _given(plan):
+        titles = sorted(one.title for one in plan.revisions if one.page_id in page_ids)
+        text = "".join(f"{title}\n" for title in titles)
+        (directory / TITLES[split]).write_text(text, encoding="utf-8", newline="\n")
 
 
-def all_left_out(parts: Iterable[Mapping[str, LeftOutCalls]]) -> dict[str, LeftOutCalls]:
-    """The calls of all parts of a dataset, in its order."""
-    total: dict[str, LeftOutCalls] = {}
-    for part in parts:
-        add_left_out(total, part)
-    return total
+def _given(plan: Plan) -> Iterator[tuple[str, frozenset[int]]]:
+    """The page ids of the splits that were given and not chosen."""
+    given = {"valid": plan.given_valid, "test": plan.given_test}
+    yield from ((split, page_ids) for split, page_ids in given.items() if page_ids)
 
 
 def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:
@@ -181,3 +153,51 @@ def _size_category(lines: int) -> str:
     """The dataset hub's name for a number of rows."""
     steps = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
     return next((name for limit, name in steps if lines < limit), "1M<n<10M")
+
+
+# --- how to build it again
+
+
+def rebuild_commands(plan: Plan) -> str:
+    """The commands that fetch the revisions of a dataset and build it again, as Markdown.
+
+    They are for the folder of the dataset, whose files they name.
+    """
+    recipe = plan.recipe
+    fetch = ["fetch", "--store", "../pages.store", "--select", f"lock:{LOCK}", "--contact", "you@example.org"]
+    fetch += ["--language", recipe.language] if recipe.language != "en" else []
+    fetch += ["--rendered"] if recipe.source == "rendered" else []
+    files = {"lock": LOCK} | {f"{split}_titles": TITLES[split] for split, _ in _given(plan)}
+    if (base := _base(recipe)) is None:
+        named = "".join(f", {name}={value!r}" for name, value in files.items())
+        imports = "import wikitext_builder as wb\nfrom wikitext_builder.dataset.recipes import Recipe"
+        call = f"wb.build({recipe!r}, '../pages.store', '../again'{named})"
+        return f"{_console([fetch])}\n\n```python\n{imports}\n\n{call}\n```"
+    options = [*_changes(recipe, RECIPES[base]), *files.items()]
+    build = ["build", base, "--store", "../pages.store", "--out", "../again"]
+    build += [part for name, value in options for part in (f"--{name.replace('_', '-')}", value)]
+    return _console([fetch, build])
+
+
+def _console(commands: Iterable[list[str]]) -> str:
+    lines = (f"$ wikitext-builder {shlex.join(command)}" for command in commands)
+    return "\n".join(["```console", *lines, "```"])
+
+
+def _base(recipe: Recipe) -> str | None:
+    """The command line's name of the recipe that this one is a variant of; None if there is none."""
+    for name, base in RECIPES.items():
+        unlimited = recipe.train_articles is None and base.train_articles is not None
+        without = base.articles and not recipe.articles
+        if base.name == recipe.name and not (unlimited or without):  # no option removes a limit or an export
+            return name
+    return None
+
+
+def _changes(recipe: Recipe, base: Recipe) -> Iterator[tuple[str, str]]:
+    """The fields that differ from a recipe's, as options of the command line."""
+    for field in fields(Recipe):
+        value = getattr(recipe, field.name)
+        if value != getattr(base, field.name):
+            values = value if isinstance(value, tuple) else (value,)
+            yield from ((field.name, str(one)) for one in values)

@@ -11,7 +11,7 @@ import json
 import shutil
 import zipfile
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
-from wikitext_builder.progress import Progress
+from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner
 
@@ -33,26 +33,6 @@ EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip: its bytes do
 LINES: Final = ("tokens", "raw")  # kinds of text files
 
 Entries = dict[Path, FileEntry]  # the files that a task wrote
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinTask:
-    """Pieces that make up a file, one after the other."""
-
-    head: str
-    pieces: tuple[str, ...]  # locations
-    path: Path
-
-
-def join_pieces(task: JoinTask) -> Entries:
-    """Join the pieces of a file."""
-    digest, size = hashlib.sha256(), 0
-    task.path.parent.mkdir(exist_ok=True)
-    with task.path.open("wb") as file:
-        for data in chain([task.head.encode()], map(blobs.read, task.pieces)):  # one piece at a time
-            size += file.write(data)
-            digest.update(data)
-    return {task.path: FileEntry(sha256=digest.hexdigest(), bytes=size)}
 
 
 # --- parquet
@@ -185,22 +165,6 @@ class ExportTask:
     folder: Path  # of the dataset
 
 
-def export_tasks(splits: Sequence[str], *, name: str, folder: Path) -> list[ExportTask]:
-    """What to write: each format for each kind of text files.
-
-    Args:
-        splits: Of the dataset.
-        name: Of the dataset.
-        folder: Of the dataset.
-    """
-    files = {kind: tuple(folder / f"wiki.{split}.{kind}" for split in splits) for kind in LINES}
-    return [
-        ExportTask(format=form, kind=kind, files=files[kind], name=name, folder=folder)
-        for form in FORMATS
-        for kind in LINES
-    ]
-
-
 def export(task: ExportTask) -> Entries:
     """Write the files of a task."""
     return {path: entry_of(path) for path in FORMATS[task.format](task)}
@@ -215,8 +179,7 @@ def _write_zip(task: ExportTask) -> list[Path]:
             member = zipfile.ZipInfo(f"{folder}/{one.name}", EPOCH)
             member.external_attr = 0o644 << 16
             with one.open("rb") as file, archive.open(member, "w", force_zip64=True) as target:
-                while piece := file.read(1 << 20):
-                    target.write(piece)
+                shutil.copyfileobj(file, target, 1 << 20)
     return [path]
 
 
@@ -232,15 +195,24 @@ def join_files(
     """Join the text files from their pieces."""
     shutil.rmtree(dataset, ignore_errors=True)
     dataset.mkdir()
-    names = plan.recipe.splits
-    heads = {f"wiki.{split}.{kind}": "" for split in names for kind in LINES} | {ATTRIBUTION: HEAD}
+    names = [ATTRIBUTION, *(f"wiki.{split}.{kind}" for split in plan.recipe.splits for kind in LINES)]
     if "jsonl" in plan.recipe.articles:
-        heads |= {f"{ARTICLES}/{split}.jsonl": "" for split in names}
-    tasks = []
-    for name, head in heads.items():
-        pieces = tuple(one.pieces[name] for one in written if name in one.pieces)
-        tasks.append(JoinTask(head=head, pieces=pieces, path=dataset / name))
-    return _entries(here.map(join_pieces, tasks), len(tasks), "join", progress)
+        names += [f"{ARTICLES}/{split}.jsonl" for split in plan.recipe.splits]
+    tasks = [(dataset / name, [one.piece(name) for one in written if name in one.names]) for name in names]
+    return _all_entries(reported(here.map(_join, tasks), "join", progress, len(tasks)))
+
+
+def _join(task: tuple[Path, list[str]]) -> Entries:
+    """Join the pieces of a file, one at a time."""
+    path, pieces = task
+    digest, size = hashlib.sha256(), 0
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb") as file:
+        head = HEAD if path.name == ATTRIBUTION else ""
+        for data in chain([head.encode()], map(blobs.read, pieces)):
+            size += file.write(data)
+            digest.update(data)
+    return {path: FileEntry(sha256=digest.hexdigest(), bytes=size)}
 
 
 def export_files(
@@ -252,33 +224,33 @@ def export_files(
     progress: Progress,
 ) -> Entries:
     """Write the export formats: parquet from the pieces, anywhere; the others from the text files, here."""
-    runner, here = runners
-    parquet = list(_parquet_tasks(plan, written, location))
-    others = export_tasks(plan.recipe.splits, name=plan.recipe.name, folder=dataset)
-    for done, task in enumerate(runner.map(write_parquet, parquet), start=1):
+    recipe, (runner, here) = plan.recipe, runners
+    tables = [*LINES, *([ARTICLES] if "parquet" in recipe.articles else [])]
+    parquet = [
+        task
+        for split in recipe.splits
+        for kind in tables
+        for task in parquet_tasks(kind, split, _pieces(written, kind, split), location)
+    ]
+    files = {kind: tuple(dataset / f"wiki.{split}.{kind}" for split in recipe.splits) for kind in LINES}
+    others = [
+        ExportTask(format=form, kind=kind, files=files[kind], name=recipe.name, folder=dataset)
+        for form in FORMATS
+        for kind in LINES
+    ]
+    total = len(parquet) + len(others)
+    for task in reported(runner.map(write_parquet, parquet), "export", progress, total):
         (dataset / task.name).parent.mkdir(parents=True, exist_ok=True)
         blobs.move(task.location, dataset / task.name)
-        progress("export", done, len(parquet) + len(others))
-    return _entries(here.map(export, others), len(others), "export", progress, before=len(parquet))
+    return _all_entries(reported(here.map(export, others), "export", progress, total, before=len(parquet)))
 
 
-def _parquet_tasks(plan: Plan, written: list[WrittenBatch], location: str) -> Iterator[ParquetTask]:
-    for split in plan.recipe.splits:
-        for kind in LINES:
-            file = f"wiki.{split}.{kind}"
-            pieces = {one.pieces[file]: one.counts[split].lines for one in written if file in one.pieces}
-            yield from parquet_tasks(kind, split, pieces, location)
-        if "parquet" in plan.recipe.articles:
-            file = f"{ARTICLES}/{split}.jsonl"
-            pieces = {one.pieces[file]: one.counts[split].articles for one in written if file in one.pieces}
-            yield from parquet_tasks(ARTICLES, split, pieces, location)
+def _pieces(written: list[WrittenBatch], kind: str, split: str) -> dict[str, int]:
+    """The location of each piece of a table, and how many rows it has."""
+    name = f"{ARTICLES}/{split}.jsonl" if kind == ARTICLES else f"wiki.{split}.{kind}"
+    counts = [(one.piece(name), one.counts[split]) for one in written if name in one.names]
+    return {piece: found.articles if kind == ARTICLES else found.lines for piece, found in counts}
 
 
-def _entries(
-    results: Iterator[Entries], total: int, stage: str, progress: Progress, *, before: int = 0
-) -> Entries:
-    entries: Entries = {}
-    for done, written in enumerate(results, start=before + 1):
-        entries |= written
-        progress(stage, done, before + total)
-    return entries
+def _all_entries(results: Iterable[Entries]) -> Entries:
+    return {path: entry for entries in results for path, entry in entries.items()}

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from unicodedata import unidata_version
 
 from wikitext_builder import __version__
@@ -33,6 +33,8 @@ LEFT_OUT = "left_out.tsv"
 REJECTED = "rejected.jsonl"
 NO_TEXT = "no-text"  # the reason of a rejection that a template could change
 LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
+FILTERS = ("include", "exclude", "within", "without")
+NOT_OF_RECIPE = ("as_of", "lock", *FILTERS, "valid_titles", "test_titles")  # of `BuildOptions`
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -67,47 +69,62 @@ class Plan:
         return self.out.with_name(f".{self.out.name}.partial")
 
 
+class BuildOptions(TypedDict, total=False):
+    """What a build can be told besides its recipe, its store and its folder; None is as if it were absent."""
+
+    language: str | None
+    """Code of the Wikipedia."""
+    as_of: str | None
+    """Take the newest revisions of the store that are not after this date, such as 2016-08-31."""
+    lock: str | Path | None
+    """Take exactly the revisions of this lock file."""
+    include: str | Sequence[str]
+    """Take only pages of a file or a time: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
+    exclude: str | Sequence[str]
+    """Leave such pages out."""
+    within: str | Sequence[str]
+    """The old name of `include`."""
+    without: str | Sequence[str]
+    """The old name of `exclude`."""
+    valid_titles: str | Path | None
+    """A file with the titles of valid, one per line."""
+    test_titles: str | Path | None
+    """A file with the titles of test, one per line."""
+    train_articles: int | None
+    """At most this many; like all that follow, instead of the recipe's value."""
+    valid_articles: int | None
+    """How many articles valid gets."""
+    test_articles: int | None
+    """How many articles test gets."""
+    test_words: int | None
+    """How many words test gets at least: articles are taken until they have them. For `live` alone."""
+    min_count: int | None
+    """Words that occur fewer times in train become `<unk>`."""
+    sections: str | None
+    """official or clean: how much of a removed section goes."""
+    source: str | None
+    """Lines come from wikitext, or from rendered pages (HTML) where the store has them."""
+    seed: str | None
+    """Another seed gives another split."""
+    articles: str | Sequence[str] | None
+    """Export whole articles as plain text too: parquet, jsonl or both."""
+
+
 def make_plan(
-    recipe: str | Recipe,
-    store: Path,
-    out: Path,
-    *,
-    as_of: str | None = None,
-    lock: str | Path | None = None,
-    include: str | Sequence[str] = (),
-    exclude: str | Sequence[str] = (),
-    within: str | Sequence[str] = (),
-    without: str | Sequence[str] = (),
-    valid_titles: str | Path | None = None,
-    test_titles: str | Path | None = None,
-    work_url: str = "",
-    **changes: str | int | Sequence[str] | None,
+    recipe: str | Recipe, store: Path, out: Path, *, work_url: str = "", **options: Unpack[BuildOptions]
 ) -> Plan:
     """Decide what to build: the recipe, the revisions, and the given articles of valid and test.
-
-    Args:
-        recipe: A recipe or its name.
-        store: The store of pages.
-        out: The folder to make.
-        as_of: Take the newest revisions that are not after this date.
-        lock: Take exactly the revisions of this lock file.
-        include: Take only pages of a file or of a time; see `chosen`.
-        exclude: Leave such pages out.
-        within: The old name of `include`.
-        without: The old name of `exclude`.
-        valid_titles: A file with the titles of valid, one per line.
-        test_titles: A file with the titles of test, one per line.
-        work_url: See `Plan`.
-        changes: Fields of the recipe to change; None leaves a field as it is.
 
     Raises:
         BuilderError: There is no such recipe, revision or article, or two arguments contradict each other.
     """
-    recipe = _changed(recipe, changes)
+    as_of, lock = options.get("as_of"), options.get("lock")
+    valid_titles, test_titles = options.get("valid_titles"), options.get("test_titles")
+    recipe = _changed(recipe, {name: value for name, value in options.items() if name not in NOT_OF_RECIPE})
     tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
-    revisions, older = _chosen_revisions(store, recipe.language, as_of, lock)
-    include, exclude = with_old_names(include, exclude, within, without)
-    revisions, found = chosen(revisions, include, exclude, recipe.language), len(revisions)
+    found, older = _chosen_revisions(store, recipe.language, as_of, lock)
+    include, exclude = with_old_names(*(options.get(name, ()) for name in FILTERS))
+    revisions = chosen(found, include, exclude, recipe.language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
@@ -125,7 +142,7 @@ def make_plan(
         revisions=revisions,
         as_of=parse_date(as_of),
         older=older,
-        found=found,
+        found=len(found),
         given_valid=given_valid,
         given_test=given_test,
         work_url=work_url,
@@ -280,8 +297,7 @@ def _check_files(out: Path, manifest: Manifest) -> None:
             found = "differs from its manifest" if there else "is missing"
             raise BuilderError(
                 f"{out}: holds this dataset, but {name} {found}; `wikitext-builder verify` says what is"
-                " wrong;"
-                " remove the folder and build again"
+                " wrong; remove the folder and build again"
             )
 
 
@@ -324,10 +340,8 @@ def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
 def remove_leftovers(plan: Plan, identity: Identity) -> None:
     """Remove the working folder of a build that was killed after its dataset had its name."""
     if plan.work.exists():
-        with (
-            contextlib.suppress(BuilderError),
-            working_folder(plan, identity),
-        ):  # an error: a build runs there
+        # An error says that a build is running there.
+        with contextlib.suppress(BuilderError), working_folder(plan, identity):
             pass
 
 

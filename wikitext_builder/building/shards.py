@@ -1,19 +1,24 @@
-"""Shards: pages of the store as tokenized articles, in one file each."""
+"""Shards: pages of the store become tokenized articles, some dozens in one file.
+
+Each page goes one way: read, extract, tokenize, check, keep what an export needs. Workers that do not reach
+the store read copies of its pages and templates, which are packed for them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import zstandard
 
-from wikitext_builder.article import Article, Page, heading_level
+from wikitext_builder.article import Article, heading_level
 from wikitext_builder.building.plan import NO_TEXT
-from wikitext_builder.building.templates import PackedTemplates
 from wikitext_builder.dataset.files import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expansion.expander import Templates
@@ -29,6 +34,7 @@ from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import language_of
 
 PAGES_PER_SHARD = 32  # about 2 MB of wikitext: seconds of work, so little is lost if a worker dies
+FILE_CHARACTERS = 2**20  # of the templates in one packed file; a worker reads the files that its pages need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +70,10 @@ def make_shard(task: ShardTask) -> ShardResult:
     if not blobs.exists(task.location):
         lines = []
         with _templates(task) as templates:
-            for one in _inputs(task):
+            for one in _stored(task):
                 size += len(one.page.wikitext.encode())
-                record = asdict(_use(one, task, templates))
-                lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-        blobs.write(task.location, zstandard.compress("".join(lines).encode(), level=3))
+                lines.append(json.dumps(asdict(_used(one, task, templates)), ensure_ascii=False) + "\n")
+        _pack(task.location, "".join(lines))
     rejected, words = [], dict[int, int]()
     for found in read_shard(task.location):
         if isinstance(found, Rejected):
@@ -80,11 +85,73 @@ def make_shard(task: ShardTask) -> ShardResult:
     )
 
 
-def _inputs(task: ShardTask) -> Iterator[StoredPage]:
+def _used(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article | Rejected:
+    """The article of a page, or why there is none: exceptions on one page reject that page only."""
+    try:
+        with time_limit(SECONDS_PER_PAGE):
+            return _article(one, task, templates)
+    except RejectedError as error:
+        reason, detail = error.reason, error.detail
+    except (BuilderError, MemoryError):  # not the page's fault
+        raise
+    except Exception as error:  # it is written to the list of rejected pages
+        reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
+    return Rejected.of(one.page, reason, detail)
+
+
+def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article:
+    page, language, sections = one.page, task.language, task.sections
+    if one.html is None:
+        texts = one.expansions
+        article = extract(page, language=language, sections=sections, expansions=texts, templates=templates)
+    else:
+        article = extract_rendered(one.html, page, language=language, sections=sections)
+    article = tokenize_article(article, language=language)
+    if not TITLE.fullmatch(article.lines[1]):
+        raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
+    if not any(line and not heading_level(line) for line in article.lines):
+        raise RejectedError(NO_TEXT, "nothing but headings is left of it")
+    if not task.plain:
+        return replace(article, plain_lines=(), formulas=())
+    return replace(
+        article,
+        categories=own_categories(page.wikitext, language),
+        quality=classifier(language_of(language)).quality(page.wikitext),
+        wikidata_id=one.wikidata_id,
+    )
+
+
+def read_shard(location: str) -> Iterator[Article | Rejected]:
+    """What a shard holds, in order.
+
+    Raises:
+        BuilderError: The file is damaged.
+    """
+    try:
+        for line in _unpack(location).split("\n")[:-1]:
+            record = msgspec.json.decode(line)
+            kind: type[Article | Rejected] = Rejected if "reason" in record else Article
+            yield msgspec.convert(record, kind)
+    except (zstandard.ZstdError, ValueError, TypeError, KeyError) as error:
+        raise BuilderError(f"{location}: damaged ({error}); remove it and build again") from error
+
+
+def _pack(location: str, text: str) -> None:
+    blobs.write(location, zstandard.compress(text.encode(), level=3))
+
+
+def _unpack(location: str) -> str:
+    return zstandard.decompress(blobs.read(location)).decode()
+
+
+# --- pages and templates, from the store or packed
+
+
+def _stored(task: ShardTask) -> Iterator[StoredPage]:
+    """The pages of a task as the store has them."""
     if blobs.is_url(task.store):
-        for line in zstandard.decompress(blobs.read(task.store)).decode().splitlines():
-            fields = json.loads(line)
-            yield StoredPage(page=Page(**fields.pop("page")), **fields)
+        for line in _unpack(task.store).splitlines():
+            yield msgspec.json.decode(line, type=StoredPage)
         return
     with Store.open(Path(task.store)) as store:
         rows = stored_pages(store, task.language, task.revision_ids, html=task.source == "rendered")
@@ -102,75 +169,60 @@ def _templates(task: ShardTask) -> Iterator[Templates | None]:
         yield templates
 
 
-def pack_pages(task: ShardTask, location: str) -> None:
-    """Copy the pages of a task to a location for workers that do not reach the store."""
-    if not blobs.exists(location):
-        lines = [json.dumps(asdict(one)) for one in _inputs(task)]
-        blobs.write(location, zstandard.compress("\n".join(lines).encode(), level=3))
+def packed(task: ShardTask, folder: str) -> ShardTask:
+    """The same task for workers that do not reach the store: its pages and templates are in a folder."""
+    pages, templates = f"{folder}/pages/{task.location.rpartition('/')[2]}", f"{folder}/templates"
+    if not blobs.exists(pages):
+        _pack(pages, "\n".join(json.dumps(asdict(one)) for one in _stored(task)))
+    return replace(task, store=pages, templates=templates if _pack_templates(task, templates) else "")
 
 
-def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article:
-    page = one.page
-    if one.html is None:
-        return extract(
-            page,
-            language=task.language,
-            sections=task.sections,
-            expansions=one.expansions,
-            templates=templates,
-        )
-    return extract_rendered(one.html, page, language=task.language, sections=task.sections)
+def _pack_templates(task: ShardTask, folder: str) -> bool:
+    """Copy the templates of a store into numbered files, unless that is done; False if there are none."""
+    if not blobs.exists(f"{folder}/index.json"):
+        with open_templates(task.store, language=task.language, as_of=task.as_of or None) as templates:
+            if templates is None:
+                return False
+            names = []  # the first one in each file
+            for number, some in enumerate(_pieces(templates.items())):
+                names.append(next(iter(some)))
+                _pack(f"{folder}/{number}.json.zst", json.dumps(some, ensure_ascii=False))
+        blobs.write(f"{folder}/index.json", json.dumps(names).encode())
+    return True
 
 
-def _checked(article: Article) -> Article:
-    """The article, if it has a title and a text."""
-    if not TITLE.fullmatch(article.lines[1]):
-        raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
-    if not any(line and not heading_level(line) for line in article.lines):
-        raise RejectedError(NO_TEXT, "nothing but headings is left of it")
-    return article
+def _pieces(items: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    piece: dict[str, str] = {}
+    size = 0
+    for name, wikitext in items:
+        piece[name] = wikitext
+        size += len(wikitext)
+        if size >= FILE_CHARACTERS:
+            yield piece
+            piece, size = {}, 0
+    if piece:
+        yield piece
 
 
-def _for_export(article: Article, one: StoredPage, task: ShardTask) -> Article:
-    categories = own_categories(one.page.wikitext, task.language)
-    quality = classifier(language_of(task.language)).quality(one.page.wikitext)
-    return replace(article, categories=categories, quality=quality, wikidata_id=one.wikidata_id)
+class PackedTemplates:
+    """The templates in a folder that `packed` wrote."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def get(self, name: str, /) -> str | None:
+        """The wikitext of a template; None if it is not there."""
+        number = bisect_right(_first_names(self._folder), name) - 1
+        return _file(f"{self._folder}/{number}.json.zst").get(name) if number >= 0 else None
 
 
-def _without_plain(article: Article) -> Article:
-    return replace(article, plain_lines=(), formulas=())
+@lru_cache(maxsize=4)
+def _first_names(folder: str) -> list[str]:
+    names: list[str] = json.loads(blobs.read(f"{folder}/index.json"))
+    return names
 
 
-def _use(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article | Rejected:
-    """An article, or why there is none: a page that breaks our code must not break the build."""
-    try:
-        with time_limit(SECONDS_PER_PAGE):
-            article = _checked(tokenize_article(_article(one, task, templates), language=task.language))
-            return _for_export(article, one, task) if task.plain else _without_plain(article)
-    except RejectedError as error:
-        reason, detail = error.reason, error.detail
-    except (BuilderError, MemoryError):  # not the page's fault
-        raise
-    except Exception as error:  # it is written to the list of rejected pages
-        reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
-    return Rejected.of(one.page, reason, detail)
-
-
-def read_shard(location: str) -> Iterator[Article | Rejected]:
-    """What a shard holds, in order.
-
-    Raises:
-        BuilderError: The file is damaged.
-    """
-    try:
-        lines = zstandard.decompress(blobs.read(location)).decode().split("\n")[:-1]
-        yield from (_parse(json.loads(line)) for line in lines)
-    except (zstandard.ZstdError, ValueError, TypeError, KeyError) as error:
-        raise BuilderError(f"{location}: damaged ({error}); remove it and build again") from error
-
-
-def _parse(record: dict[str, Any]) -> Article | Rejected:
-    if "reason" in record:
-        return Rejected(**record)
-    found: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items()}
-    return Article(**found)
+@lru_cache(maxsize=16)
+def _file(location: str) -> dict[str, str]:
+    texts: dict[str, str] = json.loads(_unpack(location))
+    return texts

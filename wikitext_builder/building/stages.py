@@ -1,161 +1,54 @@
-"""The stages of a build in order: extract, count, write, join, export, describe."""
+"""The stages of a build: extract, count, write, and, after the export, finish.
+
+A split that is smaller than asked for is a warning; a dataset without a train set, or with fewer words than
+`test_words`, is an error.
+"""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from wikitext_builder.article import SPLITS
-from wikitext_builder.building import card
 from wikitext_builder.building.batches import (
     ARTICLES_PER_BATCH,
-    AddTask,
     Batch,
-    CountTask,
-    WriteTask,
     WrittenBatch,
     add_up,
-    added,
     count_words,
     pack_vocabulary,
     write_batch,
 )
-from wikitext_builder.building.exports import Entries, export_files, join_files
-from wikitext_builder.building.plan import (
-    NO_TEXT,
-    Identity,
-    Plan,
-    built_already,
-    disk_errors,
-    identity_of,
-    remove_leftovers,
-    sync,
-    working_folder,
-)
-from wikitext_builder.building.rebuild import write_source
-from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, pack_pages
-from wikitext_builder.building.sizes import (
-    needed,
-    refuse_empty_train,
-    refuse_few_words,
-    small_splits,
-    test_size,
-)
-from wikitext_builder.building.templates import pack_templates
+from wikitext_builder.building.exports import Entries
+from wikitext_builder.building.plan import Identity, Plan, sync
+from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, packed
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
-from wikitext_builder.dataset.split import Split, choose, rank
+from wikitext_builder.dataset.recipes import Recipe
+from wikitext_builder.dataset.split import Split, choose, rank, rank_for_test
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.pages.store import Rejected, Revision
-from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
-from wikitext_builder.runners.processes import Runner, Serial
-from wikitext_builder.text_overlap.result import Overlap
+from wikitext_builder.runners.processes import Runner
 
 LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildReport:
-    """What a build did. Times and sizes are of this run; no file of the dataset has them."""
-
-    manifest: Manifest
-    already_built: bool = False
-    shards_found: int = 0  # of pages, which another build of the same dataset had made
-    pages: int = 0  # extracted, rejected ones included
-    wikitext_bytes: int = 0  # extracted in this run
-    older: int = 0  # revisions that were not used, because newer ones of the same pages were
-    rejected: dict[str, int] = field(default_factory=dict)  # pages by reason
-    left_out: dict[str, int] = field(default_factory=dict)  # template calls without a text, by name
-    left_out_reasons: dict[str, int] = field(default_factory=dict)  # why, if the store has templates
-    expanded: int = 0  # template calls with a text from the store's templates
-    seconds: dict[str, float] = field(default_factory=dict)  # by stage
-    overlap: Overlap | None = None  # with other text, if it was compared in this run
-    warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
-
-
-def carry_out(
-    plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None, here: Runner | None = None
-) -> BuildReport:
-    """Build the dataset of a plan.
-
-    It grows in `.NAME.partial` beside `plan.out` and is renamed when it is complete; the same call resumes a
-    build that was killed. The bytes do not depend on the runners.
-
-    Args:
-        plan: What to build.
-        progress: Is called as the build proceeds.
-        runner: Runs the stages that can run on other machines.
-        here: Runs the stages that write the dataset's own files, on this machine.
-
-    Raises:
-        BuilderError: There is nothing to build from, or `plan.out` holds something else.
-    """
-    runner, here = runner or Serial(), here or runner or Serial()
-    identity = identity_of(plan)
-    if built := built_already(plan.out, identity):
-        remove_leftovers(plan, identity)
-        warnings = tuple(small_splits(plan, built.splits))
-        return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
-    with disk_errors(plan.out), working_folder(plan, identity) as location:
-        found = blobs.count_files(f"{location}/shards")
-        clock = _StageClock()
-        extracted = _extract(plan, location, runner, progress, found)
-        batches = _batches(plan, extracted, location)
-        refuse_empty_train(plan, extracted.split, len(extracted.rejected))
-        clock.stage("extract")
-        vocabulary, types = _count(plan, batches, runner, progress)
-        clock.stage("count")
-        written = _write(plan, batches, vocabulary, location, runner, progress)
-        clock.stage("write")
-        dataset = plan.work / "dataset"
-        entries = join_files(plan, written, dataset, here, progress)
-        clock.stage("join")
-        splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
-        entries |= export_files(plan, written, location, dataset, (runner, here), progress)
-        clock.stage("export")
-        left_out = card.all_left_out(one.left_out() for one in written)
-        _describe(plan, splits, len(vocabulary), extracted.rejected, left_out, dataset)
-        empty = any(one.reason == NO_TEXT for one in extracted.rejected)
-        if not left_out and not empty and not any(one.expanded for one in written):
-            identity = replace(identity, templates="")  # the dataset does not depend on them
-        manifest = _finish(plan, identity, splits, len(vocabulary), entries, dataset)
-        clock.stage("describe")
-    return BuildReport(
-        manifest=manifest,
-        shards_found=found,
-        pages=extracted.pages,
-        wikitext_bytes=extracted.wikitext_bytes,
-        older=plan.older,
-        rejected=dict(Counter(one.reason for one in extracted.rejected)),
-        left_out={name: one.calls for name, one in left_out.items()},
-        left_out_reasons=card.reasons_of(left_out),
-        expanded=sum(one.expanded for one in written),
-        seconds=clock.seconds,
-        warnings=tuple(small_splits(plan, splits)),
-    )
-
-
-class _StageClock:
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def stage(self, name: str) -> None:
-        now = time.perf_counter()
-        self.seconds[name], self._last = now - self._last, now
+ROUND: Final = 256  # articles whose words are counted first; later rounds go by the mean of these
 
 
 # --- extract
 
 
 @dataclass(frozen=True, slots=True)
-class _Extracted:
+class Extracted:
+    """The pages that went in, and those that did not."""
+
     split: Split
     shards: dict[int, str]  # page id: location of its shard
     rejected: list[Rejected]
@@ -163,7 +56,7 @@ class _Extracted:
     wikitext_bytes: int
 
 
-def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, found: int) -> _Extracted:
+def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress, found: int) -> Extracted:
     """Extract the pages that the split needs, in rounds: the next page replaces a rejected one.
 
     `found` is the number of shards that another build, stopped or running, has made.
@@ -176,7 +69,7 @@ def _extract(plan: Plan, location: str, runner: Runner, progress: Progress, foun
         todo = [page_id for page_id in split.roles() if page_id not in shards]
         if not todo:
             refuse_few_words(plan, split, words)
-            return _Extracted(split, shards, needed(plan, split, rejected), done, size)
+            return Extracted(split, shards, needed(plan, split, rejected), done, size)
         todo.sort(key=lambda page_id: rank(page_id, plan.recipe.seed))
         tasks = []
         for start in range(0, len(todo), PAGES_PER_SHARD):
@@ -211,7 +104,6 @@ def _choose(plan: Plan, usable: set[int], words: Mapping[int, int]) -> Split:
 
 def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTask:
     revision_ids = tuple(one.revision_id for one in revisions)
-    name = lines_sha256(map(str, revision_ids))[:24]
     task = ShardTask(
         store=str(plan.store.resolve()),
         language=plan.recipe.language,
@@ -220,19 +112,14 @@ def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTa
         as_of=plan.as_of,
         revision_ids=revision_ids,
         titles=tuple(one.title for one in revisions),
-        location=f"{location}/shards/{name}.jsonl.zst",
+        location=f"{location}/shards/{lines_sha256(map(str, revision_ids))[:24]}.jsonl.zst",
         plain=bool(plan.recipe.articles),
         count=plan.recipe.test_words is not None,
     )
-    if not blobs.is_url(location):
-        return task
-    pages, templates = f"{location}/pages/{name}.jsonl.zst", f"{location}/templates"
-    pack_pages(task, pages)
-    packed = pack_templates(plan.store, templates, language=task.language, as_of=task.as_of)
-    return replace(task, store=pages, templates=packed)
+    return packed(task, location) if blobs.is_url(location) else task
 
 
-def _batches(plan: Plan, extracted: _Extracted, location: str) -> list[Batch]:
+def batches_of(plan: Plan, extracted: Extracted, location: str) -> list[Batch]:
     """All articles in the order in which they are written, in batches of some hundreds."""
     roles = extracted.split.roles()
     order = sorted(roles, key=lambda page_id: (rank(page_id, plan.recipe.seed), page_id))
@@ -256,33 +143,27 @@ def _batches(plan: Plan, extracted: _Extracted, location: str) -> list[Batch]:
 # --- count and write
 
 
-def _count(
+def count_batches(
     plan: Plan, batches: list[Batch], runner: Runner, progress: Progress
 ) -> tuple[Vocabulary, dict[str, int]]:
     """The vocabulary, and how many types each split has."""
     partitions = 1 + sum(len(batch.page_ids) for batch in batches) // PAGES_PER_PARTITION
-    tasks = [CountTask(batch=batch, partitions=partitions) for batch in batches]
-    counts = []
-    for result in runner.map(count_words, tasks):
-        counts.append(result)
-        progress("count", len(counts), len(tasks) + partitions)
-    additions = [
-        AddTask(counts=tuple(counts), partition=index, min_count=plan.recipe.min_count)
-        for index in range(partitions)
-    ]
+    done, total = len(batches), len(batches) + partitions
+    results = runner.map(partial(count_words, partitions=partitions), batches)
+    counts = list(reported(results, "count", progress, total))
     words = {name: set[str]().union(*(one.types[name] for one in counts)) for name in ("valid", "test")}
     types = {"train": 0} | {name: len(one) for name, one in words.items()}
     frequent, least = dict[str, int](), plan.recipe.min_count
     if "train" not in plan.recipe.splits:  # every word of the set is in the vocabulary
         frequent, least = dict.fromkeys(words["valid"] | words["test"], 1), 1
-    for done, total in enumerate(runner.map(add_up, additions), start=len(tasks) + 1):
-        types["train"] += total.types
-        frequent |= total.frequent
-        progress("count", done, len(tasks) + partitions)
+    sums = runner.map(partial(add_up, counts=counts, min_count=plan.recipe.min_count), range(partitions))
+    for one in reported(sums, "count", progress, total, before=done):
+        types["train"] += one.types
+        frequent |= one.frequent
     return Vocabulary.of_counts(frequent, min_count=least), types
 
 
-def _write(
+def write_batches(
     plan: Plan,
     batches: list[Batch],
     vocabulary: Vocabulary,
@@ -294,35 +175,16 @@ def _write(
     where = f"{location}/vocabulary.txt"
     pack_vocabulary(vocabulary, where)
     language, articles = plan.recipe.language, bool(plan.recipe.articles)
-    tasks = [
-        WriteTask(batch=batch, vocabulary=where, language=language, articles=articles) for batch in batches
-    ]
-    written: dict[str, WrittenBatch] = {}
-    for result in runner.map(write_batch, tasks):
-        written[result.location] = result
-        progress("write", len(written), len(tasks))
+    write = partial(write_batch, vocabulary=where, language=language, articles=articles)
+    results = reported(runner.map(write, batches), "write", progress, len(batches))
+    written = {one.location: one for one in results}
     return [written[batch.location] for batch in batches]
 
 
-# --- describe
+# --- finish
 
 
-def _describe(
-    plan: Plan,
-    splits: dict[str, SplitCounts],
-    types: int,
-    rejected: list[Rejected],
-    left_out: dict[str, card.LeftOutCalls],
-    dataset: Path,
-) -> None:
-    """Write the lock file, the lists of what was rejected and left out, and the card."""
-    write_source(dataset, plan)
-    card.write_rejected(dataset, rejected)
-    card.write_left_out(dataset, left_out)
-    card.write_card(dataset, plan, splits, types)
-
-
-def _finish(
+def finish(
     plan: Plan,
     identity: Identity,
     splits: dict[str, SplitCounts],
@@ -345,3 +207,98 @@ def _finish(
     sync(dataset)
     dataset.rename(plan.out)
     return manifest
+
+
+# --- how large splits are
+
+
+class NoArticlesError(BuilderError):
+    """All pages were rejected."""
+
+
+def small_splits(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
+    """Say which splits are smaller than asked for: that is not an error, but nobody should miss it."""
+    given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
+    for name in plan.recipe.splits:
+        found, titles = splits[name].articles, given.get(name, 0)
+        size: int | None = getattr(plan.recipe, f"{name}_articles")
+        wanted = titles or (1 if size is None else size)
+        if found < wanted and titles:
+            yield (
+                f"{name} has {found:,} articles, but {titles:,} titles were given: rejected.jsonl says why"
+                " the others are missing"
+            )
+        elif found < wanted:
+            yield (
+                f"{name} has {found:,} articles, but {plan.recipe.name} expects {wanted:,}: the store has"
+                " too few"
+            )
+
+
+def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
+    """Refuse to write a dataset whose first split is empty: without train it has no vocabulary.
+
+    Raises:
+        BuilderError: There are too few articles.
+    """
+    first = plan.recipe.splits[0]
+    if getattr(split, first):
+        return
+    articles = len(split.roles())
+    advice = "fetch or import more pages"
+    if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
+        share = max(1, articles // 12)
+        advice += f", or use --valid-articles {share} and --test-articles {share}"
+    kind = BuilderError if articles else NoArticlesError
+    raise kind(
+        f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for"
+        f" {plan.recipe.name}:"
+        f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for {first}; {advice}"
+    )
+
+
+def test_size(recipe: Recipe, page_ids: Collection[int], words: Mapping[int, int]) -> int | None:
+    """How many articles test gets; None: all.
+
+    With `test_words` it is the smallest number that has these words. If not enough articles are counted yet,
+    it is a guess that names at least one that is not.
+
+    Args:
+        recipe: The recipe.
+        page_ids: Pages that can be taken.
+        words: The number of words of those that are extracted.
+    """
+    if recipe.test_words is None:
+        return recipe.test_articles
+    total = 0
+    for number, page_id in enumerate(sorted(page_ids, key=lambda one: rank_for_test(one, recipe.seed))):
+        if total >= recipe.test_words:
+            return number
+        if page_id not in words:
+            return number + max(ROUND, (recipe.test_words - total) * number // max(total, 1))
+        total += words[page_id]
+    return len(page_ids)
+
+
+def needed(plan: Plan, split: Split, rejected: Sequence[Rejected]) -> list[Rejected]:
+    """The rejected pages whose places other articles took; a count of words also meets later pages."""
+    if plan.recipe.test_words is None or not split.test:
+        return list(rejected)
+    last = max(rank_for_test(page_id, plan.recipe.seed) for page_id in split.test)
+    return [one for one in rejected if rank_for_test(one.page_id, plan.recipe.seed) < last]
+
+
+def refuse_few_words(plan: Plan, split: Split, words: Mapping[int, int]) -> None:
+    """Refuse a test set that has fewer words than `test_words`.
+
+    Raises:
+        BuilderError: The store has too few.
+    """
+    wanted = plan.recipe.test_words or 0
+    found = sum(words.get(page_id, 0) for page_id in split.test)
+    if found < wanted:
+        kind = BuilderError if split.test else NoArticlesError
+        raise kind(
+            f"{plan.store}: {len(split.test):,} articles have {found:,} words; --test-words expects"
+            f" {wanted:,}: fetch or import more pages, or ask for fewer words"
+        )

@@ -34,7 +34,7 @@ from wikitext_builder.tables import csv_text
 from wikitext_builder.verbosity import is_quiet
 
 if TYPE_CHECKING:
-    from wikitext_builder.building.stages import BuildReport
+    from wikitext_builder.building.build import BuildReport
 
 
 @click.command()

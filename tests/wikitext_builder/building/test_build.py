@@ -19,9 +19,9 @@ import pytest
 
 from tests.conftest import ROOT, WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
-from wikitext_builder.building import templates
+from wikitext_builder.building import shards
+from wikitext_builder.building.build import BuildReport, carry_out
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.building.stages import BuildReport, carry_out
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.dataset.verify import verify
@@ -164,7 +164,7 @@ import time
 from itertools import count
 from pathlib import Path
 from tests.wikitext_builder.building.test_build import plan_of
-from wikitext_builder.building.stages import carry_out
+from wikitext_builder.building.build import carry_out
 from wikitext_builder.runners.processes import ProcessPool, Serial
 if __name__ == "__main__":
     workers, hold, lines = int(sys.argv[3]), int(sys.argv[4]), count(1)
@@ -504,7 +504,7 @@ def test_templates_of_the_store_fill_calls_and_reasons_are_counted(tmp_path: Pat
 def test_templates_give_the_same_bytes_in_processes_and_on_machines_without_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(templates, "FILE_CHARACTERS", 40)  # several files of templates
+    monkeypatch.setattr(shards, "FILE_CHARACTERS", 40)  # several files of templates
     store = with_templates(tmp_path / "a.store", **TEMPLATES)
     carry_out(plan_of(store, tmp_path / "one"))
     with ProcessPool(2) as runner:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
-from wikitext_builder.building.card import LeftOutCalls
+from wikitext_builder.building.batches import LeftOutCalls, all_left_out
 from wikitext_builder.building.plan import REJECTED, Plan
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
@@ -72,20 +72,17 @@ def test_the_pages_of_left_out_calls_add_up_in_whatever_batches(
     pages: list[dict[str, int]], cut: int
 ) -> None:
     def added(numbers: range) -> dict[str, LeftOutCalls]:
-        total: dict[str, LeftOutCalls] = {}
-        for number in numbers:
-            here = {
+        return all_left_out(
+            {
                 name: LeftOutCalls(calls=calls, pages=1, examples=(str(number),))
                 for name, calls in pages[number].items()
             }
-            card.add_left_out(total, here)
-        return total
+            for number in numbers
+        )
 
     cut = min(cut, len(pages))
     whole = added(range(len(pages)))
-    pieces = added(range(cut))
-    card.add_left_out(pieces, added(range(cut, len(pages))))
-    assert pieces == whole
+    assert all_left_out([added(range(cut)), added(range(cut, len(pages)))]) == whole
     for name, found in whole.items():
         titles = [str(number) for number, calls in enumerate(pages) if name in calls]
         assert (found.pages, found.examples) == (len(titles), tuple(titles[:5]))

@@ -11,7 +11,7 @@ from tests.command import done
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from tests.wikitext_builder.building.test_build import store_of
-from wikitext_builder.building import sizes
+from wikitext_builder.building import stages
 from wikitext_builder.dataset.split import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import read_attribution
@@ -142,7 +142,7 @@ def test_rounds_of_counting_words_do_not_decide_what_is_taken(
 ) -> None:
     manifests = set()
     for articles in (1, 7, 256):
-        monkeypatch.setattr(sizes, "ROUND", articles)
+        monkeypatch.setattr(stages, "ROUND", articles)
         report = wb.build("live", short, tmp_path / f"{articles}", test_words=300, workers=1)
         assert report.rejected.keys() == {"no-text"}
         manifests.add((tmp_path / f"{articles}" / "manifest.json").read_bytes())

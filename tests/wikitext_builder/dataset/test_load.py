@@ -7,7 +7,7 @@ import pytest
 import wikitext_builder as wb
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
-from wikitext_builder.building.stages import carry_out
+from wikitext_builder.building.build import carry_out
 from wikitext_builder.dataset.load import DatasetArticle, load
 from wikitext_builder.errors import BuilderError
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
-from wikitext_builder.building.stages import carry_out
+from wikitext_builder.building.build import carry_out
 from wikitext_builder.dataset.manifest import MANIFEST, entry_of
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError

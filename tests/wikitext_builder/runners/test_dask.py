@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
-from wikitext_builder.building.stages import carry_out
+from wikitext_builder.building.build import carry_out
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners.child import ChildDiedError, run_in_child
