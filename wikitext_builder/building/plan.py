@@ -33,8 +33,8 @@ LEFT_OUT = "left_out.tsv"
 REJECTED = "rejected.jsonl"
 NO_TEXT = "no-text"  # the reason of a rejection that a template could change
 LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
-FILTERS = ("include", "exclude", "within", "without")
-NOT_OF_RECIPE = ("as_of", "lock", *FILTERS, "valid_titles", "test_titles")  # of `BuildOptions`
+# The others of `BuildOptions` are fields of a recipe.
+PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "within", "without", "valid_titles", "test_titles")
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -120,10 +120,11 @@ def make_plan(
     """
     as_of, lock = options.get("as_of"), options.get("lock")
     valid_titles, test_titles = options.get("valid_titles"), options.get("test_titles")
-    recipe = _changed(recipe, {name: value for name, value in options.items() if name not in NOT_OF_RECIPE})
+    recipe = _changed(recipe, {name: value for name, value in options.items() if name not in PAGE_OPTIONS})
     tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
-    include, exclude = with_old_names(*(options.get(name, ()) for name in FILTERS))
+    old = options.get("within", ()), options.get("without", ())
+    include, exclude = with_old_names(options.get("include", ()), options.get("exclude", ()), *old)
     revisions = chosen(found, include, exclude, recipe.language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
