@@ -40,7 +40,7 @@ FRENCH: dict[str, Any] = {
         "'''Tokyo''' est une ville. Elle a {{unité|{{Population de la ville|Tokyo}}|habitants}} au"
         " {{XXIe siècle}}. Sa devise est {{devise|Plus loin}}."
     ),
-    "without": ["Tokyo est une ville. Sa devise est."],
+    "without": ["Tokyo est une ville. Elle a habitants au XXIe siècle. Sa devise est."],
     "with": ["Tokyo est une ville. Elle a 3 664 088 habitants au XXIe siècle. Sa devise est « Plus loin »."],
     "left out": ["Devise", "Population de la ville"],
 }

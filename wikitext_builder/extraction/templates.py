@@ -12,8 +12,7 @@ from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.lists import LISTS
-from wikitext_builder.extraction.macros.local import LOCAL
-from wikitext_builder.extraction.macros.local.table import NO_TEMPLATES
+from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,

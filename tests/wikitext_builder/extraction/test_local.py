@@ -5,14 +5,16 @@ import re
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import CASES, page
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.local import KINDS, LOCAL
 from wikitext_builder.extraction.macros.shared_templates import COPIED
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
 
+TABLE = (ROOT / "wikitext_builder/extraction/macros/data/local.tsv").read_text("utf-8").splitlines()
 ALL = json.loads((CASES / "local.json").read_text("utf-8"))["cases"]
 LONG = "9" * 400
 ENTITY = re.compile("&[a-z]+;|<[^>]*>")
@@ -26,6 +28,21 @@ def test_a_case_gives_its_lines(case):
 
 def test_every_language_but_english_has_a_table():
     assert set(LOCAL) == set(LANGUAGES) - {"en"}
+
+
+def test_rows_are_whole_and_each_source_is_named():
+    comments = [line.removeprefix("# ").partition(":")[0] for line in TABLE if line.startswith("#")]
+    head, *rows = [line.split("\t") for line in TABLE if not line.startswith("#")]
+    assert head == ["language", "names", "kind", "arguments", "prefix", "suffix", "source"]
+    named = set()
+    for language, names, kind, _arguments, _prefix, _suffix, source in rows:
+        assert language in LOCAL
+        assert kind in {*KINDS, "box", "data"}
+        assert set(source.split(", ")) <= set(comments), source
+        for name in names.split("; "):
+            assert (language, name) not in named, name
+            named.add((language, name))
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
 
 
 @pytest.mark.parametrize("language", LOCAL)

@@ -1,0 +1,378 @@
+"""Templates of the other Wikipedias, from `data/local.tsv`: those whose text a source shows.
+
+A row has names, a kind, and what the kind needs. A name that is in no row is read as the English template if
+its text has no English words; if that is unknown too, the call is left out, and a wiki can be asked for it.
+
+Names can have a placeholder: `{code}` is the code of a language, `{ISO}` and `{iso}` are codes of countries
+with three and two letters, `{country}` a country's name, `{number}` and `{numeral}` a number from 2 on,
+`{month}` a month.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+
+from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.macros.call import Call, Macro, joined
+from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
+from wikitext_builder.extraction.macros.flags import COUNTRIES
+from wikitext_builder.extraction.macros.parser_functions import grouped
+from wikitext_builder.extraction.markers import GONE
+from wikitext_builder.wiki.languages import LANGUAGES, Language
+
+# Functions and templates that read numbers and names from another page or from Wikidata.
+DATA = r"#property|#statements|#invoke:\s*wikidata|wikidata"
+FRENCH_MONTHS = listed(
+    "janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre"
+)
+NUMERALS = listed(
+    "II; III; IV; V; VI; VII; VIII; IX; X; XI; XII; XIII; XIV; XV; XVI; XVII; XVIII; XIX; XX; XXI"
+)
+FRENCH_DATE = re.compile(r"(\d{1,2})(?:er)? (\d{1,2}|[a-zéû]{3,9})(?: (\d{1,4}))?")
+NOTHING = re.compile("(?!)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTemplates:
+    """The templates of one Wikipedia: macros by name, and patterns of the names of other templates.
+
+    `data` finds calls with numbers of another page, such as `{{Metadaten Einwohnerzahl …}}`.
+    """
+
+    macros: Mapping[str, Macro] = field(default_factory=dict)
+    removed: re.Pattern[str] = NOTHING
+    data: re.Pattern[str] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of `local.tsv`."""
+
+    language: Language
+    names: tuple[str, ...]
+    kind: str  # a key of KINDS, or `box` or `data`
+    arguments: tuple[str, ...]  # the first one of a call that is not empty is the text
+    prefix: str
+    suffix: str
+
+    def text(self, call: Call) -> str:
+        """The first argument that is not empty."""
+        return call.get(*self.arguments)
+
+
+# --- kinds: how a row and what the placeholder of its name stands for become a macro
+
+
+def text(row: Row, _value: str) -> Macro:
+    """An argument between a prefix and a suffix; if the row names no argument, the prefix alone."""
+    if not row.arguments:
+        return lambda _call: row.prefix
+    return lambda call: f"{row.prefix}{shown}{row.suffix}" if (shown := row.text(call)) else ""
+
+
+def own_name(call: Call) -> str:
+    """The template's own name, and the first argument: `84e congrès` of `{{84e|congrès}}`."""
+    return f"{call.name} {call.get('1')}".strip()
+
+
+def of_language(row: Row, value: str) -> Macro:
+    """An argument after the name of its language."""
+    prefix = row.prefix.format(name=value.lower() if row.language.code == "de" else value)
+    return text(replace(row, prefix=prefix), "")
+
+
+def country(row: Row, value: str) -> Macro:
+    """The name of a country or the text of the call; a flag alone for `#`."""
+    return lambda call: "" if call.get("1") == "#" else row.text(call) or value
+
+
+def flag(row: Row, _value: str) -> Macro:
+    """The country of `{{Flag|ITA}}` or `{{Flag|Italy}}`."""
+    names = country_names(row.language.code)
+    english = {name: names[code] for code, name in COUNTRIES.items() if code in names}
+    return lambda call: names.get(row.text(call)) or english.get(row.text(call)) or row.text(call) or None
+
+
+def block(row: Row, _value: str) -> Macro:
+    """Arguments, by default the numbered ones, each in a block of its own."""
+
+    def macro(call: Call) -> str | None:
+        values = [value for key in row.arguments if (value := call.get(key))] or call.positional()
+        return "\n" + "\n".join(value for value in values if value) + "\n" if any(values) else None
+
+    return macro
+
+
+def transcription(row: Row, _value: str) -> Macro:
+    """A pronunciation in IPA with its brackets; those of the row if it has none, None if the row has none."""
+
+    def macro(call: Call) -> str | None:
+        value = call.get("1")
+        if value and value[0] in "[/&\\":
+            return value
+        return f"{row.prefix}{value}{row.suffix}" if value and row.prefix else None
+
+    return macro
+
+
+def quantity(row: Row, _value: str) -> Macro:
+    """`10 000 km2`: a number, then units, each with an optional exponent."""
+
+    def macro(call: Call) -> str | None:
+        value, *units = call.positional() or [""]
+        if not value:
+            return None
+        shown = grouped(value, row.language)
+        pieces = [
+            unit + ("" if power in {"", "1"} else power.replace("-", "−"))
+            for unit, power in zip(units[::2], [*units[1::2], ""], strict=False)
+            if unit
+        ]
+        if exponent := call.get("e"):
+            shown += f" × 10{exponent.replace('-', '−')}"
+        return " ".join([shown, "⋅".join(pieces)]).strip()
+
+    return macro
+
+
+def french_date(call: Call) -> str | None:
+    """`29 septembre 2019` of `{{date|29|9|2019}}` or `{{date|29 9 2019}}`."""
+    if match := FRENCH_DATE.fullmatch(call.get("1")):
+        day, month, year = match[1], match[2], match[3] or ""
+    else:
+        day, month, year = (call.get(number) for number in "123")
+    if re.fullmatch(r"[0-9]{1,2}", month) and 1 <= int(month) <= 12:
+        month = FRENCH_MONTHS[int(month) - 1]
+    if re.fullmatch(r"0?[0-9]{1,2}", day):
+        day = "1er" if day.lstrip("0") == "1" else day.lstrip("0")
+    return " ".join(f"{day} {month} {year}".split()) or None
+
+
+def french_century(row: Row, _value: str) -> Macro:
+    """`XIXe siècle`, or `IIIe et IXe siècles` of `{{s2|III|e|IX|e}}`, and the era."""
+
+    def macro(call: Call) -> str | None:
+        values = [value for value in call.positional() if value]
+        if len(values) == 4:
+            return f"{values[0]}{values[1]} et {values[2]}{values[3]} siècles{row.suffix}"
+        ordinal = call.get("2") if call.get("2") in {"e", "er"} else "er" if call.get("1") == "I" else "e"
+        return f"{call.get('1').upper()}{ordinal} siècle{row.suffix}" if call.get("1") else None
+
+    return macro
+
+
+def french_japanese(call: Call) -> str | None:
+    """`Tokyo (東京, Tōkyō, capitale)`."""
+    inside = [value for value in (*call.positional()[1:3], call.get("extra", "4")) if value]
+    return f"{call.get('1')} ({', '.join(inside)})" if inside else call.get("1")
+
+
+def spanish_century(call: Call) -> str | None:
+    """`siglo XIX`, or the number alone if the call does not ask for the word."""
+    words = {"s": "siglo ", "S": "Siglo "}
+    if not call.get("1") or call.get("2") or call.get("3") not in {"", *words}:
+        return None
+    return words.get(call.get("3"), "") + call.get("1")
+
+
+def italian_life(call: Call) -> str | None:
+    """`Dante Alighieri (Firenze, 1265 – Ravenna, 1321) è stato un poeta italiano.`: the lead of a life."""
+    shown = " ".join(filter(None, (call.get("Titolo"), call.get("Nome"), call.get("Cognome"))))
+    after = call.get("PostCognome")
+    comma = bool(after) and after[0] not in ",("
+    shown += f"{', ' if comma else ' ' if after[:1] == '(' else ''}{after}"
+    said = call.get("FineIncipit") or _profession(call)
+    if not call.get("Nome") or not said:
+        return None
+    point = "" if call.get("Punto").lower() == "no" or said.endswith(".") else "."
+    closed = "," if comma or after[:1] == "," else ""
+    return f"{shown}{_life(call)}{closed} {said}{point}".replace(" ,", ",")
+
+
+def _profession(call: Call) -> str:
+    """`è stato un poeta, scrittore e politico italiano`."""
+    done = [call.get(key) for key in ("Attività", "Attività2", "Attività3") if call.get(key)]
+    if not done:
+        return ""
+    others = call.get("AttivitàAltre")
+    works = ", ".join(done) if others else " e ".join(filter(None, (", ".join(done[:-1]), done[-1])))
+    works += f"{'' if others[:1] == ',' else ' '}{others}" if others else ""
+    woman = call.get("Sesso").upper() == "F"
+    verb = ("è stata" if woman else "è stato") if call.get("AnnoMorte") else "è"
+    nation = f"{call.get('Nazionalità')}{call.get('PostNazionalità')}"
+    return f"{verb} {_article(done[0], woman=woman)}{works} {nation}".strip()
+
+
+def _article(word: str, *, woman: bool) -> str:
+    vowel = word[:1].lower() in "aeiou"
+    if woman:
+        return "un'" if vowel else "una "
+    hard = word[:1].lower() in "zxy" or word[:2].lower() in {"gn", "ps", "pn"}
+    impure = word[:1].lower() == "s" and word[1:2].lower() not in "aeiou"
+    return "uno " if hard or impure else "un "
+
+
+def _life(call: Call) -> str:
+    dates = []
+    for event in ("Nascita", "Morte"):
+        day = f"{call.get(f'GiornoMese{event}')} {call.get(f'Anno{event}')}".strip()
+        dates.append(", ".join(filter(None, (call.get(f"Luogo{event}"), day))))
+    inside = "; ".join(filter(None, (call.get("PreData"), " – ".join(filter(None, dates)))))
+    return f" ({inside})" if inside else ""
+
+
+def japanese_reading(call: Call) -> str | None:
+    """`漢字（かんじ）`, or `物理学（ぶつりがく、英: physics）` with more after the reading."""
+    word, *readings = [value for value in call.positional() if value] or [""]
+    return f"{word}（{'、'.join(readings)}）" if readings else word or None
+
+
+def chinese_life(row: Row, _value: str) -> Macro:
+    """`1900年1月1日－1950年2月2日` of `{{bd|1900年|1月1日|1950年|2月2日}}`."""
+
+    def macro(call: Call) -> str | None:
+        born, died = call.get("1") + call.get("2"), call.get("3") + call.get("4")
+        return f"{row.prefix}{born}－{died}{row.suffix}" if born or died else None
+
+    return macro
+
+
+def symbols_of_units(call: Call) -> str | None:
+    """A measure with symbols of units, which are those of English, but not with their names."""
+    return CONVERSIONS["Convert"](replace(call, name="Convert", arguments={**call.arguments, "abbr": "on"}))
+
+
+def _always(macro: Macro) -> Callable[[Row, str], Macro]:
+    return lambda _row, _value: macro
+
+
+KINDS: dict[str, Callable[[Row, str], Macro]] = {
+    "text": text,
+    "mark": _always(lambda _call: GONE),
+    "unknown": _always(lambda _call: None),
+    "name": _always(own_name),
+    "language": of_language,
+    "country": country,
+    "flag": flag,
+    "block": block,
+    "ipa": transcription,
+    "number": lambda row, _value: lambda call: grouped(call.get("1"), row.language),
+    "quantity": quantity,
+    "joined": lambda row, _value: joined(row.prefix),
+    "or-space": _always(lambda call: call.get("1") or "&nbsp;"),
+    "french-date": _always(french_date),
+    "french-century": french_century,
+    "french-japanese": _always(french_japanese),
+    "spanish-century": _always(spanish_century),
+    "italian-life": _always(italian_life),
+    "japanese-reading": _always(japanese_reading),
+    "chinese-life": chinese_life,
+    "symbols-of-units": _always(symbols_of_units),
+}
+
+
+# --- tables
+
+
+@cache
+def _table(file: str) -> tuple[list[str], ...]:
+    lines = (
+        (files("wikitext_builder.extraction.macros") / "data" / file).read_text(encoding="utf-8").splitlines()
+    )
+    return tuple(line.split("\t") for line in lines if not line.startswith("#"))
+
+
+def _cldr(kind: str, language: str, *, key: str = "code") -> dict[str, str]:
+    head, *rows = _table("names.tsv")
+    code, column = head.index(key), head.index(language)
+    return {row[code]: row[column] for row in rows if row[0] == kind}
+
+
+def language_names(language: str) -> dict[str, str]:
+    """The names of languages by their codes.
+
+    >>> language_names("fr")["grc"]
+    'grec ancien'
+    """
+    return _cldr("language", language)
+
+
+def country_names(language: str) -> dict[str, str]:
+    """The names of countries by codes of three letters, ISO's and the Olympic Committee's.
+
+    >>> names = country_names("es")
+    >>> names["DEU"], names["GER"], "URS" in names
+    ('Alemania', 'Alemania', False)
+    """
+    names = _cldr("country", language)
+    iso = {COUNTRIES[code]: value for code, value in names.items() if code in COUNTRIES}
+    olympic = {code: iso[name] for code, name in COUNTRIES.items() if name in iso and len(code) == 3}
+    return olympic | names
+
+
+def _placeholder(key: str, language: str) -> dict[str, str]:
+    """What a placeholder in a name can be, and what each stands for."""
+    match key:
+        case "code":
+            return language_names(language)
+        case "ISO":
+            return country_names(language)
+        case "iso":
+            return _cldr("country", language, key="short")
+        case "country":
+            return {value: value for value in country_names(language).values()}
+        case "number":
+            return {str(number): "" for number in range(2, 101)}
+        case "numeral":
+            return dict.fromkeys(NUMERALS, "")
+        case _:
+            return dict.fromkeys(FRENCH_MONTHS, "")
+
+
+def _names(row: Row) -> Iterator[tuple[str, str]]:
+    """The names of a row without placeholders, each with what its placeholder stands for."""
+    for written in row.names:
+        if match := re.search(r"\{(\w+)\}", written):
+            for key, value in _placeholder(match[1], row.language.code).items():
+                full = written.replace(match[0], key)
+                yield full[:1].upper() + full[1:], value
+        else:
+            yield written, ""
+
+
+def _pattern(names: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(one).replace(r"\*", ".*") for one in names), re.DOTALL)
+
+
+def _data(starts: list[str]) -> re.Pattern[str]:
+    names = [DATA, *(re.escape(start).replace(r"\ ", "[ _]") for start in starts)]
+    return re.compile(rf"\{{\{{\s*(?:{'|'.join(names)})", re.IGNORECASE)
+
+
+def _read() -> dict[str, LocalTemplates]:
+    rows: dict[str, list[Row]] = {code: [] for code in LANGUAGES if code != "en"}
+    for code, names, kind, arguments, prefix, suffix, _source in _table("local.tsv")[1:]:
+        keys = listed(arguments.replace(",", ";")) if arguments else ()
+        rows[code].append(Row(LANGUAGES[code], listed(names), kind, keys, prefix, suffix))
+    return {code: _templates(LANGUAGES[code], of_code) for code, of_code in rows.items()}
+
+
+def _templates(language: Language, rows: list[Row]) -> LocalTemplates:
+    marks = (language.good_marks, language.featured_marks, language.disambiguation_marks, language.stub_marks)
+    boxes = [one for names in marks for one in names]
+    starts: list[str] = []
+    macros: dict[str, Macro] = {}
+    for row in rows:
+        if row.kind in {"box", "data"} or any("*" in one for one in row.names):
+            (starts if row.kind == "data" else boxes).extend(row.names)
+        else:
+            macros |= {full: KINDS[row.kind](row, value) for full, value in _names(row)}
+    return LocalTemplates(macros=macros, removed=_pattern(boxes), data=_data(starts))
+
+
+LOCAL: dict[str, LocalTemplates] = _read()
+NO_TEMPLATES = LocalTemplates()
