@@ -15,8 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from extraction_eval.lost import lost_places
-from extraction_eval.plain_words import words
+from extraction_eval.lost import lost_places, words
 
 from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import RejectedError

@@ -1,6 +1,145 @@
-"""`python -m extraction_eval`, in the folder `benchmarks`."""
+"""The command `python -m extraction_eval`, in the folder `benchmarks` of a checkout."""
 
-from extraction_eval.cli import main
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wikitext_builder.cli.options import FILE, SECTIONS_HELP, json_option, language_option, listed
+from wikitext_builder.cli.run import run
+from wikitext_builder.progress import shown_progress
+
+if TYPE_CHECKING:
+    from extraction_eval.measure import Evaluation
+
+LONGEST = 400  # characters of a line that is shown
+KINDS = {
+    "text": "with a macro",
+    "citation": "of citations",
+    "removed": "that are removed",
+    "unknown": "without a macro",
+}
+
+
+@click.command(
+    "extraction_eval", context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
+@click.argument("pages", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.option("--store", type=FILE, help="Store of fetched pages, besides PAGES or instead.")
+@click.option("--api", default="", show_default=False, help="api.php of a wiki that renders the pages.")
+@click.option("--contact", default="", show_default=False, help="Your address, for the wiki.")
+@click.option("--official", type=FILE, help="WikiText file with articles of the same titles.")
+@click.option("--calls", type=FILE, help="JSON lines: wikitext of a template call, its text, page.")
+@language_option
+@click.option("--sections", type=click.Choice(["official", "clean"]), default="official", help=SECTIONS_HELP)
+@click.option("--limit", type=click.IntRange(min=1), help="The largest number of pages.")
+@click.option("--title", default="", show_default=False, help="Only the page of this title.")
+@click.option(
+    "--page", type=FILE, help="HTML file to write (with --title): wikitext, our lines, reference lines."
+)
+@click.option("--worst", type=click.IntRange(min=0), default=10, help="The number of differences to show.")
+@json_option
+def evaluate(pages: tuple[Path, ...], page: Path | None, worst: int, as_json: bool, **options: Any) -> None:
+    """Measure how close the lines are to what readers see: residue of markup, tokens lost and made up.
+
+    PAGES are XML exports, files of wikitext (Title.wiki), or folders of them. The reference lines come from
+    HTML, which a store has (`fetch --rendered`) or --api renders, and from --official.
+    """
+    from extraction_eval.measure import measure
+
+    with shown_progress(as_json=as_json) as progress:
+        found = measure(pages, page=page, progress=progress, **options)
+    if page:
+        click.echo(str(page), err=True)
+    if as_json:
+        click.echo(json.dumps(found.record(worst), ensure_ascii=False))
+        return
+    for lines in (_pages, _compared, _templates):
+        for line in lines(found, worst):
+            click.echo(line)
+
+
+def _pages(found: Evaluation, count: int) -> Iterator[str]:
+    if not found.pages:
+        return
+    yield f"{found.pages:,} pages, {found.tokens:,} tokens; rejected {listed(found.rejected)}"
+    yield f"  left out  {sum(found.left_out.values()):,} template calls of {len(found.left_out):,}"
+    yield "residue, per million tokens:"
+    for one in found.residue:
+        where = f"  in {', '.join(one.titles[:3])}" + (" …" if len(one.titles) > 3 else "")
+        yield f"  {one.pattern:12} {one.per_million:8.1f} {one.count:6,}{where if one.count else ''}"
+    lost = found.lost
+    yield (
+        f"words between markup: {lost.words:,}; {lost.lost:,} do not come out, {100 * lost.share:.4f} %;"
+        f" {lost.long_runs:,} runs of 8 words or more"
+    )
+    for page in lost.pages[:count]:
+        yield f"  {page.title}, {page.lost:,} of {page.words:,}"
+    for run_ in lost.runs[:count]:
+        yield f"  {run_.size:,} in a row, {run_.title}: {_shown(run_.text)}"
+    places = found.places.totals()
+    rest = places["all"] - places["text"] - places["references"]
+    yield (
+        f"template calls: {places['text']:,} in running text, {places['references']:,} in references,"
+        f" {rest:,} elsewhere"
+    )
+    checked, seen = sum(one.checked for one in found.removed), sum(one.seen for one in found.removed)
+    yield (
+        f"  removed from sentences: {places['removed']:,} calls of {len(found.removed):,} templates;"
+        f" {checked:,} checked, {seen:,} have text that a reader sees"
+    )
+    for template in [one for one in found.removed if one.seen][:count]:
+        yield f"    {_shown(' '.join(template.wikitext.split()))}: {_shown(template.text)}"
+
+
+def _compared(found: Evaluation, count: int) -> Iterator[str]:
+    from extraction_eval.compare import summarize, worst
+
+    for name, comparisons in found.comparisons().items():
+        summary = summarize(comparisons)
+        yield (
+            f"against {name} lines, {summary.articles:,} articles: precision {summary.precision:.4f},"
+            f" recall {summary.recall:.4f}, F1 {summary.f1:.4f}; of articles, median"
+            f" {summary.median_f1:.4f}, 10th percentile {summary.tenth_percentile_f1:.4f}"
+        )
+        yield (
+            f"  line breaks between the same words: precision {summary.break_precision:.4f},"
+            f" recall {summary.break_recall:.4f}"
+        )
+        for title, part in worst(comparisons, count):
+            yield f"  {title}, {part.score.wrong} tokens, {part.breaks.wrong} line breaks"
+            yield f"    ours   {_shown(*part.ours)}"
+            yield f"    theirs {_shown(*part.theirs)}"
+
+
+def _templates(found: Evaluation, count: int) -> Iterator[str]:
+    from extraction_eval.calls import weighted_share
+
+    for kind, what in KINDS.items():
+        some = [one for one in found.calls if one.kind == kind]
+        if not some:
+            continue
+        calls, equal = sum(one.calls for one in some), sum(one.equal for one in some)
+        yield (
+            f"template calls {what}: {equal:,} of {calls:,} as expected, {100 * equal / calls:.2f} %;"
+            f" by frequency in running text {100 * weighted_share(some):.2f} %"
+        )
+        for one in [one for one in some if one.differences][:count]:
+            wikitext, ours, theirs = one.differences[0]
+            yield f"  {one.name}: {one.equal} of {one.calls}"
+            yield f"    {_shown(' '.join(wikitext.split()))}"
+            yield f"    ours   {_shown(ours)}"
+            yield f"    theirs {_shown(theirs)}"
+
+
+def _shown(*lines: str) -> str:
+    text = " / ".join(lines)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
 
 if __name__ == "__main__":
-    main()
+    run(evaluate)

@@ -1,22 +1,39 @@
-"""compare: how far our lines are from reference lines, in tokens and line breaks matched, lost and made up.
+"""Compares our lines with reference lines: tokens and line breaks matched, lost and made up.
 
 `ours` are lines of ours; `theirs` are the reference: rendered or official lines.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
-from itertools import accumulate
-from typing import Any
+from difflib import SequenceMatcher
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from extraction_eval.matching import Run, matching_runs
 from wikitext_builder.dataset.vocabulary import UNK
 
-MAX_LINES = 1_000_000  # our lines times theirs, up to which each is compared with each
-MAX_LINE_PAIRS = 250_000  # our lines times theirs
+MAX_PRODUCT = 4_000_000  # our tokens times theirs, up to which each token is compared with each
+MAX_LINES = 1_000_000  # the same of lines
+MAX_LINE_PAIRS = 250_000  # our lines times theirs, up to which similar lines are paired
+ANCHOR = 4  # tokens in a row that align longer sequences
+
+
+class Run(NamedTuple):
+    """Neighbouring tokens that both texts have: where they begin in ours and in theirs, and how many."""
+
+    ours: int
+    theirs: int
+    size: int
+
+    def moved(self, ours: int, theirs: int) -> Run:
+        """The run in texts that have this many tokens more in front."""
+        return Run(self.ours + ours, self.theirs + theirs, self.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +67,11 @@ class Score:
         """The harmonic mean of precision and recall."""
         return 2 * self.matched / (self.ours + self.theirs) if self.ours + self.theirs else 1.0
 
+    @property
+    def wrong(self) -> int:
+        """The number of those lost and made up."""
+        return self.ours + self.theirs - 2 * self.matched
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
@@ -62,19 +84,13 @@ class Alignment:
     runs: tuple[Run, ...]  # the tokens that match
 
     @property
-    def wrong(self) -> int:
-        """The number of tokens lost and made up."""
-        return self.score.ours + self.score.theirs - 2 * self.score.matched
-
-    @property
-    def wrong_breaks(self) -> int:
-        """The number of line breaks lost and made up."""
-        return self.breaks.ours + self.breaks.theirs - 2 * self.breaks.matched
+    def differs(self) -> bool:
+        """Returns True if a token or a line break is lost or made up."""
+        return self.score.wrong + self.breaks.wrong > 0
 
     def figures(self) -> dict[str, Any]:
         """The lines and the scores as JSON takes them."""
-        scores = {"score": asdict(self.score), "breaks": asdict(self.breaks)}
-        return {"ours": self.ours, "theirs": self.theirs, **scores}
+        return {name: value for name, value in asdict(self).items() if name != "runs"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +121,7 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     """
     left, right = [line for line in ours if line], [line for line in theirs if line]
     known = {token for line in right for token in line.split()}
-    read = _as_unknown(known) if UNK in known else str
-    keys = [read(line) for line in left]
+    keys = [_with_unknown(line, known) for line in left] if UNK in known else left
     alignments: list[Alignment] = []
     runs: list[Run] = []
     before, there = _token_counts(left), _token_counts(right)
@@ -122,6 +137,10 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     score = Score(matched=sum(run.size for run in runs), ours=before[-1], theirs=there[-1])
     breaks = _break_score(left, right, runs)
     return ArticleComparison(title=title, alignments=tuple(alignments), score=score, breaks=breaks)
+
+
+def _with_unknown(line: str, known: Set[str]) -> str:
+    return " ".join(token if token in known else UNK for token in line.split())
 
 
 def _stretches(keys: Sequence[str], right: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
@@ -140,24 +159,19 @@ def _token_counts(lines: Sequence[str]) -> list[int]:
     return [0, *accumulate(len(line.split()) for line in lines)]
 
 
-def _break_score(ours: Sequence[str], theirs: Sequence[str], runs: Iterable[Run]) -> Score:
-    """The line breaks of both sides inside of runs of tokens that match."""
+def _break_score(ours: Sequence[str], theirs: Sequence[str], runs: Sequence[Run]) -> Score:
+    """The line breaks of both sides inside of runs of tokens that match, and between runs that touch."""
     left, right = _token_counts(ours)[1:], _token_counts(theirs)[1:]
     score = Score()
-    for run in _touching(runs):
+    touching = [
+        Run(after.ours - 1, after.theirs - 1, 2)
+        for before, after in pairwise(runs)
+        if after[:2] == before.moved(before.size, before.size)[:2]
+    ]
+    for run in [*runs, *touching]:
         here, there = _inside(left, run.ours, run.size), _inside(right, run.theirs, run.size)
         score += Score(matched=len(here & there), ours=len(here), theirs=len(there))
     return score
-
-
-def _touching(runs: Iterable[Run]) -> Iterator[Run]:
-    """The runs, and between two that touch on both sides their last and first token."""
-    last = Run(0, 0, 0)
-    for run in runs:
-        if last.size and run[:2] == (last.ours + last.size, last.theirs + last.size):
-            yield Run(run.ours - 1, run.theirs - 1, 2)
-        yield run
-        last = run
 
 
 def _inside(places: Sequence[int], start: int, size: int) -> set[int]:
@@ -165,30 +179,24 @@ def _inside(places: Sequence[int], start: int, size: int) -> set[int]:
     return {one - start for one in places[bisect_right(places, start) : bisect_left(places, start + size)]}
 
 
-def _as_unknown(known: set[str]) -> Callable[[str], str]:
-    return lambda line: " ".join(token if token in known else UNK for token in line.split())
-
-
 def _paired(left: Sequence[str], keys: Sequence[str], right: Sequence[str]) -> Iterator[Alignment]:
     """Aligns unequal lines: similar lines one to one, the lines between them together.
 
     Neighbours that match more together than apart are joined: one side breaks a line that the other does not.
     """
-    last: tuple[int, int] | None = None  # where the alignment begins that is held back
-    held = _align((), (), ())
+    held: tuple[int, int, Alignment] | None = None  # where the alignment begins that is held back
     a = b = 0
     for c, d in _cuts(_similar(keys, right), len(left), len(right)):
-        found = _align(left[a:c], keys[a:c], right[b:d])
-        if last is not None:
-            start, first = last
-            both = _align(left[start:c], keys[start:c], right[first:d])
-            if both.score.matched > held.score.matched + found.score.matched:
-                held, a, b = both, c, d
-                continue
-            yield held
-        last, held, a, b = (a, b), found, c, d
-    if last is not None:
-        yield held
+        start, first, found = a, b, _align(left[a:c], keys[a:c], right[b:d])
+        if held is not None:
+            both = _align(left[held[0] : c], keys[held[0] : c], right[held[1] : d])
+            if both.score.matched > held[2].score.matched + found.score.matched:
+                start, first, found = held[0], held[1], both
+            else:
+                yield held[2]
+        held, a, b = (start, first, found), c, d
+    if held is not None:
+        yield held[2]
 
 
 def _cuts(pairs: Sequence[tuple[int, int]], left: int, right: int) -> Iterator[tuple[int, int]]:
@@ -207,13 +215,8 @@ def _align(ours: Sequence[str], keys: Sequence[str], theirs: Sequence[str]) -> A
     left, right = " ".join(keys).split(), " ".join(theirs).split()
     runs = matching_runs(left, right)
     score = Score(matched=sum(run.size for run in runs), ours=len(left), theirs=len(right))
-    return Alignment(
-        ours=tuple(ours),
-        theirs=tuple(theirs),
-        score=score,
-        breaks=_break_score(ours, theirs, runs),
-        runs=tuple(runs),
-    )
+    breaks = _break_score(ours, theirs, runs)
+    return Alignment(ours=tuple(ours), theirs=tuple(theirs), score=score, breaks=breaks, runs=tuple(runs))
 
 
 def _similar(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
@@ -224,8 +227,9 @@ def _similar(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # for the lines from a and b on
     for a in reversed(range(len(left))):
         for b in reversed(range(len(right))):
-            paired = best[a + 1][b + 1] + _shared(ours[a], theirs[b])
-            best[a][b] = max(best[a + 1][b], best[a][b + 1], paired)
+            shared = len(ours[a] & theirs[b])
+            is_similar = 10 * shared >= 6 * max(len(ours[a]), len(theirs[b]))
+            best[a][b] = max(best[a + 1][b], best[a][b + 1], best[a + 1][b + 1] + shared * is_similar)
     pairs, a, b = [], 0, 0
     while a < len(left) and b < len(right):
         if best[a][b] == best[a + 1][b]:
@@ -238,9 +242,62 @@ def _similar(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]
     return pairs
 
 
-def _shared(ours: set[str], theirs: set[str]) -> int:
-    shared = len(ours & theirs)
-    return shared if 10 * shared >= 6 * max(len(ours), len(theirs)) else 0
+def matching_runs(ours: Sequence[str], theirs: Sequence[str], *, most: int = MAX_PRODUCT) -> list[Run]:
+    """The runs of tokens that two sequences share, in order; each is as long as it can be.
+
+    Sequences over `most` (the product of their lengths) are cut at runs of tokens that occur once in each;
+    in pieces that are still over it, frequent tokens do not begin a run.
+
+    >>> matching_runs("a b c d".split(), "a b x c d".split())
+    [Run(ours=0, theirs=0, size=2), Run(ours=2, theirs=3, size=2)]
+    """
+    found: list[Run] = []
+    cuts = anchors(ours, theirs) if len(ours) * len(theirs) > most else []
+    for (a, b), (c, d) in pairwise([(0, 0), *cuts, (len(ours), len(theirs))]):
+        for run in _matched(ours[a:c], theirs[b:d], most):
+            moved = run.moved(a, b)
+            if found and moved[:2] == found[-1].moved(found[-1].size, found[-1].size)[:2]:
+                last = found.pop()
+                moved = last._replace(size=last.size + run.size)
+            found += [moved] if moved.size else []
+    return found
+
+
+def _matched(ours: Sequence[str], theirs: Sequence[str], most: int) -> list[Run]:
+    if ours == theirs:
+        return [Run(0, 0, len(ours))]
+    if not ours or not theirs:
+        return []
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=len(ours) * len(theirs) > most)
+    return [Run(*block) for block in matcher.get_matching_blocks()]
+
+
+def anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of runs of tokens that occur once in each: the longest chain that is in order in both."""
+    left, right = _once(ours), _once(theirs)
+    pairs = sorted((place, right[key]) for key, place in left.items() if key in right)
+    ends: list[int] = []  # the smallest end of an ordered chain, by its length
+    last: list[int] = []  # the index of the pair at that end
+    before: list[int] = []  # for each pair, the index of the one before it in its chain
+    found: list[tuple[int, int]] = []
+    for index, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        ends[length : length + 1] = [place]
+        last[length : length + 1] = [index]
+        before.append(last[length - 1] if length else -1)
+    index = last[-1] if last else -1
+    while index >= 0:
+        found.append(pairs[index])
+        index = before[index]
+    return found[::-1]
+
+
+def _once(tokens: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """The runs of tokens that occur once, with their places."""
+    found: dict[tuple[str, ...], int] = {}
+    for place, run in enumerate(zip(*(tokens[start:] for start in range(ANCHOR)), strict=False)):
+        found[run] = -1 if run in found else place
+    return {run: place for run, place in found.items() if place >= 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,12 +316,11 @@ class Summary:
 
 def summarize(comparisons: Sequence[ArticleComparison]) -> Summary:
     """The figures over articles; all are 1 if there is no article."""
-    scores = [one.score for one in comparisons]
-    values = sorted(score.f1 for score in scores) or [1.0]
-    total = sum(scores, Score())
+    values = sorted(one.score.f1 for one in comparisons) or [1.0]
+    total = sum((one.score for one in comparisons), Score())
     breaks = sum((one.breaks for one in comparisons), Score())
     return Summary(
-        articles=len(scores),
+        articles=len(comparisons),
         precision=total.precision,
         recall=total.recall,
         f1=total.f1,
@@ -277,6 +333,41 @@ def summarize(comparisons: Sequence[ArticleComparison]) -> Summary:
 
 def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[str, Alignment]]:
     """The alignments with the most tokens and line breaks lost and made up, with their articles' titles."""
-    found = [(one.title, part) for one in comparisons for part in one.alignments]
-    wrong = [(title, part) for title, part in found if part.wrong or part.wrong_breaks]
-    return sorted(wrong, key=lambda pair: (-pair[1].wrong, -pair[1].wrong_breaks, pair[0]))[:count]
+    wrong = [(one.title, part) for one in comparisons for part in one.alignments if part.differs]
+    return sorted(wrong, key=lambda pair: (-pair[1].score.wrong, -pair[1].breaks.wrong, pair[0]))[:count]
+
+
+def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = "rendered") -> str:
+    """An HTML page with the wikitext, our lines and the reference lines, their differences marked.
+
+    It loads nothing, and its content security policy forbids it to load anything.
+
+    Args:
+        wikitext: The source of our lines.
+        comparison: Our lines compared with the reference lines.
+        theirs: A word for the reference: `rendered` or `official`.
+    """
+    from jinja2 import Template  # here, because its import is slow
+
+    known = {token for part in comparison.alignments for line in part.theirs for token in line.split()}
+    source = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    style = source[source.index("<style>") + len("<style>") : source.index("</style>")]
+    page: str = Template(source, autoescape=True).render(
+        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        wikitext=wikitext,
+        comparison=comparison,
+        theirs=theirs,
+        rows=[(part, _marked(part, known)) for part in comparison.alignments],
+        differing=[number for number, part in enumerate(comparison.alignments) if part.differs],
+    )
+    return f"{page}\n"
+
+
+def _marked(part: Alignment, known: Set[str]) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:
+    """Pieces of both sides, and whether only one has them; `<unk>` matches any unknown token."""
+    left, right = (" \n ".join(lines).split(" ") if lines else [] for lines in (part.ours, part.theirs))
+    keys = [one if one in known or one == "\n" else UNK for one in left] if UNK in known else left
+    matcher = SequenceMatcher(None, keys, right, autojunk=len(left) * len(right) > MAX_PRODUCT)
+    blocks = matcher.get_opcodes()
+    ours = [(kind != "equal", " ".join(left[a:b])) for kind, a, b, _, _ in blocks if a < b]
+    return ours, [(kind != "equal", " ".join(right[c:d])) for kind, _, _, c, d in blocks if c < d]

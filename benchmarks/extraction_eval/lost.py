@@ -1,24 +1,39 @@
-"""lost: how many plain words of wikitext do not come out, for pages without any reference."""
+"""Counts plain words of wikitext that do not come out, for pages without any reference.
+
+Plain words stand between markup, and are read without the code of extraction: a simple reader on purpose,
+which counts only what every reader of the page sees for certain. What templates, tables, references,
+pictures, formulas, boxes, removed sections and lists between `{{refbegin}}` and `{{refend}}` contain is not
+read.
+"""
 
 from __future__ import annotations
 
+import html
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from heapq import heappush, heappushpop
+from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
-from extraction_eval.matching import anchors
-from extraction_eval.plain_words import plain_words, words
+import regex
+
+from extraction_eval.compare import anchors
 from wikitext_builder.article import Page
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.extraction.macros.citations import LIST_ENDS, LIST_STARTS
+from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.sections import is_removed_by
+from wikitext_builder.extraction.tags import BLOCKS, INLINE
+from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
+from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 LONG = 8  # words in a row that are counted as a run of lost words
 KEPT = 100  # pages and runs that are kept to be listed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@dataclass(frozen=True, slots=True)
 class LostOfPage:
     """The lost words of one page."""
 
@@ -27,7 +42,7 @@ class LostOfPage:
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@dataclass(frozen=True, slots=True)
 class LostRun:
     """Plain words in a row that do not come out."""
 
@@ -36,15 +51,36 @@ class LostRun:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class LostWords:
-    """The plain words of many pages, and those that are lost."""
+    """Counts lost words over pages, one at a time; it keeps only the worst pages and the longest runs.
+
+    >>> page = Page(title="A", page_id=1, revision_id=1, timestamp="", wikitext="It is very old.")
+    >>> found = LostWords()
+    >>> found.add(page, ["It is old."], "en")
+    >>> found.words, found.lost, found.runs[0].text
+    (4, 1, 'very')
+    """
 
     words: int = 0
     lost: int = 0
-    long_runs: int = 0  # runs of 8 words or more
-    pages: tuple[LostOfPage, ...] = ()  # those that lose most, at most 100
-    runs: tuple[LostRun, ...] = ()  # the longest ones, at most 100
+    long_runs: int = 0  # of 8 words or more
+    pages: list[LostOfPage] = field(default_factory=list)  # those that lose most, the worst first
+    runs: list[LostRun] = field(default_factory=list)  # the longest ones first
+
+    def add(self, page: Page, lines: Sequence[str], language: str) -> None:
+        """Count in one page and our lines of it, before tokenization."""
+        plain = plain_words(page.wikitext, language_of(language))
+        places = lost_places(plain, words("\n".join(lines)))
+        self.words += len(plain)
+        self.lost += len(places)
+        if not places:
+            return
+        runs = [LostRun(len(run), page.title, " ".join(plain[run.start : run.stop])) for run in _runs(places)]
+        self.long_runs += sum(run.size >= LONG for run in runs)
+        self.runs = nsmallest(KEPT, self.runs + runs, key=lambda one: (-one.size, one.title, one.text))
+        self.pages.append(LostOfPage(len(places), len(plain), page.title))
+        self.pages = nsmallest(KEPT, self.pages, key=lambda one: (-one.lost, one.title))
 
     @property
     def share(self) -> float:
@@ -53,50 +89,8 @@ class LostWords:
 
     def figures(self, count: int) -> dict[str, Any]:
         """The figures as JSON takes them, with this many pages and runs."""
-        listed = {name: [asdict(one) for one in getattr(self, name)[:count]] for name in ("pages", "runs")}
-        return asdict(self) | {"share": self.share} | listed
-
-
-@dataclass(slots=True)
-class LostCount:
-    """Counts lost words over pages, one at a time; it keeps only the worst pages and the longest runs.
-
-    >>> page = Page(title="A", page_id=1, revision_id=1, timestamp="", wikitext="It is very old.")
-    >>> count = LostCount()
-    >>> count.add(page, ["It is old."], "en")
-    >>> found = count.result()
-    >>> found.words, found.lost, found.runs[0].text
-    (4, 1, 'very')
-    """
-
-    words: int = 0
-    lost: int = 0
-    long_runs: int = 0
-    _pages: list[LostOfPage] = field(default_factory=list)
-    _runs: list[LostRun] = field(default_factory=list)
-
-    def add(self, page: Page, lines: Sequence[str], language: str) -> None:
-        """Count in one page and our lines of it, before tokenization."""
-        plain = plain_words(page.wikitext, language_of(language))
-        places = lost_places(plain, words("\n".join(lines)))
-        self.words += len(plain)
-        self.lost += len(places)
-        for run in _runs(places):
-            text = " ".join(plain[run.start : run.stop])
-            self.long_runs += len(run) >= LONG
-            _keep(self._runs, LostRun(size=len(run), title=page.title, text=text))
-        if places:
-            _keep(self._pages, LostOfPage(lost=len(places), words=len(plain), title=page.title))
-
-    def result(self) -> LostWords:
-        """What was counted, the worst first."""
-        return LostWords(
-            words=self.words,
-            lost=self.lost,
-            long_runs=self.long_runs,
-            pages=tuple(sorted(self._pages, key=lambda one: (-one.lost, one.title))),
-            runs=tuple(sorted(self._runs, key=lambda one: (-one.size, one.title, one.text))),
-        )
+        every = asdict(self)
+        return every | {"share": self.share, "pages": every["pages"][:count], "runs": every["runs"][:count]}
 
 
 def lost_places(plain: Sequence[str], ours: Sequence[str]) -> list[int]:
@@ -132,5 +126,164 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
             start = index
 
 
-def _keep(kept: list[Any], one: object) -> None:
-    (heappush if len(kept) < KEPT else heappushpop)(kept, one)
+HOLE = "\0"  # in place of what is not read: a word that touches it does not count
+LIST_START, LIST_END = "\x01", "\x02"  # around a list of sources
+SKIPPED = REMOVED_TAGS | OPAQUE_TAGS
+TOKEN = re.compile(
+    r"<!--|<(?P<end>/?)(?P<tag>[a-zA-Z][a-zA-Z0-9]*)(?P<attributes>[^<>]*)>|"
+    r"^[ \t:*#;]*(?P<table>\{\|)|^[ \t]*\|\}(?!\})|(?P<open>\{\{|\[\[)|\}\}|\]\]",
+    re.MULTILINE,
+)
+CLOSED = {"}}": "{{", "]]": "[[", "|}": "{|"}
+BOX = re.compile(r"\bclass\s*=|display\s*:\s*none", re.IGNORECASE)
+CONTAINERS = frozenset(["div", "span", "table"])  # tags that can be a box
+SHOWN = dict.fromkeys(LIST_STARTS, LIST_START) | dict.fromkeys(LIST_ENDS, LIST_END)  # of templates
+LONGEST_NAME = 30  # characters of a template that are looked at
+LONGEST_LABEL = 1_000  # characters of a link; nested ones stay linear
+HEADING = re.compile(r"^(={1,6})(.+?)\1[ \t\0]*$", re.MULTILINE)
+ROW = re.compile(r"^[ \t]*[|!].*$", re.MULTILINE)
+ADDRESS = re.compile(r"(?:\b(?:https?|ftp|mailto|news|irc)://?|(?<=\[)//)[^\s\[\]<>\"]*", re.IGNORECASE)
+MAGIC_WORD = re.compile(r"__[A-Z]+__|-\{[^{}\n]*\}-")
+SOURCES = re.compile(f"{LIST_START}[^{LIST_START}{LIST_END}]*{LIST_END}")
+QUOTES = re.compile("''+")
+APOSTROPHE = re.compile(r"(?<=\w)''{2,}(?=\w)")  # bold, or an apostrophe and italics
+INVISIBLE = regex.compile(r"[\p{Cf}\p{Co}\p{Cs}]")
+MARKS = re.compile(f"[{HOLE}{LIST_START}{LIST_END}]")
+WORD = re.compile(rf"(?:[^\W_]|{HOLE})+")
+FILES_AND_CATEGORIES = frozenset(
+    name.lower() for one in LANGUAGES.values() for name in (*one.file_namespaces, *one.category_namespaces)
+)
+
+
+def plain_words(wikitext: str, names: Language) -> list[str]:
+    r"""The words between markup, in order, in time that is linear in the length of the wikitext.
+
+    >>> names = LANGUAGES["en"]
+    >>> plain_words("'''Ox''' {{box|a}} is [[cattle|''big'' cattle]]s.<ref>b</ref>\n== Notes ==\nc", names)
+    ['Ox', 'is', 'big', 'cattles']
+    """
+    text = html.unescape(SOURCES.sub(HOLE, _without_markup(wikitext)))
+    text = QUOTES.sub("", APOSTROPHE.sub(HOLE, MAGIC_WORD.sub(HOLE, ROW.sub("", _without_addresses(text)))))
+    return [word for piece in _sections(text, names) for word in words(piece) if HOLE not in word]
+
+
+def _without_addresses(text: str) -> str:
+    return "\n".join(ADDRESS.sub(HOLE, line) if "//" in line else line for line in text.split("\n"))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: runs of letters and digits, without invisible characters."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", INVISIBLE.sub("", text))
+    return WORD.findall(text)
+
+
+def _sections(text: str, names: Language) -> Iterator[str]:
+    """The text and the headings of the sections that stay."""
+    is_removed = is_removed_by(names.removed_sections)
+    position, kept = 0, True
+    for heading in HEADING.finditer(text):
+        if kept:
+            yield text[position : heading.start()]
+        name = heading[2].replace(HOLE, "").strip("= \t")
+        position, kept = heading.end(), not is_removed(name)
+        if kept:
+            yield name if HOLE not in heading[2] else ""
+    if kept:
+        yield text[position:]
+
+
+def _without_markup(wikitext: str) -> str:
+    """The text outside of templates, tables and boxes, with the labels of links; quotes and lists stay."""
+    return _Reader(MARKS.sub("", wikitext)).run()
+
+
+class _Reader:
+    """One pass over wikitext, with a stack of what is open: its mark, and the text before it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.closing = ClosingTags(text)
+        self.opened: list[tuple[str, list[str]]] = []
+        self.pieces: list[str] = []  # since the last mark that is open
+
+    def run(self) -> str:
+        """The whole text."""
+        position = 0
+        token = TOKEN.search(self.text)
+        while token:
+            self.pieces.append(self.text[position : token.start()])
+            position = self.read(token)
+            token = TOKEN.search(self.text, position)
+        self.pieces.append(self.text[position:])
+        while self.opened:
+            mark, before = self.opened.pop()
+            inside = "".join(self.pieces)
+            self.pieces = before
+            if mark == "{|":  # a table that is never closed hides what follows, up to the next heading
+                inside = inside[heading.start() :] if (heading := HEADING.search(inside)) else ""
+            self.pieces += [HOLE, inside]
+        return "".join(self.pieces)
+
+    def read(self, token: re.Match[str]) -> int:
+        """Read a piece of markup. Return where to continue."""
+        if token[0] == "<!--":
+            end = self.text.find("-->", token.end())
+            return len(self.text) if end < 0 else end + 3
+        if name := (token["tag"] or "").lower():
+            return self.tag(token, name)
+        if mark := token["open"] or token["table"]:
+            self.open(mark)
+        else:
+            self.close(token[0].strip())
+        return token.end()
+
+    def open(self, mark: str) -> None:
+        """Put a mark on the stack."""
+        self.opened.append((mark, self.pieces))
+        self.pieces = []
+
+    def close(self, mark: str) -> None:
+        """Replace what the innermost mark opened by its text; a mark that does not fit is text."""
+        while self.opened and self.opened[-1][0].startswith("<"):  # a tag that is never closed
+            self.pieces = [*self.opened.pop()[1], HOLE, *self.pieces]
+        if not self.opened or self.opened[-1][0] != CLOSED[mark]:
+            self.pieces.append(HOLE)
+            return
+        content = "".join(self.pieces)
+        shown = (
+            _shown_link(content)
+            if mark == "]]"
+            else SHOWN.get(template_name(content[:LONGEST_NAME].partition("|")[0]), HOLE)
+        )
+        self.pieces = self.opened.pop()[1]
+        self.pieces.append(f"\n{HOLE}\n" if mark == "|}" else shown)
+
+    def tag(self, token: re.Match[str], name: str) -> int:
+        """Read a tag. Return where to continue."""
+        if name in SKIPPED and not token["end"]:
+            end = -1 if token[0].endswith("/>") else self.closing.end_after(name, token.end())
+            self.pieces.append("" if name in {"ref", "references"} else HOLE)
+            return max(end, token.end())
+        if name in CONTAINERS and not token[0].endswith("/>"):
+            if not token["end"]:
+                self.open(token[0])
+            elif self.opened and self.opened[-1][0][1:].lower().startswith(name):
+                start, before = self.opened.pop()
+                is_box = name == "table" or BOX.search(start)
+                before.append(HOLE if is_box else "".join(self.pieces))
+                self.pieces = before
+        edge = "\n" if name in BLOCKS or name == "br" else ""
+        self.pieces.append(edge if edge or name in INLINE else HOLE)
+        return token.end()
+
+
+def _shown_link(content: str) -> str:
+    """The label of a link; a hole if it has none that is certain."""
+    target, bar, label = content.partition("|")
+    prefix, colon, _ = target.strip().partition(":")
+    if prefix.strip().lower() in FILES_AND_CATEGORIES or len(content) > LONGEST_LABEL:
+        return HOLE
+    if not bar:
+        return HOLE if colon else target
+    return label if label.strip() and "|" not in label else HOLE

@@ -1,28 +1,30 @@
-"""measure: how faithful extraction is over many pages, against what MediaWiki renders and official lines."""
+"""Measures how close extraction is to what readers see, against what MediaWiki renders and official lines."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from extraction_eval.compare import ArticleComparison, Summary, compare, summarize, worst
-from extraction_eval.lost import LostCount, LostWords
-from extraction_eval.page import side_by_side
-from extraction_eval.places import CallPlaces
-from extraction_eval.removed import Expand, RemovedCheck, RemovedTemplate, expand_with
-from extraction_eval.residue import Residue, ResidueCount
-from extraction_eval.templates import (
+from extraction_eval.calls import (
+    CallPlaces,
+    Expand,
+    RemovedCheck,
+    RemovedTemplate,
     RenderedCall,
     TemplateShare,
     compare_calls,
+    expand_with,
     read_calls,
 )
+from extraction_eval.compare import ArticleComparison, compare, side_by_side, summarize, worst
+from extraction_eval.lost import LostWords
 from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -30,6 +32,7 @@ from wikitext_builder.extraction.expansion.expander import Templates
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.extraction.tags import BLOCKS, INLINE
 from wikitext_builder.pages.reading import StoredPage, stored_pages, templates_in
 from wikitext_builder.pages.rendered import Rendering, render_page
 from wikitext_builder.pages.store import Store
@@ -43,8 +46,84 @@ DUMPS = (".xml", ".bz2", ".gz", ".zst")
 WIKITEXT = (".wiki", ".wikitext")  # one page per file; the file's name up to the first dot is the title
 
 
+# What removed templates and unread markup leave in lines, before tokenization.
+RESIDUE = {
+    "( )": re.compile(r"\( ?\)"),
+    "( ,": re.compile(r"\( ?,"),
+    "( ;": re.compile(r"\( ?;"),
+    ", ,": re.compile(r", ?,"),
+    ", .": re.compile(r", ?\.(?![\w.]| \.)"),  # neither a decimal nor the dots of an ellipsis
+    "|": re.compile(r"\|"),
+    "''": re.compile(r"''"),
+    "[[": re.compile(r"\[\[|\]\]"),
+    "{{": re.compile(r"\{\{|\}\}"),
+    "thumb": re.compile(r"\bthumb\b(?=\||$)|\|thumb"),
+    "px": re.compile(r"\b\d+px\b"),
+    "entity": re.compile(r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});"),
+    "tag": re.compile(
+        rf"</?(?:{'|'.join(sorted(BLOCKS | INLINE | {'br'}))})(?: [^<>]{{0,200}})?/?>", re.IGNORECASE
+    ),
+    "list marker": re.compile(r"^[*#:;]"),
+    "File:": re.compile(r"\b(?:File|Image):(?=\S)"),
+}
+EXAMPLES = 5  # lines kept per pattern
+
+
+@dataclass(slots=True)
+class Residue:
+    """The matches of one pattern in many articles."""
+
+    pattern: str
+    count: int = 0
+    per_million: float = 0.0  # tokens
+    titles: list[str] = field(default_factory=list)  # of the articles that have it, in the order of the input
+    lines: list[str] = field(default_factory=list)  # examples
+
+
+@dataclass(slots=True)
+class ResidueCount:
+    """Counts residue over articles, one at a time.
+
+    >>> lines = ("It ( ) is ''b.",)
+    >>> article = Article(title="A", page_id=1, revision_id=1, timestamp="", lines=lines)
+    >>> count = ResidueCount()
+    >>> count.add(article, article)
+    >>> [(one.pattern, one.count) for one in count.result() if one.count]
+    [('( )', 1), ("''", 1)]
+    """
+
+    tokens: int = 0
+    _found: dict[str, Residue] = field(default_factory=lambda: {name: Residue(name) for name in RESIDUE})
+
+    def add(self, plain: Article, tokenized: Article) -> None:
+        """Count in one article, given before and after tokenization."""
+        for line, tokens in zip(plain.lines, tokenized.lines, strict=True):
+            self.tokens += tokens.count(" ") + 1 if tokens else 0
+            for name, count in count_residue(line):
+                one = self._found[name]
+                one.count += count
+                one.titles += [plain.title] if plain.title not in one.titles[-1:] else []
+                one.lines += [line] if len(one.lines) < EXAMPLES else []
+
+    def result(self) -> tuple[Residue, ...]:
+        """Every pattern with its matches, zeros included."""
+        per_token = 1e6 / self.tokens if self.tokens else 0.0
+        return tuple(replace(one, per_million=one.count * per_token) for one in self._found.values())
+
+
+def count_residue(line: str) -> Iterator[tuple[str, int]]:
+    """The patterns that match in a line of text, and how often.
+
+    >>> list(count_residue("It ( ) is ''b, ."))
+    [('( )', 1), (', .', 1), ("''", 1)]
+    """
+    for name, pattern in RESIDUE.items():
+        if found := len(pattern.findall(line)):
+            yield name, found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fidelity:
+class Evaluation:
     """What was measured."""
 
     pages: int
@@ -63,10 +142,6 @@ class Fidelity:
         """The comparisons that were made, by the name of the reference lines."""
         both = {"rendered": self.rendered, "official": self.official}
         return {name: found for name, found in both.items() if found}
-
-    def summaries(self) -> dict[str, Summary]:
-        """The figures of each comparison that was made."""
-        return {name: summarize(found) for name, found in self.comparisons().items()}
 
     def record(self, worst_count: int = 10) -> dict[str, Any]:
         """The report as JSON takes it, with this many of the worst differences per comparison."""
@@ -105,7 +180,7 @@ def measure(
     title: str = "",
     page: str | Path | None = None,
     progress: Progress = no_progress,
-) -> Fidelity:
+) -> Evaluation:
     """Extract pages and compare their lines with rendered and official ones.
 
     Args:
@@ -126,38 +201,41 @@ def measure(
         BuilderError: The arguments name nothing to measure, or a file cannot be read.
     """
     files = [pages] if isinstance(pages, str | Path) else [*pages]
-    _check_asked(files, store, calls, title, page)
-    shown = list[StoredPage]()
+    if page and not title:
+        raise BuilderError("--page shows one article; name it with --title")
+    if not (files or store or calls):
+        raise BuilderError("nothing to measure; name files of pages, a --store or a file of --calls")
     with ExitStack() as stack:
         asked = Wikipedia(api, language=language_of(language), contact=contact) if api else None
-        render = _renderer(stack.enter_context(asked) if asked else None)
+        render = partial(render_page, stack.enter_context(asked)) if asked else None
         opened = stack.enter_context(Store.open(Path(store))) if store else None
         templates = templates_in(opened, language) if opened else None
         given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
         chosen = islice((one for one in given if not title or one.page.title == title), limit)
+        shown = list(chosen) if page else []
         found = measure_pages(
-            _noted(chosen, shown) if page is not None else chosen,
+            shown or chosen,
             language=language,
             sections=sections,
             templates=templates,
             expand=expand_with(templates, asked, language),
             render=render,
-            official=_read_official_articles(Path(official)) if official else None,
+            official={lines[1]: lines for lines in read_articles(Path(official))} if official else None,
             calls=read_calls(Path(calls)) if calls else (),
             progress=progress,
         )
     if title and not found.pages:
         raise BuilderError(f"no page has the title {title!r}; expected a title as Wikipedia writes it")
-    if page is not None:
-        _write_page(Path(page), found, shown[0].page.wikitext)
+    if page:
+        if not found.comparisons():
+            raise BuilderError(
+                f"{page}: nothing to compare with; name an --api, a file of --official lines or a --store"
+                " with rendered pages"
+            )
+        name, comparisons = next(iter(found.comparisons().items()))
+        text = side_by_side(shown[0].page.wikitext, comparisons[0], theirs=name)
+        Path(page).write_text(text, encoding="utf-8", newline="\n")
     return found
-
-
-def _check_asked(files: object, store: object, calls: object, title: str, page: object) -> None:
-    if page and not title:
-        raise BuilderError("`page` shows one article; name it with `title`")
-    if not (files or store or calls):
-        raise BuilderError("nothing to measure; name files of `pages`, a `store` or a file of `calls`")
 
 
 def measure_pages(
@@ -171,7 +249,7 @@ def measure_pages(
     official: Mapping[str, tuple[str, ...]] | None = None,
     calls: Iterable[RenderedCall] = (),
     progress: Progress = no_progress,
-) -> Fidelity:
+) -> Evaluation:
     """Extract pages and compare their lines.
 
     Args:
@@ -181,11 +259,11 @@ def measure_pages(
         templates: Templates for calls that have no macro, see `extract`.
         expand: Expands calls that give no text on purpose, to check that a reader sees none.
         render: Renders a page that has no HTML; None leaves it without.
-        official: Lines of official articles by tokenized title, see `read_official_articles`.
+        official: Lines of official articles by tokenized title, `= Title =`.
         calls: Template calls with what Wikipedia rendered for them.
         progress: Called after each page.
     """
-    residue, lost, places = ResidueCount(), LostCount(), CallPlaces()
+    residue, lost, places = ResidueCount(), LostWords(), CallPlaces()
     removed = RemovedCheck(expand, language)
     rejected, left_out, count = Counter[str](), Counter[str](), 0
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
@@ -202,18 +280,20 @@ def measure_pages(
                 theirs.append(compare(plain.title, tokenized.lines, lines))
             if rendering := _rendering(one, render):
                 ours = read(rendering.page, expansions=one.expansions)
-                rendered.append(_compare_with_rendering(rendering, ours, language, sections))
+                shown = extract_rendered(rendering.html, rendering.page, language=language, sections=sections)
+                both = [tokenize_article(version, language=language).lines for version in (ours, shown)]
+                rendered.append(compare(rendering.page.title, *both))
         except RejectedError as error:
             rejected[error.reason] += 1
         progress("measuring", count, None, f"{rejected.total()} rejected" if rejected else "")
     progress("measuring", count, count)
-    return Fidelity(
+    return Evaluation(
         pages=count,
         tokens=residue.tokens,
         rejected=dict(sorted(rejected.items())),
         left_out=dict(left_out.most_common()),
         residue=residue.result(),
-        lost=lost.result(),
+        lost=lost,
         rendered=tuple(rendered),
         official=tuple(theirs),
         places=places,
@@ -226,39 +306,6 @@ def _rendering(one: StoredPage, render: Callable[[Page], Rendering] | None) -> R
     if one.html is not None:
         return Rendering(page=one.page, html=one.html)
     return render(one.page) if render else None
-
-
-def _compare_with_rendering(
-    rendering: Rendering, ours: Article, language: str, sections: str
-) -> ArticleComparison:
-    page = rendering.page
-    theirs = extract_rendered(rendering.html, page, language=language, sections=sections)
-    lines = tokenize_article(ours, language=language).lines
-    return compare(page.title, lines, tokenize_article(theirs, language=language).lines)
-
-
-def _renderer(wikipedia: Wikipedia | None) -> Callable[[Page], Rendering] | None:
-    """The function that renders a page on a wiki; None without a wiki."""
-    return None if wikipedia is None else lambda page: render_page(wikipedia, page)
-
-
-def _noted(pages: Iterable[StoredPage], kept: list[StoredPage]) -> Iterator[StoredPage]:
-    for one in pages:
-        kept.append(one)
-        yield one
-
-
-def _write_page(path: Path, found: Fidelity, wikitext: str) -> None:
-    for name, comparisons in found.comparisons().items():
-        text = side_by_side(wikitext, comparisons[0], theirs=name)
-        path.write_text(text, encoding="utf-8", newline="\n")
-        return
-    raise BuilderError(
-        f"{path}: nothing to compare with; name an `api`, an `official` file or a `store` with rendered pages"
-    )
-
-
-# --- where pages come from
 
 
 def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
@@ -298,8 +345,3 @@ def read_store_pages(store: Store, language: str) -> Iterator[StoredPage]:
     """The newest revision of each page of a store, with its expansions and its HTML if the store has them."""
     numbers = [one.revision_id for one in store.revisions(language)]
     yield from stored_pages(store, language, numbers, html=True)
-
-
-def _read_official_articles(path: Path) -> dict[str, tuple[str, ...]]:
-    """The articles of a WikiText file by their title line, `= Title =`."""
-    return {lines[1]: lines for lines in read_articles(path)}

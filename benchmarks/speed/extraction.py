@@ -116,8 +116,7 @@ def measure(found: list[tuple[str, str]], runs: int) -> dict[str, Result]:
 
 def compare(wikitext: str, texts: dict[str, str], results: dict[str, Result]) -> None:
     """Count the plain words of one page that each tool loses and at least two others keep."""
-    from extraction_eval.lost import lost_places
-    from extraction_eval.plain_words import plain_words, words
+    from extraction_eval.lost import lost_places, plain_words, words
 
     from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from extraction_eval.lost import KEPT, LostCount, lost_places
-from extraction_eval.plain_words import plain_words, words
+from extraction_eval.lost import KEPT, LostWords, lost_places, plain_words, words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,10 +23,10 @@ def page(wikitext, title="A"):
 
 
 def counted(*pages):
-    count = LostCount()
+    count = LostWords()
     for one in pages:
         count.add(one, extract(one).lines, "en")
-    return count.result()
+    return count
 
 
 # --- plain words
@@ -82,14 +81,14 @@ def test_no_wikitext_fails(wikitext):
 
 def test_each_lost_word_is_found():
     found = counted(page("It is here."), page("So {{b}} on."))
-    assert (found.words, found.lost, found.share, found.long_runs, found.runs) == (5, 0, 0.0, 0, ())
-    count = LostCount()
+    assert (found.words, found.lost, found.share, found.long_runs, found.runs) == (5, 0, 0.0, 0, [])
+    count = LostWords()
     count.add(page("one two three four five six seven eight nine ten"), ["one ten"], "en")
-    found = count.result()
+    found = count
     assert (found.words, found.lost, found.long_runs) == (10, 8, 1)
     assert (found.runs[0].size, found.runs[0].text) == (8, "two three four five six seven eight nine")
     assert (found.pages[0].title, found.pages[0].lost, found.pages[0].words) == ("A", 8, 10)
-    assert LostCount().result().share == 0.0
+    assert LostWords().share == 0.0
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=30), st.lists(st.sampled_from("abcdef"), max_size=30))
@@ -102,10 +101,10 @@ def test_what_is_there_is_not_lost(plain, ours):
 
 
 def test_only_the_worst_are_kept():
-    count = LostCount()
+    count = LostWords()
     for number in range(3 * KEPT):
         count.add(page("a " * (number + 1), title=f"P{number}"), [], "en")
-    found = count.result()
+    found = count
     assert len(found.pages) == len(found.runs) == KEPT
     assert found.pages[0].lost == 3 * KEPT
 
@@ -117,15 +116,15 @@ def sample_pages():
 def test_the_sample_loses_nothing_and_a_cut_paragraph_is_seen():
     pages = sample_pages()
     assert counted(*pages).lost == 0
-    count, expected = LostCount(), 0
+    count, expected = LostWords(), 0
     for one in pages:
         lines = list(extract(one).lines)
         plain = set(plain_words(one.wikitext, ENGLISH))
         cut = lines.pop(max(range(len(lines)), key=lambda place: len(lines[place])))
         expected += sum(word in plain for word in words(cut))
         count.add(one, lines, "en")
-    assert count.result().lost == pytest.approx(expected, rel=0.05)
-    assert count.result().long_runs >= len(pages) - 6  # a disambiguation page has no long paragraph
+    assert count.lost == pytest.approx(expected, rel=0.05)
+    assert count.long_runs >= len(pages) - 6  # a disambiguation page has no long paragraph
 
 
 STARBOX = (

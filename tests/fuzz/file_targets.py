@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from extraction_eval.templates import read_calls
+from extraction_eval.calls import read_calls
 
 from tests.fuzz.page_targets import DUMP, JSON
 from tests.fuzz.target import HERE, Target, written

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from html import unescape
 
-from extraction_eval.places import calls_in_text
+from extraction_eval.calls import calls_in_text
 
 from docs.generate_templates import calls_of, pages_of, templates_in
 from tests.mediawiki.differential.asking import PAGES, TEMPLATES, folder

@@ -1,8 +1,7 @@
 """A template has one name, for every spelling of a call and everywhere it is counted."""
 
 import pytest
-from extraction_eval.places import names_of_calls
-from extraction_eval.templates import RenderedCall, compare_calls
+from extraction_eval.calls import RenderedCall, compare_calls, names_of_calls
 
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import names

@@ -7,7 +7,7 @@ a few words, and why.
 from collections import Counter
 
 import pytest
-from extraction_eval.residue import RESIDUE, count_residue
+from extraction_eval.measure import RESIDUE, count_residue
 
 from tests.wikitext_builder.extraction.pages import cases, real_articles
 

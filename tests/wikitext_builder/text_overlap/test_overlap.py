@@ -24,7 +24,7 @@ from wikitext_builder.text_overlap.result import as_text
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled sample as a dataset, beside its store."""
-    folder = tmp_path_factory.mktemp("newness")
+    folder = tmp_path_factory.mktemp("overlap")
     wb.import_dump(folder / "sample.store", SAMPLE_DUMP)
     wb.build("demo", folder / "sample.store", folder / "demo", workers=1)
     return folder / "demo"

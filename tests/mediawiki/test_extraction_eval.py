@@ -40,7 +40,7 @@ LINES = (
 @pytest.fixture(scope="module")
 def api(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The API of a wiki of its own that has these templates too."""
-    wiki = start(copy(prepared, tmp_path_factory.mktemp("fidelity") / "copy"))
+    wiki = start(copy(prepared, tmp_path_factory.mktemp("evaluation") / "copy"))
     administrator = Administrator(wiki)
     pages = export(*(one(f"Template:{name}", text, namespace=10) for name, text in TEMPLATES.items()))
     request = {

@@ -5,14 +5,20 @@ from collections import Counter
 
 import pytest
 from click.testing import CliRunner
+from extraction_eval.__main__ import evaluate
+from extraction_eval.calls import (
+    CallPlaces,
+    RenderedCall,
+    compare_calls,
+    expand_with,
+    read_calls,
+    visible_text,
+    weighted_share,
+)
 from extraction_eval.measure import measure, measure_pages, read_page_files
-from extraction_eval.places import CallPlaces
-from extraction_eval.removed import expand_with, visible_text
-from extraction_eval.templates import RenderedCall, compare_calls, read_calls, weighted_share
 
 from tests.conftest import data
 from wikitext_builder.article import Page
-from wikitext_builder.cli import cli
 from wikitext_builder.extraction.macros import removed as names_of_removed
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.pages.reading import StoredPage, StoredTemplates
@@ -113,11 +119,11 @@ def test_removed_calls_are_checked_with_the_templates_of_a_store(tmp_path):
     assert (first.name, first.calls, first.checked, first.seen) == ("Fix", 5, 3, 3)
     assert (first.wikitext, first.text) == ("{{fix|c}}", "c")
     assert (second.name, second.calls, second.checked, second.seen) == ("Cn", 1, 1, 0)
-    shown = CliRunner().invoke(cli, ["fidelity", "--store", str(path)]).stdout
+    shown = CliRunner().invoke(evaluate, ["--store", str(path)]).stdout
     assert "template calls: 0 in running text, 0 in references, 7 elsewhere" in shown
     assert "removed from sentences: 6 calls of 2 templates; 4 checked, 3 have text" in shown
     assert "{{fix|c}}: c" in shown
-    record = json.loads(CliRunner().invoke(cli, ["fidelity", "--store", str(path), "--json"]).stdout)
+    record = json.loads(CliRunner().invoke(evaluate, ["--store", str(path), "--json"]).stdout)
     assert record["calls"] == {"text": 0, "removed": 6, "alone": 1, "references": 0, "all": 7}
     assert record["removed"][0]["text"] == "c"
 
