@@ -40,7 +40,7 @@ from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
-from wikitext_builder.runners.choice import open_runners
+from wikitext_builder.runners.dask import open_runners
 from wikitext_builder.runners.processes import Runner, Serial
 from wikitext_builder.text_overlap.overlap import overlap
 from wikitext_builder.text_overlap.result import Overlap, is_compared, write_into_card

@@ -18,12 +18,12 @@ from wikitext_builder.errors import BuilderError
 
 
 def is_url(location: str) -> bool:
-    """Whether a location needs fsspec and is not on a disk."""
+    """Returns True for a URL, which needs fsspec."""
     return "://" in location
 
 
 def exists(location: str) -> bool:
-    """Whether something is there."""
+    """Returns True if something is there."""
     if is_url(location):
         filesystem, path = _filesystem(location)
         return bool(filesystem.exists(path))

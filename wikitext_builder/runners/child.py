@@ -6,15 +6,16 @@ must be killed. Dask's workers are daemons: they cannot have children of `multip
 
 from __future__ import annotations
 
-import pickle
 import queue
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any, TypeVar, cast
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar, cast
 
 from wikitext_builder.errors import BuilderError
 
@@ -22,13 +23,30 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 SECONDS_PER_TASK = 600.0  # a task takes some seconds; a child that takes longer hangs, and is killed
-LENGTH = struct.Struct(">Q")
-
-_idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
 
 
 class ChildDiedError(Exception):
     """The child ended before it answered; the task can be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    process: subprocess.Popen[bytes]
+    pipe: Connection[Any, Any]
+
+    def ask(self, question: object) -> object:
+        timer = threading.Timer(SECONDS_PER_TASK, self.process.kill)
+        timer.start()
+        try:
+            self.pipe.send(question)
+            return self.pipe.recv()
+        except (EOFError, ConnectionError) as error:
+            raise ChildDiedError(f"the child process ended with status {self.process.wait()}") from error
+        finally:
+            timer.cancel()
+
+
+_idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
 
 
 def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
@@ -40,10 +58,11 @@ def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
     """
     child = _take_child()
     try:
-        answer = _ask(child, (function, task))
+        answer = child.ask((function, task))
     except BaseException:
-        child.kill()
-        child.wait()
+        child.process.kill()
+        child.process.wait()
+        child.pipe.close()
         raise
     _idle.put(child)
     if isinstance(answer, BaseException):
@@ -51,57 +70,29 @@ def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
     return cast("Result", answer)  # what the function returned
 
 
-def _take_child() -> subprocess.Popen[bytes]:
+def _take_child() -> _Child:
     with suppress(queue.Empty):
-        while (child := _idle.get_nowait()).poll() is not None:
-            pass
+        while (child := _idle.get_nowait()).process.poll() is not None:
+            child.pipe.close()
         return child
-    command = [sys.executable, "-m", __name__]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-
-
-def _ask(child: subprocess.Popen[bytes], question: object) -> object:
-    timer = threading.Timer(SECONDS_PER_TASK, child.kill)
-    timer.start()
-    try:
-        _send(cast("IO[bytes]", child.stdin), question)
-        return _receive(cast("IO[bytes]", child.stdout))
-    except (EOFError, BrokenPipeError) as error:
-        raise ChildDiedError(f"the child process ended with status {child.wait()}") from error
-    finally:
-        timer.cancel()
-
-
-def _send(stream: IO[bytes], value: object) -> None:
-    data = pickle.dumps(value)
-    stream.write(LENGTH.pack(len(data)) + data)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> Any:  # noqa: ANN401
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (length,) = LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return pickle.loads(data)  # noqa: S301
+    ours, its = Pipe()
+    with its:
+        command = [sys.executable, "-m", __name__, str(its.fileno())]
+        return _Child(subprocess.Popen(command, pass_fds=[its.fileno()]), ours)  # noqa: S603
 
 
 def _main() -> None:
-    """Answer tasks from stdin on stdout until the parent ends."""
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # a stray print must not break the answers
-    with suppress(EOFError):
+    """Answer tasks until the parent ends."""
+    with suppress(EOFError, ConnectionError), Connection(int(sys.argv[1])) as pipe:
         while True:
-            function, task = _receive(sys.stdin.buffer)
+            function, task = pipe.recv()
             try:
                 answer = function(task)
             except BuilderError as error:
                 answer = error
             except OSError as error:
                 answer = OSError(error.errno, error.strerror, str(error.filename))
-            _send(answers, answer)
+            pipe.send(answer)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,22 @@
-"""Runs tasks on the workers of a Dask cluster (extra `cluster`)."""
+"""Runs tasks on the workers of a Dask cluster (extra `cluster`), or on this machine if none is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.runners.child import ChildDiedError, run_in_child
+from wikitext_builder.runners.processes import ProcessPool, Runner, Serial, cores
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 SECONDS_TO_CONNECT = 20
+FEW_PAGES = 64  # one process has done them before others have started
 RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of a dead worker elsewhere
 
 
@@ -77,3 +80,30 @@ class Cluster:
             raise BuilderError(
                 f"{self._scheduler}: the scheduler is gone ({error}); start it and run it again to resume"
             ) from error
+
+
+@contextmanager
+def open_runners(
+    pages: int, *, workers: int | None = None, scheduler: str | None = None
+) -> Iterator[tuple[Runner, Runner]]:
+    """Open a runner for tasks that can run anywhere, and one for tasks that must run on this machine.
+
+    Args:
+        pages: How many there are to extract.
+        workers: Processes on this machine; None: one per core.
+        scheduler: Address of a Dask scheduler for the tasks that can run anywhere.
+
+    Raises:
+        BuilderError: There are no workers, or the scheduler does not answer.
+    """
+    workers = cores() if workers is None else workers
+    if workers < 1:
+        raise BuilderError(f"--workers: {workers}; expected at least 1")
+    with ExitStack() as stack:
+        here: Runner = Serial()
+        if workers > 1 and pages > FEW_PAGES:
+            here = stack.enter_context(ProcessPool(workers))
+        if scheduler is None:
+            yield here, here
+            return
+        yield stack.enter_context(Cluster(scheduler)), here
