@@ -15,7 +15,8 @@ from ps_models.errors import MissingPackageError, ModelError, needed_packages
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ps_models.analysis.checkpoints import Explanation, FrequencyComparison, compare, explain
+    from ps_models.analysis.frequency import FrequencyComparison, compare
+    from ps_models.analysis.page import Explanation, explain
     from ps_models.citation import cite
     from ps_models.configs import list_models
     from ps_models.evaluation.evaluate import Score
@@ -34,8 +35,8 @@ else:
             "DeviceCheck": "ps_models.experiment.check_device",
             "DeviceChecks": "ps_models.experiment.check_device",
             "Evaluation": "ps_models.trained_model",
-            "Explanation": "ps_models.analysis.checkpoints",
-            "FrequencyComparison": "ps_models.analysis.checkpoints",
+            "Explanation": "ps_models.analysis.page",
+            "FrequencyComparison": "ps_models.analysis.frequency",
             "NeuralCacheConfig": "ps_models.models.add_ons",
             "Pace": "ps_models.training.loop",
             "Score": "ps_models.evaluation.evaluate",
@@ -49,9 +50,9 @@ else:
             "check_language_model": "ps_models.invariants",
             "check_trainable": "ps_models.invariants",
             "cite": "ps_models.citation",
-            "compare": "ps_models.analysis.checkpoints",
+            "compare": "ps_models.analysis.frequency",
             "evaluate": "ps_models.trained_model",
-            "explain": "ps_models.analysis.checkpoints",
+            "explain": "ps_models.analysis.page",
             "generate": "ps_models.trained_model",
             "list_models": "ps_models.configs",
             "load": "ps_models.trained_model",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from matplotlib import style
@@ -14,10 +15,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ps_models.analysis.style import POINTER, STYLE, VOCABULARY, picture_metadata
+from ps_models.analysis.figure import POINTER, STYLE, VOCABULARY, picture_metadata
+from ps_models.data.dataset import read_stream, read_texts
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluating
+from ps_models.evaluation.evaluate import Score, evaluating, token_nats
+from ps_models.evaluation.signature import Signature
+from ps_models.language_model import LanguageModel
 from ps_models.models.pointer_sentinel import PointerSentinel
+from ps_models.trained_model import Source, checkpoint_signature, open_data, opened
+from wikitext_builder.dataset.load import FILE
+from wikitext_builder.dataset.load import load as load_dataset
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 LABELS = 24  # of buckets under an axis, at most
@@ -222,3 +229,98 @@ def _distances(axes: Axes, pointer: Pointing) -> None:
     axes.set_ylabel("mean attention per place")
     axes.set_xlabel("words back")
     axes.legend(frameon=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyComparison:
+    """Two models on one text, by word frequency; and what the second one's pointer did, if it has one."""
+
+    buckets: list[Bucket]
+    pointer: Pointing | None
+    scores: tuple[Score, Score]
+    signatures: tuple[Signature, Signature]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The models' names, with the hashes of their weights if they are two of a kind."""
+        first, second = (signature["model"] for signature in self.signatures)
+        short = first.partition("+")[0], second.partition("+")[0]
+        return short if short[0] != short[1] else (first, second)
+
+    def fields(self) -> dict[str, Any]:
+        """The comparison as values of JSON."""
+        pointer = self.pointer
+        return {
+            "buckets": [asdict(bucket) for bucket in self.buckets],
+            "perplexities": [score.perplexity for score in self.scores],
+            "signatures": [str(signature) for signature in self.signatures],
+            "attention_by_words_back": pointer and (pointer.back / len(pointer.gates)).tolist(),
+            "of_it_on_the_right_word": pointer and (pointer.right / len(pointer.gates)).tolist(),
+        }
+
+
+def compare(
+    first: Source,
+    second: Source,
+    data: str | Path,
+    *,
+    split: str = "test",
+    buckets: int = 10,
+    equal: str = "types",
+    figure: str | Path | None = None,
+    device: str = "auto",
+) -> FrequencyComparison:
+    """Compare two trained models on words of each frequency in train, as in the paper's figure.
+
+    >>> import ps_models as pm
+    >>> found = pm.compare("runs/lstm", "runs/pointer", "data/wikitext-2")  # doctest: +SKIP
+    >>> [bucket.difference for bucket in found.buckets]  # doctest: +SKIP
+
+    Args:
+        first: A checkpoint, the folder of a run, or what `load` returned.
+        second: The same for the other model.
+        data: A dataset with a train file.
+        split: train, valid or test.
+        buckets: How many groups of words of similar frequency.
+        equal: What the groups have equal numbers of: `types` or `tokens`.
+        figure: Also draw the comparison there: .png, .svg or .pdf.
+        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+
+    Raises:
+        ModelError: A checkpoint is missing, damaged or not for the data; `figure` has an unknown ending.
+    """
+    if figure is not None:
+        picture_metadata(Path(figure))
+    nats, scores, signatures = [], [], []
+    pointer = None
+    _check_train(Path(data))
+    for source in (first, second):
+        trained = opened(source, device)
+        dataset = open_data(data, trained.checkpoint)
+        texts = list(read_texts(dataset, split, trained.vocabulary))
+        scored = token_nats(cast("LanguageModel[Any]", trained.model), texts, device=trained.device)
+        nats.append(torch.cat([part for _, part in scored]))
+        scores.append(Score(float(nats[-1].sum()), len(nats[-1]), sum(text.bytes for text in texts)))
+        signatures.append(checkpoint_signature(trained.checkpoint, dataset, split, "carried", "fp32"))
+    tokens = torch.cat([text.tokens for text in texts])
+    pointer = pointing(trained.model, tokens, device=trained.device)  # of the second
+    train = read_stream(dataset, "train", trained.vocabulary)
+    counts = torch.bincount(train, minlength=len(trained.vocabulary))
+    gates = None if pointer is None else pointer.gates
+    found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, equal=equal, gates=gates)
+    comparison = FrequencyComparison(
+        buckets=found,
+        pointer=pointer,
+        scores=(scores[0], scores[1]),
+        signatures=(signatures[0], signatures[1]),
+    )
+    if figure is not None:
+        save_figure(Path(figure), found, pointer, comparison.names)
+    return comparison
+
+
+def _check_train(data: Path) -> None:
+    dataset = load_dataset(data)
+    if dataset.layout == FILE:
+        raise ModelError(f"{data}: a single file; expected a folder with train, whose words are counted")
+    dataset.file("train")

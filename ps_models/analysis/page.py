@@ -1,17 +1,45 @@
-"""A self-contained HTML file in which you browse a text: point at a word to see how it was predicted."""
+"""How a trained model predicts a text, word by word: as data, as a page to browse, or as a picture.
+
+The page is one HTML file: point at a word to see how it was predicted.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
-import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from ps_models.analysis.predictions import HELP_LEVELS, SURPRISE_LEVELS, Distribution, Prediction
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from jinja2 import Environment, StrictUndefined
+
+from ps_models.analysis.figure import FORMATS as PICTURES
+from ps_models.analysis.figure import save_picture
+from ps_models.analysis.predictions import (
+    BEST,
+    HELP_LEVELS,
+    SURPRISE_LEVELS,
+    Distribution,
+    Prediction,
+    best_start,
+    gains,
+    passage_end,
+    predictions,
+)
+from ps_models.data.dataset import read_stream
+from ps_models.errors import ModelError
+from ps_models.evaluation.evaluate import Score, read_up_to
+from ps_models.evaluation.signature import Signature
+from ps_models.trained_model import Source, checkpoint_signature, open_data, opened
+from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.progress import Progress, no_progress
 
 DIGITS = 4  # of a probability that is shown
 MOST_WORDS = 5000  # of a page: about 4 MB, and a browser stays quick
@@ -40,19 +68,18 @@ def page(
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
         " base-uri 'none'; form-action 'none'"
     )
-    fields = {
-        "POLICY": html.escape(policy, quote=True),
-        "KIND": "pointing" if any(one.gain is not None for one in predictions) else "plain",
-        "TITLE": html.escape(title),
-        "SUMMARY": html.escape(summary),
-        "SIGNATURE": html.escape(signature),
-        "STYLE": style,
-        "SCRIPT": script,
-        "DATA": _json(_data(predictions, vocabulary, originals)),
-    }
-    text = _resource("explain.html")
-    pieces = text.split("@")  # fields are at odd places; the content of a field is not searched again
-    return "".join(fields[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return environment.from_string(_resource("explain.html.jinja")).render(
+        policy=policy,
+        kind="pointing" if any(one.gain is not None for one in predictions) else "plain",
+        title=title,
+        summary=summary,
+        signature=signature,
+        style=style,
+        script=script,
+        data=_data(predictions, vocabulary, originals),
+    )
 
 
 def _data(
@@ -107,18 +134,162 @@ def _short(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _json(value: object) -> str:
-    """JSON that ends no element and opens no comment, whatever the words are."""
-    return (
-        json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-        .replace("<", "\\u003c")
-        .replace("&", "\\u0026")
-    )
-
-
 def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def _resource(name: str) -> str:
     return files("ps_models.analysis").joinpath(name).read_text(encoding="utf-8")
+
+
+PAGES = (".html", ".htm")
+WORDS = 500  # of a page, if nothing is said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """How each word of a stretch of text was predicted, and the signature: all that decides it."""
+
+    data: str  # the name of the dataset
+    split: str
+    start: int  # the first token, counted from 0
+    predictions: list[Prediction]
+    vocabulary: Vocabulary
+    signature: Signature
+    # The words of the first window and of the stretch before rare ones became `<unk>`; empty if not known.
+    originals: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> Score:
+        """The score of the stretch."""
+        return _score(prediction.probability for prediction in self.predictions)
+
+    @property
+    def vocabulary_score(self) -> Score | None:
+        """The score by the softmax alone, that is with g = 1; None for a model without a pointer."""
+        parts = [prediction.vocabulary for prediction in self.predictions]
+        return _score(part.probability for part in parts if part) if all(parts) else None
+
+    def save(self, path: str | Path) -> None:
+        """Write a page to browse (.html), or a picture (.png, .svg, .pdf): of one word or of a sentence.
+
+        Raises:
+            ModelError: The path has another ending, or there are too many words.
+        """
+        path = Path(path)
+        _check_ending(path)
+        if path.suffix.lower() in PICTURES:
+            save_picture(path, self.predictions, self.vocabulary, self.originals)
+            return
+        if len(self.predictions) > MOST_WORDS:
+            raise ModelError(f"--words {len(self.predictions)}: a page has at most {MOST_WORDS:,}")
+        model = self.signature["model"].partition("+")[0]
+        stretch = f"{len(self.predictions):,} words from number {self.start:,}"
+        summary = f"{stretch}: perplexity {self.score.perplexity:.1f}"
+        if self.vocabulary_score is not None:
+            summary += f", and {self.vocabulary_score.perplexity:.1f} by its vocabulary part alone"
+        text = page(
+            f"How {model} predicts {self.data}, {self.split}",
+            f"{summary}.",
+            str(self.signature),
+            self.predictions,
+            self.vocabulary,
+            self.originals,
+        )
+        path.write_text(text, encoding="utf-8")
+
+
+def _score(probabilities: Iterable[float]) -> Score:
+    nats = [-math.log(chance) if chance else math.inf for chance in probabilities]
+    return Score(sum(nats), len(nats))
+
+
+def _length(words: int | None, out: str | Path | None) -> int | None:
+    """How many words are explained; None: up to the end of the sentence."""
+    if words is not None and words < 1:
+        raise ModelError(f"--words {words}: expected 1 or more")
+    is_picture = out is not None and Path(out).suffix.lower() in PICTURES
+    return words or (None if is_picture else WORDS)
+
+
+def explain(
+    model: Source,
+    data: str | Path,
+    *,
+    out: str | Path | None = None,
+    split: str = "valid",
+    start: int | str = 0,
+    words: int | None = None,
+    device: str = "auto",
+    progress: Progress = no_progress,
+) -> Explanation:
+    """Show how a trained model predicts each word of a stretch of text.
+
+    >>> import ps_models as pm
+    >>> found = pm.explain("runs/pointer", "data/wikitext-2", out="page.html", start="best")  # doctest: +SKIP
+    >>> found.predictions[0].gain  # doctest: +SKIP
+
+    Args:
+        model: A checkpoint, the folder of a run, or what `load` returned.
+        data: The dataset.
+        out: Also write a page or a picture there; see `Explanation.save`.
+        split: train, valid or test.
+        start: The first token of the split, counted from 0; the model reads all tokens before it. `best`: the
+            passage in which the pointer added most to known words; the model then reads the whole split.
+        words: How many words; None: 500, and for a picture up to the end of the sentence.
+        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+        progress: Called while the best passage is looked for.
+
+    Raises:
+        ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
+            `out` has an unknown ending; `start` is `best` and the model has no pointer.
+    """
+    if out is not None:
+        _check_ending(Path(out))
+    length = _length(words, out)
+    trained = opened(model, device)
+    dataset = open_data(data, trained.checkpoint)
+    stream = read_stream(dataset, split, trained.vocabulary)
+    if start == BEST:
+        gained = gains(trained.model, stream, device=trained.device, progress=progress)
+        start = best_start(stream, gained, trained.vocabulary, length)
+    if not isinstance(start, int) or not 0 <= start < len(stream):
+        expected = f"{split} has {len(stream)} tokens; expected a start below that, or {BEST}"
+        raise ModelError(f"--start {start}: {expected}")
+    end = passage_end(stream, trained.vocabulary, start, length)
+    state = read_up_to(trained.model, stream[:start], trained.device)
+    predicted = list(predictions(trained.model, stream[start:end], state, device=trained.device))
+    found = Explanation(
+        data=dataset.name,
+        split=split,
+        start=start,
+        predictions=predicted,
+        vocabulary=trained.vocabulary,
+        signature=checkpoint_signature(trained.checkpoint, dataset, split, "carried", "fp32"),
+        originals=_originals(dataset, split, start, predicted, trained.vocabulary),
+    )
+    if out is not None:
+        found.save(out)
+    return found
+
+
+def _originals(
+    dataset: Dataset, split: str, start: int, predicted: Sequence[Prediction], vocabulary: Vocabulary
+) -> tuple[str, ...]:
+    """The words of the raw file; none if there is no raw file, or one that is not of this text."""
+    try:
+        raw = dataset.file(split, raw=True)
+    except BuilderError:
+        return ()
+    window = predicted[0].window
+    first = max(0, start - len(window))
+    begun = (EOS,) * (len(window) - (start - first))  # the window at the start of a text
+    found = (*begun, *islice(read_tokens(raw), first, start + len(predicted)))
+    own = vocabulary.decode([*window, *(one.word for one in predicted)])
+    agree = len(found) == len(own) and all(a in (b, UNK) for a, b in zip(own, found, strict=True))
+    return found if agree else ()
+
+
+def _check_ending(out: Path) -> None:
+    if out.suffix.lower() not in (*PAGES, *PICTURES):
+        raise ModelError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
-from ps_models.analysis.figure import _one_word, save_picture
+from ps_models.analysis.figure import _one_word, draw_sentence, save_picture
 from ps_models.analysis.frequency import (
     Bucket,
     buckets_of,
@@ -18,9 +18,14 @@ from ps_models.analysis.frequency import (
     pointing,
     save_figure,
 )
-from ps_models.analysis.passages import best_start, gains, passage_end
-from ps_models.analysis.predictions import Distribution, _distribution, predictions
-from ps_models.analysis.sentence import draw_sentence
+from ps_models.analysis.predictions import (
+    Distribution,
+    _distribution,
+    best_start,
+    gains,
+    passage_end,
+    predictions,
+)
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
@@ -207,7 +212,7 @@ def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm,
                 assert "<b>" not in paths[0].read_text()
     with pytest.raises(ModelError, match=r"gif: expected a name that ends in \.png"):
         save_picture(tmp_path / "x.gif", found, WORDS)
-    with pytest.raises(ModelError, match=r"words=80.*1 to 60"):
+    with pytest.raises(ModelError, match=r"--words 80.*1 to 60"):
         save_picture(tmp_path / "x.png", found * 4, WORDS)
 
 
