@@ -9,7 +9,7 @@ from tests.mediawiki.differential.asking import PAGES, Reader, reader, visible
 from tests.mediawiki.differential.comparing import compare, generated_calls, shrunk
 from tests.mediawiki.differential.families import FAMILIES
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.extraction import macros
+from wikitext_builder.extraction.macros import registry
 from wikitext_builder.extraction.macros.call import Call
 
 CALLS = 100  # per family; python -m tests.mediawiki.differential makes thousands
@@ -38,13 +38,13 @@ def test_every_difference_is_explained(name: str, asked: Reader) -> None:
 
 
 def test_an_error_of_a_macro_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch, asked: Reader) -> None:
-    right = macros.MACROS["Convert"]
+    right = registry.MACROS["Convert"]
 
     def wrong(call: Call) -> str | None:
         text = right(call)
         return text.replace("km", "mk") if text and call.get("abbr") == "on" else text
 
-    monkeypatch.setitem(macros.MACROS, "Convert", wrong)
+    monkeypatch.setitem(registry.MACROS, "Convert", wrong)
     family = FAMILIES["convert"]
     calls = [
         "{{convert|1,234.5|km|mi|2|abbr=on|sp=us|disp=or}}",

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.links import LinkReader
-from wikitext_builder.extraction.macros import MACROS
 from wikitext_builder.extraction.macros.call import Call, Macro
 from wikitext_builder.extraction.macros.citations import invoked
-from wikitext_builder.extraction.macros.lists import LISTS
 from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
@@ -20,8 +18,9 @@ from wikitext_builder.extraction.macros.parser_functions import (
     Context,
 )
 from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
+from wikitext_builder.extraction.macros.registry import COPIED, MACROS
 from wikitext_builder.extraction.macros.removed import is_mark, is_removed
-from wikitext_builder.extraction.macros.shared_templates import COPIED
+from wikitext_builder.extraction.macros.wrappers import LISTS
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.preprocessor import Part, opaque_text, resolve
@@ -146,7 +145,7 @@ class TemplateReader:
             return None
         result = macro(Call(name=name, arguments=arguments(), page=self.page))
         # Most templates put their text in a span, where an asterisk at the start does not make a list item.
-        if result and result[0] in LIST_MARKS and name not in LISTS and one_line:
+        if result and result[0] in LIST_MARKS and macro not in LISTS and one_line:
             return f"&#{ord(result[0])};{result[1:]}"
         return add_seams(result) if result and "'" in (result[0], result[-1]) else result
 

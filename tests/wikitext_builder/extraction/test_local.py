@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import CASES, page
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.local import KINDS, LOCAL
-from wikitext_builder.extraction.macros.shared_templates import COPIED
+from wikitext_builder.extraction.macros.registry import COPIED
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from wikitext_builder.article import Page
 
@@ -33,6 +34,32 @@ class Call:
 
 # The wikitext that the call stands for; None if the macro does not know it.
 Macro = Callable[[Call], str | None]
+AnyMacro = TypeVar("AnyMacro", bound=Macro)
+
+DECLARED: dict[str, Macro] = {}  # by `macro`; `registry.MACROS` has those of the tables too
+SHARED: set[str] = set()  # names that the other Wikipedias have copied
+
+
+def macro(*names: str, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
+    """Registers a macro under the names of its templates, each with a capital first letter.
+
+    Args:
+        names: The templates; other names of the same ones stand in `data/aliases.tsv`.
+        shared: The other Wikipedias have copied the templates, and their text has no English words.
+
+    Raises:
+        ValueError: A name has a macro already.
+    """
+
+    def register(function: AnyMacro) -> AnyMacro:
+        if known := DECLARED.keys() & set(names):
+            raise ValueError(f"two macros for {', '.join(sorted(known))}; expected one")
+        DECLARED.update(dict.fromkeys(names, function))
+        if shared:
+            SHARED.update(names)
+        return function
+
+    return register
 
 
 def text(value: str) -> Macro:
@@ -47,6 +74,8 @@ def first(call: Call) -> str | None:
 
 def argument(*names: str) -> Macro:
     """A macro that gives the first of these arguments that is not empty."""
+    if len(names) == 1:  # the most frequent case, and the faster call
+        return lambda call, name=names[0]: call.get(name)  # type: ignore[misc]
     return lambda call: call.get(*names)
 
 

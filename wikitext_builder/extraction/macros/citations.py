@@ -10,16 +10,11 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, text
-from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, Arguments
-from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
+from wikitext_builder.extraction.macros.call import Call, Macro, macro, text
+from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
 from wikitext_builder.extraction.macros.safe_int import whole_number
+from wikitext_builder.extraction.macros.tables import LANGUAGE_NAMES
 
-TYPES = {
-    "av media notes": "Media notes", "dvd notes": "Media notes", "mailing list": "Mailing list", "map": "Map",
-    "podcast": "Podcast", "press release": "Press release", "report": "Report", "thesis": "Thesis",
-    "techreport": "Technical report",
-}  # fmt: skip
 QUOTED = frozenset(listed("web; news; journal; press release; podcast; newsgroup; mailing list; arxiv"))
 NO_CHAPTER = QUOTED - {"mailing list"}
 PAGES_AS_BOOK = frozenset(listed("encyclopedia; web; book; news; podcast"))
@@ -346,7 +341,7 @@ _INTERVIEW = ("id", "program", "callsign", "city")
 def citation(kind: str) -> Macro:
     """A citation of a kind: `Smith, Jane (2001). "Title". Journal 5 (2): 3–4.`."""
 
-    def macro(call: Call) -> str | None:
+    def of_kind(call: Call) -> str | None:
         one = _Citation(kind, call)
         shown = one.text().strip()
         if not shown:
@@ -355,32 +350,31 @@ def citation(kind: str) -> Macro:
         end = "" if end.lower() == "none" or one["quote"] else end
         return " ".join(one.join(shown, end).split(" "))
 
-    return macro
+    return of_kind
 
 
 # The official files have no text of these lists: HTML gives them the class `refbegin`.
 LIST_STARTS = listed("Refbegin; Ref begin; Refstart; Begin refs")
 LIST_ENDS = listed("Refend; Ref end; End refs")
-
 CITATIONS: dict[str, Macro] = {
-    **{
-        f"Cite{gap}{shown}": citation(kind)
-        for kind, names in KINDS.items()
-        for name in listed(names)
-        for gap in (" ", "-", "")
-        for shown in (name, name[:1].upper() + name[1:])
-    },
-    "Citation": citation("citation"),
-    **dict.fromkeys(LIST_STARTS, text('<div class="refbegin">')),
-    **dict.fromkeys(LIST_ENDS, text("</div>")),
+    f"Cite{gap}{shown}": function
+    for kind, names in KINDS.items()
+    for function in [citation(kind)]
+    for name in names
+    for gap in (" ", "-", "")
+    for shown in (name, name[:1].upper() + name[1:])
 }
+CITATIONS |= dict.fromkeys(LIST_STARTS, text('<div class="refbegin">'))
+CITATIONS |= dict.fromkeys(LIST_ENDS, text("</div>")) | {"Citation": citation("citation")}
+for _name, _macro in CITATIONS.items():
+    macro(_name)(_macro)
 
 
 def invoked(call: Call) -> str | None:
     """The text of `{{#invoke:cite web||title=T}}`; None for another module."""
-    macro = CITATIONS.get(call.get("1").capitalize())
-    if macro is None:
+    found = CITATIONS.get(call.get("1").capitalize())
+    if found is None:
         return None
     pairs = [value.partition("=") for number, value in call.arguments.items() if number not in {"1", "2"}]
     arguments = {name.strip(): value for name, equals, value in pairs if equals}
-    return macro(Call(name=call.name, arguments=arguments, page=call.page))
+    return found(Call(name=call.name, arguments=arguments, page=call.page))

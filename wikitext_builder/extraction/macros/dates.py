@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from datetime import UTC, date, datetime
 
 from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+from wikitext_builder.extraction.macros.call import Call, Macro, macro
 from wikitext_builder.extraction.macros.safe_int import whole_number
 
 MONTHS = listed(
@@ -76,6 +77,8 @@ def today(call: Call) -> date:
     return date.fromisoformat(timestamp[:10]) if timestamp else datetime.now(UTC).date()
 
 
+@macro("Start date", "End date", "Film date", "Launch date")
+@macro("Birth date", "Death date", "Birth year", "Death year")
 def single_date(call: Call) -> str | None:
     """`{{start date|1976|12|23}}`: the date, and the time if there is one."""
     year, month, day = call.get("1"), call.get("2"), call.get("3")
@@ -87,6 +90,7 @@ def single_date(call: Call) -> str | None:
     )
 
 
+@macro("Start-date", "End-date", "Birth-date", "Death-date", "Date")
 def free_date(call: Call) -> str | None:
     """`{{start-date|7 December 1941}}`: the date as written; an ISO date in words."""
     value = call.get("1")
@@ -97,6 +101,7 @@ def free_date(call: Call) -> str | None:
     return written(iso[1], iso[2], iso[3] or "", day_comes_first=style != "mdy") or value
 
 
+@macro("Birth date and age", "Birth date and age2")
 def birth_and_age(call: Call) -> str | None:
     """`May 1, 1950 (age 65)`, the age on the day of the revision."""
     year, month, day = call.get("1", "year"), call.get("2", "month"), call.get("3", "day")
@@ -106,6 +111,7 @@ def birth_and_age(call: Call) -> str | None:
     return f"{shown} (age {years_between(born, today(call))})"
 
 
+@macro("Death date and age")
 def death_and_age(call: Call) -> str | None:
     """`May 1, 1950 (aged 65)`: death first, then birth."""
     values = [call.get(str(index)) for index in range(1, 7)]
@@ -116,6 +122,7 @@ def death_and_age(call: Call) -> str | None:
     return f"{shown} (aged {years_between(born, died)})"
 
 
+@macro("Start date and age")
 def start_and_age(call: Call) -> str | None:
     """`May 1, 1950; 65 years ago`."""
     shown = single_date(call)
@@ -126,6 +133,7 @@ def start_and_age(call: Call) -> str | None:
     return f"{shown}; {years} year{'s' if years != 1 else ''} ago"
 
 
+@macro("Age", "Age in years")
 def age(call: Call) -> str | None:
     """The years between two dates, or up to the day of the revision, whose parts fill a second date."""
     now = today(call)
@@ -136,6 +144,7 @@ def age(call: Call) -> str | None:
     return str(years_between(start, end)) if start and end else None
 
 
+@macro("As of")
 def as_of(call: Call) -> str | None:
     """`As of May 2000`, with the words that its switches choose."""
     values = [call.get(str(index)) for index in range(1, 4)]
@@ -153,36 +162,28 @@ def as_of(call: Call) -> str | None:
     return shown + call.get("post")
 
 
+@macro("Circa")
 def circa(call: Call) -> str | None:
     """`c. 1200`, `c. 1200 – c. 1250`."""
     dates = [f"c. {value}" for value in call.positional()[:2] if value]
     return " – ".join(dates) or "c."
 
 
-def floruit(call: Call) -> str | None:
-    """`fl. 1200`."""
+@macro("Floruit", "Reign")
+def active(call: Call) -> str | None:
+    """`fl. 1200`, `r. 1200–1250`: the years of activity or of reign."""
     values = [value for value in call.positional()[:2] if value]
-    return f"fl. {'–'.join(values)}".strip()
+    return f"{'fl.' if call.name.startswith('F') else 'r.'} {'–'.join(values)}".strip()
 
 
-def reigned(call: Call) -> str | None:
-    """`r. 1200–1250`."""
-    values = [value for value in call.positional()[:2] if value]
-    return f"r. {'–'.join(values)}".strip()
-
-
-def old_style_date(call: Call) -> str | None:
-    """`23 April [O.S. 10 April] 1723`: the day in both calendars."""
-    both = f"{call.get('1')} &#91;O.S. {call.get('3')}&#93;"
-    return f"{both} {call.get('2')}".strip()
-
-
+@macro("Dash year")
 def span(call: Call) -> str | None:
     """`1943–45` of `{{dash year|1943|1945}}`."""
     start, end = call.get("1"), call.get("2")
     return f"{start}–{end[2:] if start[:2] == end[:2] and len(end) == 4 else end}"
 
 
+@macro("Dts")
 def sortable_date(call: Call) -> str | None:
     """`{{dts|1976|12|23}}` or `{{dts|23 December 1976}}`."""
     values = call.positional()
@@ -198,6 +199,7 @@ def sortable_date(call: Call) -> str | None:
     return written(year, month, day, day_comes_first=shown in {"dmy", "dm"})
 
 
+@macro("Duration")
 def duration(call: Call) -> str | None:
     """`3:45` of hours, minutes and seconds."""
     hours, minutes, seconds = (
@@ -209,6 +211,7 @@ def duration(call: Call) -> str | None:
     return ":".join(parts)
 
 
+@macro("Time ago")
 def time_ago(call: Call) -> str | None:
     """`205 years ago`, `5 months ago` on the day of the revision."""
     then = as_date(call.get("1"), call.get("2"), call.get("3"))
@@ -220,16 +223,19 @@ def time_ago(call: Call) -> str | None:
     return f"{count} {unit}{'' if count == 1 else 's'} ago"
 
 
-def _year_and_age(call: Call, word: str) -> str | None:
+@macro("Birth year and age", "Death year and age")
+def year_and_age(call: Call) -> str | None:
     """`1950 (age 65–66)`, `1950 (aged 65–66)`: without a month two ages are possible."""
+    died = call.name.startswith("Death")
     year = call.get("1")
-    number, other = whole_number(year), whole_number(call.get("2")) if word == "aged" else today(call).year
+    number, other = whole_number(year), whole_number(call.get("2")) if died else today(call).year
     if number is None or other is None:
         return None
-    years = number - other if word == "aged" else other - number
-    return f"{year} ({word} {max(years - 1, 0)}–{years})"
+    years = number - other if died else other - number
+    return f"{year} ({'aged' if died else 'age'} {max(years - 1, 0)}–{years})"
 
 
+@macro("Century")
 def century(call: Call) -> str | None:
     """`5th century` of a number, `5th century BC` of a negative one."""
     number = call.get("1").replace("−", "-")
@@ -245,82 +251,69 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _page_year(call: Call) -> str | None:
+@macro("Decade")
+def decade(call: Call) -> str | None:
+    """`1990s` of a year."""
+    return f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None
+
+
+@macro("CURRENTYEAR")
+def current_year(call: Call) -> str | None:
+    """The year of the revision."""
     return str(today(call).year)
 
 
-DATES: dict[str, Macro] = {
-    **dict.fromkeys(
-        listed(
-            """
-Start date; End date; Birth date; Death date; Dob; Film date; Date of birth; Start Date; Birth
-year; Birthdate; Launch date; Death year; Startdate
-"""
-        ),
-        single_date,
-    ),
-    **dict.fromkeys(
-        listed(
-            """
-Start-date; End-date; Birth-date; Death-date; Date; Nowrap date
-"""
-        ),
-        free_date,
-    ),
-    **dict.fromkeys(
-        listed(
-            """
-Birth date and age; Bda; Birth date and age2; Bdma; Dob and age
-"""
-        ),
-        birth_and_age,
-    ),
-    **dict.fromkeys(listed("Death date and age; Dda"), death_and_age),
-    "Start date and age": start_and_age,
-    "Age": age,
-    "Age in years": age,
-    **dict.fromkeys(listed("MLB Year; MLB year; Mlb year; WNBA Year; MLS Year; NLDS year; ALDS year"), first),
-    "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
-    **dict.fromkeys(listed("As of; Asof; AsOf; As Of"), as_of),
-    "Updated": around("(as of ", ")"),
-    **dict.fromkeys(listed("Circa; Ca.; Ca; C.; C"), circa),
-    "Approx": around("approximately ", ""),
-    **dict.fromkeys(listed("Floruit; Fl.; Fl; Flourished"), floruit),
-    **dict.fromkeys(listed("Reign; R.; Reigned; Ruled"), reigned),
-    "Born": around("b. ", ""),
-    "B.": around("b. ", ""),
-    "Died": around("d. ", ""),
-    "D.": around("d. ", ""),
-    "OldStyleDate": old_style_date,
-    "OldStyleDateDY": lambda call: f"{call.get('1')} {call.get('2')} &#91;O.S. {call.get('3')}&#93;",
-    "OldStyleDateNY": lambda call: f"{call.get('1')} &#91;O.S. {call.get('2')}&#93;",
-    "Dash year": span,
-    "Dts": sortable_date,
-    "Date table sorting": sortable_date,
-    "Dtsh": lambda _call: "",
-    "Annum": around("", " Ma"),
-    "World Series Year": first,
-    "Nbafy": first,
-    "Nasg": first,
-    "Duration": duration,
-    "Time-": first,
-    "CURRENTYEAR": _page_year,
-    "Baseball year": first,
-    "By": first,
-    "Mlby": first,
-    "Nfly": first,
-    "NFL Year": first,
-    "Avyear": first,
-    "Fy": first,
-    "Cfby": first,
-    **dict.fromkeys(listed("Cfb link; Nfy; Baseball Year; Wsy; Mlsy; Afly; Uslpdly"), first),
-    "Years or months ago": time_ago,
-    "Time ago": time_ago,
-    "Birth year and age": lambda call: _year_and_age(call, "age"),
-    "Death year and age": lambda call: _year_and_age(call, "aged"),
-    "Century": century,
-    "Decade": lambda call: f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None,
-    "Née": lambda call: f"née {call.get('1')}".strip(),
-    "Nee": lambda call: f"née {call.get('1')}".strip(),
-    "Scy": first,
-}
+def age_in(*units: str) -> Macro:
+    """`38 years, 3 days` in these units, between two dates or up to the day of the revision."""
+
+    def macro(call: Call) -> str | None:
+        values = [call.get(f"{part}{end}") for end in ("1", "2") for part in ("year", "month", "day")]
+        values = values if values[0] else [call.get(str(index)) for index in range(1, 7)]
+        start = as_date(*values[:3])
+        end = as_date(*values[3:]) if values[3] else today(call)
+        if start is None or end is None or end < start:
+            return None
+        counts = lengths(start, end, units)
+        shown = [f"{count} {unit if count != 1 else unit[:-1]}" for unit, count in counts.items() if count]
+        if len(units) == 1:
+            return f"{counts[units[0]]:,}"
+        joint = " and " if call.get("sc") in {"", "no"} and len(units) > 2 else ", "
+        return (
+            joint.join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown) or "0 days"
+        )
+
+    return macro
+
+
+def lengths(start: date, end: date, units: tuple[str, ...]) -> dict[str, int]:
+    """The number of full years, months and days between two dates.
+
+    >>> lengths(date(2000, 2, 29), date(2001, 3, 1), ("years", "months", "days"))
+    {'years': 1, 'months': 0, 'days': 1}
+    >>> lengths(date(2000, 1, 31), date(2000, 3, 1), ("days",))
+    {'days': 30}
+    """
+    months = (end.year - start.year) * 12 + end.month - start.month - (end.day < start.day)
+    counts: dict[str, int] = {}
+    if "years" in units:
+        counts["years"], months = divmod(months, 12)
+    if "months" in units:
+        counts["months"], months = months, 0
+    if "days" in units:
+        passed = sum(counts.get(unit, 0) * size for unit, size in (("years", 12), ("months", 1)))
+        counts["days"] = (end - _later(start, passed)).days
+    return counts
+
+
+def _later(day: date, months: int) -> date:
+    """The same day of a later month, or the last day of that month."""
+    years, month = divmod(day.month - 1 + months, 12)
+    last = monthrange(day.year + years, month + 1)[1]
+    return date(day.year + years, month + 1, min(day.day, last))
+
+
+macro("Age in days")(age_in("days"))
+macro("Age in months")(age_in("months"))
+macro("Age in years and days")(age_in("years", "days"))
+macro("Age in years and months")(age_in("years", "months"))
+macro("Age in years, months and days")(age_in("years", "months", "days"))

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, first, text
-from wikitext_builder.extraction.macros.language_names import LANGUAGE_NAMES
+import re
+import unicodedata
+
+from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.tables import LANGUAGE_NAMES, lookup
 from wikitext_builder.extraction.markers import GONE
 
+ZH_LABELS = lookup("zh label")
+CJKV_LABELS = lookup("cjkv label")
+NAMED = lookup("language template")
+OWN = {"Lang-zh", "Lang-rus", *NAMED}  # not named by their code alone
+GREEK = "α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ ς τ φ ψ ω"
+LATIN = "a b g d e z ē th i k l m n x o p r s s t ph ps ō"
+LETTERS = dict(zip(GREEK.split(), unicodedata.normalize("NFD", LATIN).split(), strict=True))
+LETTER = re.compile("([^\u0300-\u036f])([\u0300-\u036f]*)")
 
-def lang(call: Call) -> str | None:
-    """The text of `{{lang|code|text}}`."""
-    return call.get("2", "text")
+
+ACUTE, GRAVE, CIRCUMFLEX, MACRON, DIAERESIS = "\u0301", "\u0300", "\u0342", "\u0304", "\u0308"
+SMOOTH, ROUGH, IOTA = "\u0313", "\u0314", "\u0345"
 
 
 def named_language(name: str, value: str, call: Call) -> str | None:
@@ -25,6 +35,7 @@ def named_language(name: str, value: str, call: Call) -> str | None:
     return label + ", ".join(pieces) if pieces else None
 
 
+@macro(*(f"Lang-{code}" for code in LANGUAGE_NAMES if f"Lang-{code}" not in OWN))
 def lang_code_template(call: Call) -> str | None:
     """`{{lang-fr|chat}}`: the language from the name of the template."""
     code = call.name.partition("-")[2]
@@ -40,6 +51,13 @@ def lang_code_template(call: Call) -> str | None:
     return f"{result}, {third}" if third else result
 
 
+@macro(*NAMED)
+def named_by_template(call: Call) -> str | None:
+    """The text of a template whose name does not contain the code of the language."""
+    return named_language(NAMED[call.name], call.get("1"), call)
+
+
+@macro("Langx")
 def langx(call: Call) -> str | None:
     """`{{langx|fr|chat}}`: the language from the first argument."""
     name = LANGUAGE_NAMES.get(call.get("1"))
@@ -49,12 +67,15 @@ def langx(call: Call) -> str | None:
     return f"{result}, {call.get('3')}" if result and call.get("3") else result
 
 
+@macro("Transl", shared=True)
 def transliteration(call: Call) -> str | None:
     """The text of `{{transl|language|text}}` or `{{transl|language|standard|text}}`."""
     words = call.arguments.get("3", call.arguments.get("2"))
     return words.strip() if words is not None else None
 
 
+@macro("Jpn")
+@macro("Nihongo", shared=True)
 def nihongo(call: Call) -> str | None:
     """`English (日本語, Rōmaji, extra)`; the English name, or else the rōmaji, comes first."""
     english, kanji, romaji, extra, extra2 = (call.get(str(n)) for n in range(1, 6))
@@ -65,6 +86,8 @@ def nihongo(call: Call) -> str | None:
     return f"{result} {extra2}".strip()
 
 
+@macro("Nihongo krt")
+@macro("Nihongo3", shared=True)
 def nihongo_romaji_first(call: Call) -> str | None:
     """`Rōmaji (日本語, English)` of nihongo3."""
     english, kanji, romaji, extra = (call.get(str(n)) for n in range(1, 5))
@@ -72,6 +95,7 @@ def nihongo_romaji_first(call: Call) -> str | None:
     return f"{romaji or english} ({inside})" if inside else romaji
 
 
+@macro("Nihongo4", shared=True)
 def nihongo_bare(call: Call) -> str | None:
     """`English (日本語, rōmaji)` of nihongo4."""
     english, kanji, romaji, extra = (call.get(str(n)) for n in range(1, 5))
@@ -79,14 +103,7 @@ def nihongo_bare(call: Call) -> str | None:
     return f"{english} ({inside})" if inside and english else english or inside
 
 
-# Parameters of {{zh}} in the order of the template, with their labels.
-ZH_LABELS = {
-    "c": "Chinese", "t": "traditional Chinese", "s": "simplified Chinese", "hp": "Hanyu Pinyin",
-    "p": "pinyin", "tp": "Tongyong Pinyin", "w": "Wade–Giles", "j": "Jyutping", "cy": "Cantonese Yale",
-    "sl": "Sidney Lau", "poj": "Pe̍h-ōe-jī", "tl": "Tâi-lô", "zhu": "Zhuyin Fuhao", "l": "literally",
-}  # fmt: skip
-
-
+@macro("Zh")
 def zh(call: Call) -> str | None:
     """`Chinese: 杜甫; pinyin: Dù Fǔ; literally: "…"`."""
     arguments = dict(call.arguments)
@@ -106,19 +123,20 @@ def zh(call: Call) -> str | None:
     return "; ".join(pieces) or GONE
 
 
-# Codes in names of old templates that are not codes of languages, and long codes.
-OLD_CODES = {
-    "ell": "Greek", "gr": "Greek", "cz": "Czech", "brh": "Brahui", "ady": "Adyghe", "lzz": "Laz",
-    "hbo": "Biblical Hebrew", "sa2": "Sanskrit", "he-n": "Hebrew", "jp": "Japanese", "per": "Persian",
-    "dk": "Danish", "ukr": "Ukrainian", "heb": "Hebrew", "ru-Latn": "Russian",
-}  # fmt: skip
+@macro("Lang-rus")
+def _russian(call: Call) -> str | None:
+    """`Russian: текст, tr. tekst; IPA: [ˈtʲekst]; …`."""
+    pieces = [f"Russian: {call.get('1')}"]
+    if call.get("2"):
+        pieces[0] += f", tr. {call.get('2')}"
+    if call.get("p"):
+        pieces.append(f"IPA: &#91;{call.get('p')}&#93;")
+    if call.get("3"):
+        pieces.append(call.get("3"))
+    return "; ".join(pieces)
 
 
-def named_as(name: str) -> Macro:
-    """The text of a template whose name does not contain the code of the language."""
-    return lambda call: named_language(name, call.get("1"), call)
-
-
+@macro("Ety")
 def etymology(call: Call) -> str | None:
     """`from Greek ἄλλος, meaning 'other', and τρόπος, meaning 'manner'`: words and glosses alternate."""
     values = [*call.positional(), ""]
@@ -134,12 +152,14 @@ def etymology(call: Call) -> str | None:
     return f"from {name}, {shown}" if not rest[0] else f"from {name} {shown}".strip()
 
 
+@macro("Hebrew Name")
 def hebrew_name(call: Call) -> str | None:
     """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`."""
     hebrew, modern, tiberian, meaning = (call.get(str(number)) for number in range(1, 5))
     return _hebrew([hebrew], [modern], [tiberian], meaning)
 
 
+@macro("Hebrew Name 2")
 def hebrew_name_2(call: Call) -> str | None:
     """The same with two forms of each."""
     values = [call.get(str(number)) for number in range(1, 8)]
@@ -156,6 +176,7 @@ def _hebrew(hebrew: list[str], modern: list[str], tiberian: list[str], meaning: 
     return f"{labelled}; {meaning}" if meaning else labelled
 
 
+@macro("Korean")
 def korean(call: Call) -> str | None:
     """`Korean: 한국; Hanja: 韓國; RR: …; MR: …`."""
     labels = {"hangul": "Korean", "hanja": "Hanja", "rr": "RR", "mr": "MR", "lk": ""}
@@ -163,21 +184,14 @@ def korean(call: Call) -> str | None:
     return "; ".join(pieces) or None
 
 
+@macro("Literal translation")
 def literally(call: Call) -> str | None:
     """`lit. 'cat'`."""
     values = [f"'{value}'" for value in call.positional() if value]
     return f"lit. {' or '.join(values)}" if values else "lit."
 
 
-# Parameters of {{CJKV}} with their labels, in the order of the template.
-CJKV_LABELS = {
-    "c": "Chinese", "t": "traditional Chinese", "s": "simplified Chinese", "p": "pinyin", "w": "Wade–Giles",
-    "j": "Japanese", "kanji": "Kanji", "kana": "Kana", "r": "Rōmaji", "k": "Korean", "hangul": "Hangul",
-    "hanja": "Hanja", "rr": "Revised Romanization", "mr": "McCune–Reischauer", "v": "Vietnamese",
-    "q": "Quốc ngữ", "hn": "Hán-Nôm", "l": "literally",
-}  # fmt: skip
-
-
+@macro("CJKV")
 def cjkv(call: Call) -> str | None:
     """`traditional Chinese: 道; Hangul: 도`: the same word in the languages that write it alike."""
     return (
@@ -185,24 +199,28 @@ def cjkv(call: Call) -> str | None:
     )
 
 
+@macro("MYname")
 def burmese_name(call: Call) -> str:
     """A name in Burmese letters and in Latin ones: `Burmese: …; MLCTS: …`."""
     pairs = (("Burmese", call.get("MY", "1")), ("MLCTS", call.get("MLCTS", "2")))
     return "; ".join(f"{name}: {value}" for name, value in pairs if value)
 
 
+@macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")
 def language_icon(call: Call) -> str | None:
     """`(German)`: the language of a linked page, by the name of the template or the argument."""
     code = call.get("1") or call.name.partition(" ")[0].lower()
     return f"({LANGUAGE_NAMES.get(code, code)})"
 
 
+@macro("In lang")
 def in_languages(call: Call) -> str | None:
     """`(in German and French)`."""
     names = [LANGUAGE_NAMES.get(code, code) for code in call.positional() if code]
     return f"(in {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))})" if names else None
 
 
+@macro("Native name", "Native phrase")
 def native_name(call: Call) -> str | None:
     """`Roma (Italian)`: a name and its language."""
     name = LANGUAGE_NAMES.get(call.get("1"))
@@ -210,85 +228,33 @@ def native_name(call: Call) -> str | None:
     return call.get("2") if bare or not name else f"{call.get('2')} ({name})"
 
 
-LANGUAGE_MACROS: dict[str, Macro] = {
-    **{f"Lang-{code}": lang_code_template for code in LANGUAGE_NAMES},
-    "Lang": lang,
-    "Lang-x": langx,
-    "Langx": langx,
-    "Lang2": lang,
-    "Lang2iso": lang,
-    **dict.fromkeys(listed("Wikt-lang; Wiktlang"), lambda call: call.get("3", "2")),
-    "MYname": burmese_name,
-    "M": argument("3", "2"),
-    "Langr": lang,
-    "Lang-grc-gre": lambda call: named_language("Greek", call.get("1"), call),
-    "Lang-rus": lambda call: _russian(call),
-    **dict.fromkeys(listed("Transl; Transliteration; Tlit; Xlit; Translit"), transliteration),
-    **dict.fromkeys(listed("Nihongo; Nihongo core"), nihongo),
-    "Nihongo2": first,
-    "Nihongo3": nihongo_romaji_first,
-    "Nihongo4": nihongo_bare,
-    "Nihongo krt": nihongo_romaji_first,
-    "Nihongo foot": first,
-    "Jpn": nihongo,
-    "Ruby": lambda call: f"{call.get('1')} ({call.get('2')})",
-    "Ruby-ja": lambda call: f"{call.get('1')} ({call.get('2')})",
-    "Zh": zh,
-    "Lang-zh": zh,
-    **{f"Lang-{old}": named_as(name) for old, name in OLD_CODES.items()},
-    "Ety": etymology,
-    "Hebrew Name": hebrew_name,
-    "Hebrew Name 1": hebrew_name,
-    "Hebrew Name 2": hebrew_name_2,
-    "Zh-cp": lambda call: f"Chinese: {call.get('c')}; pinyin: {call.get('p')}",
-    "Zh-c": first,
-    "Korean": korean,
-    "Korean/auto": korean,
-    "Ko-hhrm": korean,
-    **dict.fromkeys(listed("Literal translation; Lit; Literal; Lit.; Literally"), literally),
-    "Native name": native_name,
-    "Native phrase": native_name,
-    "Gloss": lambda call: f"'{call.get('1')}'",
-    "Translation": lambda call: f"transl. {call.get('1')}",
-    "Trans": lambda call: f"transl. {call.get('1')}",
-    "Translit-": first,
-    "Linktext": lambda call: "".join(call.positional()),
-    "Lang-en-GB": lambda call: named_language("British English", call.get("1"), call),
-    "Lang-en-US": lambda call: named_language("American English", call.get("1"), call),
-    **dict.fromkeys(
-        listed(
-            """
-IAST; IAST3; ISO 15919; Sans; ArabDIN; DIN; ALA-LC; Script/Arabic; Script/Hebrew; Script/Nastaliq;
-Script/Greek; Script/Cyrillic; Hebrew; Hebr; Semxlit; Aleph; Nastaliq; Urdu; Script/Coptic;
-Script/Armenian; Coptic; Script/Slavonic; Unicode fonts; Cuneiform; Phnx; Runic; GreekUnicode;
-Greek; Asiantitle; Sanskrit; Arabic; Ar; Ivrit; Ethi; Armn; Tamil; ISOtranslit; Egyptian;
-UniMongol; Nq; Mongolian; ManchuSibeUnicode; MongolUnicode; PersianText; Bold Persian
-"""
-        ),
-        first,
-    ),
-    "CJKV": cjkv,
-    **{f"{code.capitalize()} icon": language_icon for code in LANGUAGE_NAMES if len(code) == 2},
-    **dict.fromkeys(listed("Language icon; Link language; Languageicon"), language_icon),
-    **dict.fromkeys(listed("In lang; In language"), in_languages),
-    "My": first,
-    "Bo": first,
-    "Okurigana": first,
-    "Etymology-": text(""),
-    "Lang-sh-Cyrl": lambda call: named_language("Serbo-Croatian Cyrillic", call.get("1"), call),
-    "Lang-sh-Latn": lambda call: named_language("Serbo-Croatian Latin", call.get("1"), call),
-    "Lang-sr-Cyrl": lambda call: named_language("Serbian Cyrillic", call.get("1"), call),
-    "Lang-sr-Latn": lambda call: named_language("Serbian Latin", call.get("1"), call),
-}
+@macro("Grc-tr")
+def romanized(call: Call) -> str | None:
+    """`Ártemis` of `Ἄρτεμις`; None with a chi or a single upsilon, which are written in more than one way."""
+    letters = LETTER.findall(unicodedata.normalize("NFD", call.get("1")))
+    latin: list[str] = []
+    for place, (letter, marks) in enumerate(letters):
+        before = letters[place - 1][0].lower() if place else ""
+        after = letters[place + 1][0] if place + 1 < len(letters) else ""
+        second = before in set("αεηο") and letter in "ιυ" and DIAERESIS not in marks
+        written = _written(letter.lower(), second=second, nasal=after in set("γκξχ"))
+        if written is None or IOTA in marks:
+            return None
+        if CIRCUMFLEX in marks:
+            written = written.replace(MACRON, "")
+        written += marks.replace(SMOOTH, "").replace(ROUGH, "").replace(CIRCUMFLEX, "\u0302")
+        latin.append(written.capitalize() if letter.isupper() else written)
+        if ROUGH in marks and letter in "ρΡ":
+            latin[-1] += "h"
+        elif ROUGH in marks:
+            first = -2 if second else -1  # of a diphthong
+            latin[first] = "H" + latin[first].lower() if latin[first][0].isupper() else "h" + latin[first]
+    return unicodedata.normalize("NFC", "".join(latin)) or None
 
 
-def _russian(call: Call) -> str | None:
-    """`Russian: текст, tr. tekst; IPA: [ˈtʲekst]; …`."""
-    pieces = [f"Russian: {call.get('1')}"]
-    if call.get("2"):
-        pieces[0] += f", tr. {call.get('2')}"
-    if call.get("p"):
-        pieces.append(f"IPA: &#91;{call.get('p')}&#93;")
-    if call.get("3"):
-        pieces.append(call.get("3"))
-    return "; ".join(pieces)
+def _written(letter: str, *, second: bool, nasal: bool) -> str | None:
+    if letter == "υ":
+        return "u" if second else None
+    if letter == "γ" and nasal:
+        return "n"
+    return LETTERS.get(letter, None if letter.isalpha() else letter)

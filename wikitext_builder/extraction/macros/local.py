@@ -18,9 +18,9 @@ from importlib.resources import files
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, joined
-from wikitext_builder.extraction.macros.convert.conversions import CONVERSIONS
-from wikitext_builder.extraction.macros.flags import COUNTRIES
+from wikitext_builder.extraction.macros.convert.conversions import convert
 from wikitext_builder.extraction.macros.parser_functions import grouped
+from wikitext_builder.extraction.macros.places import COUNTRIES
 from wikitext_builder.extraction.markers import GONE
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
@@ -243,7 +243,7 @@ def chinese_life(row: Row, _value: str) -> Macro:
 
 def symbols_of_units(call: Call) -> str | None:
     """A measure with symbols of units, which are those of English, but not with their names."""
-    return CONVERSIONS["Convert"](replace(call, name="Convert", arguments={**call.arguments, "abbr": "on"}))
+    return convert(replace(call, name="Convert", arguments={**call.arguments, "abbr": "on"}))
 
 
 def _always(macro: Macro) -> Callable[[Row, str], Macro]:

@@ -1,19 +1,31 @@
-"""Numbers, fractions, percentages and money."""
+"""Numbers, fractions, percentages, money, and prices of another year."""
 
 from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.safe_int import whole_number
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
+from wikitext_builder.extraction.macros.tables import lookup
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
 DIGITS = re.compile(r"-?[0-9]{1,2}")  # decimals to round to
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
+
+
+CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "C$", "": "$"}
+INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
+LAST_YEAR = "2016"  # of {{Inflation}} in 2016
+INDEX_NAMES = {"US", "USD"}
+
+
+SIZES = (
+    "", " thousand", " million", " billion", " trillion", " quadrillion", " quintillion", " sextillion",
+    " septillion",
+)  # fmt: skip
 
 
 def grouped(value: str) -> str:
@@ -51,6 +63,7 @@ def round_half_up(value: Decimal, digits: str) -> Decimal | None:
     return value.quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
 
 
+@macro("Frac", "Sfrac", shared=True)
 def fraction(call: Call) -> str | None:
     """`3⁄4` of two numbers, `43 1⁄3` of three, with a space between the tokens."""
     values = [value for value in call.positional()[:3] if value]
@@ -61,6 +74,7 @@ def fraction(call: Call) -> str | None:
     return f"1⁄{values[0]}" if values else None
 
 
+@macro("Val", shared=True)
 def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
     main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
@@ -85,11 +99,7 @@ def value_with_uncertainty(call: Call) -> str | None:
     return f"{shown}{'' if unit.startswith(('%', '°')) else ' '}{unit}".strip() + call.get("s")
 
 
-def power_of_ten(call: Call) -> str | None:
-    """`×106` of `{{e|6}}`: without a caret, as in the official files."""
-    return f"×10{call.get('1').replace('-', '−')}"
-
-
+@macro("Gaps", shared=True)
 def scientific(call: Call) -> str | None:
     """Digits in groups, as `{{gaps}}` shows them with thin gaps."""
     digits = "".join(call.positional())
@@ -101,6 +111,7 @@ def scientific(call: Call) -> str | None:
     )
 
 
+@macro("Percentage", shared=True)
 def percentage(call: Call) -> str | None:
     """`33%` of a part and a whole, which is 100 if it is not given; zeros at the end only if asked for."""
     part, whole = number(call.get("1")), number(call.get("2") or "100")
@@ -113,11 +124,7 @@ def percentage(call: Call) -> str | None:
     return shown.replace("-", "−") + (call.get("%") or "%")
 
 
-def money(symbol: str) -> Macro:
-    """`US$1,500`: the symbol and the amount."""
-    return lambda call: f"{symbol}{grouped(call.get('1'))}"
-
-
+@macro("Round", "Decimals", shared=True)
 def rounded(call: Call) -> str | None:
     """A number rounded to the given number of decimals."""
     value = number(call.get("1"))
@@ -125,6 +132,7 @@ def rounded(call: Call) -> str | None:
     return None if result is None else grouped(f"{result:f}")
 
 
+@macro("Ordinal")
 def ordinal(call: Call) -> str | None:
     """`21st`."""
     value = call.get("1")
@@ -134,11 +142,13 @@ def ordinal(call: Call) -> str | None:
     return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 
 
+@macro("Number to word")
 def words_of_number(call: Call) -> str | None:
     """`twenty-one`."""
     return in_words(call.get("1")) or None
 
 
+@macro("Ordinal to word")
 def words_of_ordinal(call: Call) -> str | None:
     """`twenty-first`."""
     value = call.get("1")
@@ -146,94 +156,21 @@ def words_of_ordinal(call: Call) -> str | None:
     return None if plain is None else ordinal_in_words(plain)
 
 
+@macro("INRConvert")
 def indian_rupees(call: Call) -> str | None:
     """`₹15 crore`, without the conversion: its rate is not in the page."""
     size = {"b": " billion", "m": " million", "c": " crore", "l": " lakh", "k": "000"}.get(call.get("2"), "")
     return f"₹{grouped(call.get('1'))}{size}"
 
 
-CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "C$", "": "$"}
-
-
+@macro("Currency", shared=True)
 def currency(call: Call) -> str | None:
     """`£1,500` of an amount and the code of a currency."""
     code = call.get("2")
     return CURRENCY_SIGNS.get(code, f"{code} ") + grouped(call.get("1"))
 
 
-NUMBERS: dict[str, Macro] = {
-    **dict.fromkeys(listed("Frac; Fraction; Sfrac; Fract; Ifrac; Dfrac; Tfrac"), fraction),
-    "Frac2-": fraction,
-    "Val": value_with_uncertainty,
-    **dict.fromkeys(listed("E; Esp; Exp10"), power_of_ten),
-    "Gaps": scientific,
-    **dict.fromkeys(
-        listed(
-            """
-Nts; Formatnum; Format number; Number table sorting; Nts2; Digits; Commas; Comma; Formatnum:
-"""
-        ),
-        lambda call: grouped(call.get("1")),
-    ),
-    "Percentage": percentage,
-    "Percent": percentage,
-    "Pct": percentage,
-    "Round": rounded,
-    "Rnd": rounded,
-    "Decimals": rounded,
-    **dict.fromkeys(listed("Number to word; Numtext; Spellnum; Spell number"), words_of_number),
-    "Ordinal to word": words_of_ordinal,
-    "Ordinal": ordinal,
-    "Ord": ordinal,
-    **dict.fromkeys(listed("US$; USD; US dollar; US dollars; USdol"), money("US$")),
-    **dict.fromkeys(listed("A$; AUD; AU$"), money("A$")),
-    **dict.fromkeys(listed("C$; CAD; CA$; CAN$"), money("C$")),
-    **dict.fromkeys(listed("NZ$; NZD"), money("NZ$")),
-    "HK$": money("HK$"),
-    "HKD": money("HK$"),
-    **dict.fromkeys(listed("£; GBP; Pound sterling; Pound; Gbp"), money("£")),
-    **dict.fromkeys(listed("€; EUR; Euro; Eur"), money("€")),
-    **dict.fromkeys(listed("¥; JPY; Yen"), money("¥")),
-    "CNY": money("CN¥"),
-    "₹": money("₹"),
-    "INR": money("₹"),
-    "Indian Rupee": money("₹"),
-    "Indian rupee": money("₹"),
-    "Rs": money("₹"),
-    "INRConvert": indian_rupees,
-    "PHP": money("₱"),
-    "Philippine peso": money("₱"),
-    "KRW": money("₩"),
-    "₩": money("₩"),
-    "RUB": money("₽"),
-    "₽": money("₽"),
-    "₪": money("₪"),
-    "ILS": money("₪"),
-    "Swiss franc": money("CHF "),
-    "CHF": money("CHF "),
-    **dict.fromkeys(listed("Indian Rupee symbol; Indian rupee symbol; Indian rupees"), money("₹")),
-    **dict.fromkeys(listed("₱; Peso; Php; Philippine pesos"), money("₱")),
-    **dict.fromkeys(listed("SGD; S$"), money("S$")),
-    **dict.fromkeys(listed("BRL; R$; Brazilian real"), money("R$")),
-    **dict.fromkeys(listed("BDT; ৳"), money("৳")),
-    **dict.fromkeys(listed("NIS; Shekel; Sheqel"), money("₪")),
-    **dict.fromkeys(listed("Ruble; Russian ruble"), money("₽")),
-    **dict.fromkeys(listed("SK won; South Korean won"), money("₩")),
-    **dict.fromkeys(listed("₺; Turkish lira"), money("₺")),
-    **dict.fromkeys(listed("₦; Naira"), money("₦")),
-    **dict.fromkeys(listed("₴; Hryvnia"), money("₴")),
-    "Currency": currency,
-    "Formatnum-": first,
-    "Roman-": first,
-    "£sd": lambda call: _pounds(call),
-    "1/2": lambda _call: "1⁄2",
-    "1/4": lambda _call: "1⁄4",
-    "3/4": lambda _call: "3⁄4",
-    "°C": around("", " °C"),
-    "°F": around("", " °F"),
-}
-
-
+@macro("£sd", shared=True)
 def _pounds(call: Call) -> str | None:
     """`£1 2s 3d`."""
     pounds, shillings, pence = (
@@ -245,3 +182,45 @@ def _pounds(call: Call) -> str | None:
         f"{pence}d" if pence else "",
     ]
     return " ".join(piece for piece in pieces if piece)
+
+
+@macro("Inflation-year")
+def year_of_prices(call: Call) -> str | None:
+    """The year whose dollars `{{Inflation}}` converts to. The table changes each year; only 2016 is known."""
+    known = call.get("1", "index").upper() in INDEX_NAMES and call.page.timestamp.startswith(LAST_YEAR)
+    return LAST_YEAR if known else None
+
+
+@macro("Inflation")
+def inflated(call: Call) -> str | None:
+    """`25396` of `{{Inflation|US|1000|1911}}`: the sum of a year in dollars of the year 4, else of 2016.
+
+    It is rounded to `r` decimals. `fmt=c` writes commas, `fmt=eq` words: `equivalent to $25,396 in 2016`.
+    """
+    last = call.get("4", "end_year") or year_of_prices(call) or ""
+    start, end = INDEX.get(call.get("3", "start_year")), INDEX.get(last)
+    value = number(call.get("2", "value"))
+    if year_of_prices(call) is None or value is None or start is None or end is None:
+        return None
+    result = round_half_up(value * end / start, call.get("r") or "0")
+    if result is None:
+        return None
+    amount = f"{result.normalize():f}"
+    if call.get("fmt") == "eq":
+        return f"equivalent to {call.get('cursign') or '$'}{grouped(amount)} in {last}"
+    return grouped(amount) if call.get("fmt") == "c" else amount
+
+
+@macro("Format price")
+def price(call: Call) -> str | None:
+    """`1.23 million` of 1234567: three digits in all; below one thousand two decimals. `2` rounds before."""
+    amount = number(call.get("1"))
+    if amount is None or amount < 0:
+        return None
+    digits = call.get("2") or "2"
+    if amount < 1000:
+        small = round_half_up(amount, digits)
+        return None if small is None else grouped(f"{small:.2f}" if int(digits) > 0 else f"{small:f}")
+    amount = round_half_up(amount, str(2 - amount.adjusted())) or amount
+    size = amount.adjusted() // 3
+    return f"{amount.scaleb(-3 * size).normalize():f}{SIZES[size]}" if size < len(SIZES) else None

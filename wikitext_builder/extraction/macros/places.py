@@ -1,20 +1,134 @@
-"""Roads, districts, heights, airports, orbiters and other things that have a number or a code."""
+"""Places and what moves between them: coordinates, flags, roads, ships, stations; and sports."""
 
 from __future__ import annotations
 
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, around, first
+import re
+from math import floor
+
+from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.safe_int import whole_number
+from wikitext_builder.extraction.macros.tables import lookup
+from wikitext_builder.extraction.markers import GONE
 
-ORBITERS = {
-    "99": "Challenger", "101": "Enterprise", "102": "Columbia", "103": "Discovery", "104": "Atlantis",
-    "105": "Endeavour",
-}  # fmt: skip
-# What {{jct}} writes before the number of a road, for systems that are the same in every state. From
-# Module:Road data/strings/USA of 2016.
-ROADS = {"I": "I-", "US": "US ", "SR": "SR ", "CR": "CR ", "FM": "FM ", "Hwy": "Hwy ", "BL": "BL I-"}
+COUNTRIES = lookup("country")
+OLYMPIC = lookup("olympic")
+ORBITERS = lookup("orbiter")
+ROADS = lookup("road")
+GAUGES = lookup("gauge")
+NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
+MARKS = ("°", "′", "″")
 
 
+@macro("Coord", "Coor dms", "Coor dm", "Coor d")
+def coordinates(call: Call) -> str | None:
+    """`57°53′N 11°32′E`; a mark if they are only beside the title.
+
+    >>> arguments = {"1": "57", "2": "53", "3": "N", "4": "11", "5": "32", "6": "E"}
+    >>> coordinates(Call(name="Coord", arguments=arguments, page=None))
+    '57°53′N 11°32′E'
+    """
+    display = call.get("display").replace(" ", "")
+    if display and not any(
+        word in {"i", "inline", "it", "ti"} or "inline" in word for word in display.split(",")
+    ):
+        return GONE
+    values = [value for value in call.positional() if value]
+    letters = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}]
+    if len(letters) >= 2:
+        sides = [values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]]
+        if not all(len(side) > 1 and all(NUMBER.fullmatch(one) for one in side[:-1]) for side in sides):
+            return None
+        only_degrees = all(len(side) == 2 for side in sides) and any("." in side[0] for side in sides)
+        if call.get("format") != "dms" or not only_degrees:
+            decimal = call.get("format") == "dec"
+            return " ".join(_as_decimal(side) if decimal else _marked(side) for side in sides)
+        values = [("-" if letter.upper() in "SW" else "") + value for value, letter in sides]
+    if len(values) < 2 or not (NUMBER.fullmatch(values[0]) and NUMBER.fullmatch(values[1])):
+        return None
+    pairs = zip(values[:2], ("NS", "EW"), strict=True)
+    if call.get("format") == "dms":
+        parts = 1 + max(_parts(value) for value in values[:2])
+        return " ".join(_in_parts(value, letters, parts) for value, letters in pairs)
+    return " ".join(f"{value.removeprefix('-')}°{letters[value.startswith('-')]}" for value, letters in pairs)
+
+
+def _marked(values: list[str]) -> str:
+    """Degrees, minutes and seconds, with the digits of the page, as Module:Coordinates shows them."""
+    pairs = zip(values[:-1], MARKS, strict=False)
+    return "".join(value + mark for value, mark in pairs) + values[-1].upper()
+
+
+def _as_decimal(values: list[str]) -> str:
+    """A decimal degree, with as many decimals as seconds or minutes need."""
+    numbers = [float(value) for value in values[:-1]]
+    digits = len(values[-2].partition(".")[2]) + (0, 3, 5)[min(len(numbers), 3) - 1]
+    degrees = sum(number / 60**power for power, number in enumerate(numbers[:3]))
+    return f"{degrees:.{digits}f}°{values[-1].upper()}"
+
+
+def _parts(value: str) -> int:
+    """How many parts of a degree a decimal degree is exact to: 0, minutes or seconds too."""
+    decimals = len(value.partition(".")[2])
+    return 2 if decimals > 2 else 1 if decimals else 0
+
+
+def _in_parts(value: str, letters: str, parts: int) -> str:
+    """Whole degrees, or with minutes and seconds."""
+    letter = letters[float(value) < 0]
+    rest = floor(abs(float(value)) * 60 ** (parts - 1) + 0.5)
+    shown = ""
+    for mark in MARKS[parts - 1 : 0 : -1]:
+        rest, part = divmod(rest, 60)
+        shown = f"{part:02d}{mark}{shown}"
+    return f"{rest}°{shown}{letter}"
+
+
+@macro("Location", "Coor title dms", "Coor at dms", "Coor title d")
+def beside_the_title(_call: Call) -> str | None:
+    """A mark: these coordinates are only beside the title."""
+    return GONE
+
+
+@macro("Flag")
+def country(call: Call) -> str | None:
+    """The full name of the country, or the name in the call."""
+    name = call.get("name", "1")
+    return call.get("name") or COUNTRIES.get(name, name)
+
+
+@macro("FlagIOC")
+def olympic_country(call: Call) -> str | None:
+    """The country of a code of the Olympic Committee."""
+    return call.get("name") or OLYMPIC.get(call.get("1")) or country(call)
+
+
+@macro("Fbu")
+def country_after_age(call: Call) -> str | None:
+    """The country of `{{fbu|21|ENG}}`."""
+    code = call.get("2")
+    return call.get("name") or COUNTRIES.get(code, code)
+
+
+# {{PSE}} is a stock exchange.
+@macro(*(code for code in COUNTRIES if code != "PSE"))
+def country_of_template(call: Call) -> str | None:
+    """The country whose code is the name of the template."""
+    return call.get("name") or COUNTRIES.get(call.name)
+
+
+@macro("Nfp")
+def player(call: Call) -> str | None:
+    """`Name (ENG)`, as in lists of players."""
+    return f"{call.get('2')} ({call.get('1')})" if call.get("2") else call.get("1")
+
+
+@macro("Flagathlete")
+def medalist(call: Call) -> str | None:
+    """`Name (GER)`: a winner and the country."""
+    return f"{call.get('1')} ({call.get('2')})" if call.get("2") else call.get("1")
+
+
+@macro("Jct")
 def road(call: Call) -> str | None:
     """`I-5 / US 101 in Los Angeles`: kinds and numbers of roads alternate, then towns and directions."""
     values = call.positional()
@@ -32,6 +146,7 @@ def road(call: Call) -> str | None:
     return f"{shown} – {', '.join(town for town in towns if town)}" if any(towns) else shown
 
 
+@macro("Airport codes")
 def airport(call: Call) -> str | None:
     """`(IATA: MST, ICAO: EHBK)`."""
     codes = zip(("IATA", "ICAO", "FAA LID"), call.positional(), strict=False)
@@ -39,6 +154,7 @@ def airport(call: Call) -> str | None:
     return f"({shown})" if shown else None
 
 
+@macro("Höhe")
 def height_above_sea(call: Call) -> str | None:
     """`1,493 m above sea level (NHN)`; without a reference level `1,415 m`."""
     value, reference = call.get("1"), call.get("2")
@@ -50,28 +166,120 @@ def height_above_sea(call: Call) -> str | None:
     return f"{metres:,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
 
 
+@macro("Ushr")
 def district(call: Call) -> str | None:
     """The label of a district of the House, or its state and number."""
     return call.get("3") or f"{call.get('1')} {call.get('2')}".strip() or None
 
 
+@macro("OV")
 def orbiter(call: Call) -> str | None:
     """`Space Shuttle Discovery` from its number."""
     name = ORBITERS.get(call.get("1").lstrip("0"))
     return f"Space Shuttle {name}" if name else None
 
 
-PLACES: dict[str, Macro] = {
-    "Jct": road,
-    "Airport codes": airport,
-    "Airport codes2": airport,
-    "Höhe": height_above_sea,
-    "Ushr": district,
-    "OV": orbiter,
-    "Airreg": lambda call: "".join(call.positional()[:2]) + call.get("3"),
-    "24hLM": first,
-    "BVG lines": first,
-    "ISE": lambda call: f"ISE: {call.get('2')}" if call.get("2") else None,
-    "EC number": around("EC ", ""),
-    **dict.fromkeys(listed("Lcons; Dp; Hittite"), first),
-}
+@macro("Ship")
+def ship(call: Call) -> str | None:
+    """`{{ship|prefix|name|number|shown}}`."""
+    return shown_parts(*(call.get(str(index)) for index in range(1, 5)))
+
+
+@macro("USS")
+def prefixed(call: Call) -> str | None:
+    """`USS Enterprise (CVN-65)`: the third argument chooses the parts."""
+    return shown_parts(call.name, call.get("1"), call.get("2"), call.get("3"))
+
+
+def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
+    """The parts chosen by a sum of 4 (prefix), 2 (name) and 1 (number); all by default.
+
+    From copies of the documentation of {{USAT}} and {{SS}}, read on 2026-11-21.
+
+    >>> [shown_parts("USS", "Hornet", "CV-12", shown) for shown in ("", "6", "3", "1")]
+    ['USS Hornet (CV-12)', 'USS Hornet', 'Hornet (CV-12)', 'CV-12']
+    """
+    bits = int(shown) if shown in {"1", "2", "3", "5", "6"} else 7
+    named = name if bits & 2 else ""
+    numbered = number if bits & 1 else ""
+    if named and numbered:
+        numbered = f"({numbered})"
+    return " ".join(part for part in (prefix if bits & 4 else "", named, numbered) if part)
+
+
+@macro("GS")
+def submarine(call: Call) -> str | None:
+    """`German submarine U-96`."""
+    return shown_parts("German submarine", call.get("1"), call.get("2"), call.get("3"))
+
+
+@macro("Sclass")
+def ship_class(call: Call) -> str | None:
+    """`Nimitz-class aircraft carrier`; the third argument chooses the parts.
+
+    From copies of the documentation of {{sclass-}}, read on 2026-11-21: 0 leaves out the kind, 4 also the
+    hyphen, 5 shows only the name; 1 to 3 only differ in links.
+    """
+    name, kind, form = call.get("1"), call.get("2"), call.get("3")
+    return {"0": f"{name}-class", "4": f"{name} class", "5": name}.get(form, f"{name}-class {kind}".rstrip())
+
+
+@macro("RailGauge")
+def rail_gauge(call: Call) -> str | None:
+    """`1,435 mm (4 ft 8 1⁄2 in)`: the most frequent gauges."""
+    return GAUGES.get(call.get("1").replace(" ", "").lower())
+
+
+@macro("Station link")
+def station_of_system(call: Call) -> str | None:
+    """The station of `{{stl|system|station}}`, without parentheses."""
+    return call.get("2").partition(" (")[0] or None
+
+
+@macro("Winning percentage")
+def winning_percentage(call: Call) -> str | None:
+    """`.625` of wins and losses."""
+    games = [call.get(name) or "0" for name in ("1", "2", "3")]
+    if not all(re.fullmatch(r"[0-9]{1,6}", count) for count in games):
+        return None
+    wins, losses, ties = map(int, games)
+    if not wins + losses + ties:
+        return None
+    return f"{(wins + ties / 2) / (wins + losses + ties):.3f}".removeprefix("0")
+
+
+@macro("Win-loss record")
+def win_loss_record(call: Call) -> str | None:
+    """`542–733–39`: wins, losses and draws of `{{win-loss record|w=542|l=733|d=39}}`."""
+    values = [call.get("w"), call.get("l"), call.get("d", "t"), call.get("otl")]
+    return "–".join(value for value in values if value) or None
+
+
+@macro("NBA Year", "NHL Year")
+def winter_season(call: Call) -> str | None:
+    """`1987–88`, its first or its last year, and the words after it."""
+    year, part = call.get("1"), call.get("2", "type")
+    if not re.fullmatch(r"[0-9]{4}", year):
+        return year or None
+    last = str(int(year) + 1)
+    season = f"{year}–{last if last.endswith('00') else last[2:]}"
+    shown = {"start": year, "end": last}.get(part, season)
+    return f"{shown} {call.get('app')}".strip()
+
+
+@macro("CBB link", "CFB link")
+def season_of_team(call: Call) -> str | None:
+    """`2010 Alabama Crimson Tide`, or the title that the call gives."""
+    return call.get("title", "text") or f"{call.get('year')} {call.get('team', 'school')}".strip() or None
+
+
+@macro("F1 GP")
+def grand_prix(call: Call) -> str | None:
+    """`1999 Monaco Grand Prix` of `{{F1 GP|1999|Monaco}}`."""
+    return f"{call.get('1')} {call.get('2')} Grand Prix" if call.get("2") else call.get("1") or None
+
+
+@macro("Score")
+def score(call: Call) -> str | None:
+    """`3–1`."""
+    return "–".join(call.positional()[:2])

@@ -1,52 +1,36 @@
-"""Chemistry, mathematics, physics and biology."""
+"""Chemistry, mathematics, physics, biology, music and geology."""
 
 from __future__ import annotations
 
 import re
+from decimal import ROUND_HALF_UP, Decimal
 
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, text
+from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.tables import lookup
 from wikitext_builder.extraction.markers import formula
 
-ELEMENTS = dict(
-    pair.split("=")
-    for pair in listed(
-        """
-hydrogen=H; helium=He; lithium=Li; beryllium=Be; boron=B; carbon=C; nitrogen=N; oxygen=O;
-fluorine=F; neon=Ne; sodium=Na; magnesium=Mg; aluminium=Al; silicon=Si; phosphorus=P; sulfur=S;
-chlorine=Cl; argon=Ar; potassium=K; calcium=Ca; scandium=Sc; titanium=Ti; vanadium=V; chromium=Cr;
-manganese=Mn; iron=Fe; cobalt=Co; nickel=Ni; copper=Cu; zinc=Zn; gallium=Ga; germanium=Ge;
-arsenic=As; selenium=Se; bromine=Br; krypton=Kr; rubidium=Rb; strontium=Sr; yttrium=Y;
-zirconium=Zr; niobium=Nb; molybdenum=Mo; technetium=Tc; ruthenium=Ru; rhodium=Rh; palladium=Pd;
-silver=Ag; cadmium=Cd; indium=In; tin=Sn; antimony=Sb; tellurium=Te; iodine=I; xenon=Xe;
-caesium=Cs; barium=Ba; lanthanum=La; cerium=Ce; gold=Au; mercury=Hg; thallium=Tl; lead=Pb;
-bismuth=Bi; polonium=Po; astatine=At; radon=Rn; francium=Fr; radium=Ra; actinium=Ac; thorium=Th;
-protactinium=Pa; uranium=U; neptunium=Np; plutonium=Pu; americium=Am; curium=Cm; berkelium=Bk;
-californium=Cf; tungsten=W; platinum=Pt; iridium=Ir; osmium=Os; rhenium=Re; tantalum=Ta;
-hafnium=Hf; praseodymium=Pr; neodymium=Nd; promethium=Pm; samarium=Sm; europium=Eu; gadolinium=Gd;
-terbium=Tb; dysprosium=Dy; holmium=Ho; erbium=Er; thulium=Tm; ytterbium=Yb; lutetium=Lu;
-einsteinium=Es; fermium=Fm; mendelevium=Md; nobelium=No; lawrencium=Lr; rutherfordium=Rf; dubnium=Db;
-seaborgium=Sg; bohrium=Bh; hassium=Hs; meitnerium=Mt; darmstadtium=Ds; roentgenium=Rg; copernicium=Cn;
-nihonium=Nh; flerovium=Fl; moscovium=Mc; livermorium=Lv; tennessine=Ts; oganesson=Og
-"""
-    )
-)
-
-
+ELEMENTS = lookup("element")
+PARTICLES = lookup("particle")
+MUSIC = lookup("music")
+STARTS = lookup("geology")
 CHARGE = re.compile(r"\(?([0-9]*)-\)?")
 # In one text, as in {{chem2|SO4(2-)}}: a charge in parentheses or at the end of a formula, arrows, isotopes.
 CHARGE_IN_PARENTHESES = re.compile(r"\(([0-9]*[-+−])\)")
 CHARGE_AT_END = re.compile(r"(?<=[\w)\]])-(?=$|[ ,;])")
 REACTIONS = {"<=>": "⇌", "<->": "↔", "->": "→", "<-": "←", "*": "·", "\\s": "–", "\\d": "=", "\\t": "≡"}
 ISOTOPES = str.maketrans("", "", "^_{}")
+SAME = {"early": "lower", "mid": "middle", "late": "upper"}
+NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
+@macro("Chem", shared=True)
 def chemical(call: Call) -> str | None:
     """`SO42−` of `{{chem|SO|4|2-}}`: without spaces, as in the official files; a charge has a minus sign."""
     values = [CHARGE.sub(r"\1−", value) if CHARGE.fullmatch(value) else value for value in call.positional()]
     return "".join(values) or None
 
 
+@macro("Chem2", shared=True)
 def chemical_text(call: Call) -> str | None:
     """`SO42−` of `{{chem2|SO4(2-)}}`."""
     values = call.positional()
@@ -58,6 +42,7 @@ def chemical_text(call: Call) -> str | None:
     return shown.translate(ISOTOPES) or None
 
 
+@macro("Chemical formula", shared=True)
 def chemical_formula(call: Call) -> str | None:
     """`C2H6O` of counts named by element, or of alternating symbols and counts."""
     return "".join(
@@ -67,6 +52,7 @@ def chemical_formula(call: Call) -> str | None:
     ) or chemical(call)
 
 
+@macro("Nuclide", "SimpleNuclide", "ComplexNuclide", shared=True)
 def nuclide(call: Call) -> str | None:
     """`14C` of an element and a mass number."""
     values = call.positional()
@@ -76,45 +62,38 @@ def nuclide(call: Call) -> str | None:
     return f"{mass}{ELEMENTS.get(name.lower(), name)}"
 
 
+# With an argument, the name of the template is a colour.
+@macro(*map(str.capitalize, ELEMENTS), shared=True)
+def element(call: Call) -> str | None:
+    """The symbol of an element by the name of the template, or the argument."""
+    return call.get("1") or ELEMENTS[call.name.lower()]
+
+
+@macro("Math", "Bigmath", "Bmath", shared=True)
 def mathematics(call: Call) -> str | None:
     """The expression in text; a formula if it is LaTeX."""
     value = call.get("1")
     return formula(value) if "\\" in value else value
 
 
+@macro("Overunderset", "Underoverset", shared=True)
+def above_and_below(call: Call) -> str | None:
+    """What stands above, in and below a line; the second template has the order reversed."""
+    order = "213" if call.name == "Overunderset" else "312"
+    return " ".join(call.get(number) for number in order if call.get(number))
+
+
+@macro("Subatomic particle", shared=True)
 def particle(call: Call) -> str | None:
     """The symbol of a common particle."""
-    return {
-        "electron": "e−", "positron": "e+", "proton": "p", "proton+": "p+", "neutron": "n",
-        "neutron0": "n0", "photon": "γ", "gamma": "γ", "muon": "μ−", "neutrino": "ν",
-        "electron neutrino": "νe", "electron antineutrino": "νe", "antiproton": "p", "alpha": "α",
-        "up antiquark": "u", "down antiquark": "d", "strange antiquark": "s", "charm antiquark": "c",
-        "bottom antiquark": "b", "top antiquark": "t", "beta+": "β+", "beta-": "β−", "beta": "β",
-        "electron+": "e+", "electron-": "e−", "muon+": "μ+", "muon-": "μ−", "antimuon": "μ+", "tau": "τ−",
-        "tau-": "τ−", "tau+": "τ+", "antitau": "τ+", "muon neutrino": "νμ", "muon antineutrino": "νμ",
-        "tau neutrino": "ντ", "tau antineutrino": "ντ", "antineutrino": "ν", "antineutron": "n",
-        "gluon": "g", "higgs boson": "H", "graviton": "G", "antielectron": "e+", "deuteron": "d",
-        "pion0": "π0", "kaon": "K", "kaon+": "K+", "kaon-": "K−", "kaon0": "K0", "antikaon0": "K0",
-        "lambda": "Λ", "lambda0": "Λ0", "sigma": "Σ", "sigma+": "Σ+", "sigma0": "Σ0", "sigma-": "Σ−",
-        "xi": "Ξ", "xi0": "Ξ0", "xi-": "Ξ−", "omega": "Ω", "omega-": "Ω−", "delta": "Δ", "delta++": "Δ++",
-        "j/psi": "J/ψ", "upsilon": "ϒ", "w boson+-": "W±", "eta": "η", "rho": "ρ", "phi": "ϕ", "b": "B",
-        "antiquark": "q", "antilambda0": "Λ0", "hadron": "h", "nucleon": "N", "majoron": "J",
-        "pion": "π", "pion+": "π+", "pion-": "π−", "w boson": "W", "w boson+": "W+", "w boson-": "W−",
-        "z boson": "Z", "quark": "q", "up quark": "u", "down quark": "d", "strange quark": "s",
-        "charm quark": "c", "bottom quark": "b", "top quark": "t",
-    }.get(call.get("1").lower())  # fmt: skip
+    return PARTICLES.get(call.get("1").lower())
 
 
+@macro("Music")
 def music_symbol(call: Call) -> str | None:
     """`♭` and other symbols in sentences."""
-    signs = {
-        "flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "n": "♮", "doubleflat": "𝄫",
-        "double flat": "𝄫", "bb": "𝄫", "doublesharp": "𝄪", "double sharp": "𝄪", "##": "𝄪", "x": "𝄪",
-        "trebleclef": "𝄞", "bassclef": "𝄢", "eighth note": "♪", "quarter note": "♩", "quarter": "♩",
-        "eighth": "♪", "dim": "o", "diminished": "o", "half-dim": "ø", "ø": "ø", "maj7": "Δ", "aug": "+",
-    }  # fmt: skip
     values = call.positional()
-    shown = [signs.get(value.lower(), value) for value in values]
+    shown = [MUSIC.get(value.lower(), value) for value in values]
     if values and values[0].lower() in {"chord", "scale"}:
         return "".join(shown[1:])
     if values and values[0].lower() == "time" and len(values) > 2:
@@ -122,6 +101,7 @@ def music_symbol(call: Call) -> str | None:
     return "".join(shown)
 
 
+@macro("Mp", "Mpl-", "Minor planet", shared=True)
 def minor_planet(call: Call) -> str | None:
     """`2004 MN4`, and `(15760) 1992 QB1` with a number; from the documentation of {{mp}}."""
     values = [value for value in call.positional() if value]
@@ -129,16 +109,7 @@ def minor_planet(call: Call) -> str | None:
     return number + "".join(values) or None
 
 
-def chess_piece(call: Call) -> str | None:
-    """A letter or symbol of chess notation."""
-    return call.get("1")
-
-
-def with_unit(symbol: str) -> Macro:
-    """A number, if there is one, and the symbol of the mass or size of a celestial body."""
-    return lambda call: f"{call.get('1')} {symbol}".strip()
-
-
+@macro("Math theorem", "Math proof")
 def theorem(call: Call) -> str | None:
     """`Theorem (Name). The statement.`, a paragraph of its own."""
     kind = call.get("title") or ("Proof" if call.name.endswith("proof") else "Theorem")
@@ -146,102 +117,43 @@ def theorem(call: Call) -> str | None:
     return f"\n\n{name or kind}. {statement}\n\n" if statement else None
 
 
-def argument_or(symbol: str) -> Macro:
-    """The first argument, or this text without one."""
-    return lambda call: call.get("1") or symbol
-
-
+@macro("Fossil range")
 def fossil_range(call: Call) -> str | None:
     """`100–66 Ma`."""
     values = [value for value in call.positional()[:2] if value]
     return f"{'–'.join(values)} Ma" if values else None
 
 
-SCIENCE: dict[str, Macro] = {
-    **dict.fromkeys(listed("Chem; Formula"), chemical),
-    "Chem2": chemical_text,
-    "Chemical formula": chemical_formula,
-    "Chem name": first,
-    **dict.fromkeys(
-        listed(
-            """
-Nuclide; SimpleNuclide; SimpleNuclide2; Nuclide2; Simple nuclide; SimpleNuclideL; NuclideLink;
-ComplexNuclide; Isotope
-"""
-        ),
-        nuclide,
-    ),
-    **dict.fromkeys(listed("Math; Bigmath; Bmath"), mathematics),
-    "Tmath": lambda call: formula(call.get("1")),
-    "Mvar": first,
-    "Mathcal": first,
-    "Radic": lambda call: f"{call.get('2')}√{call.get('1')}",
-    "Sqrt": lambda call: f"√{call.get('1')}",
-    "Abs": around("|", "|"),
-    "Norm": around("‖", "‖"),
-    "Floor": around("⌊", "⌋"),
-    "Ceil": around("⌈", "⌉"),
-    "Langle": text("⟨"),
-    "Rangle": text("⟩"),
-    "Intmath": lambda call: f"∫{call.get('3')}",
-    "Underset": lambda call: f"{call.get('2')} {call.get('1')}".strip(),
-    "Overset": lambda call: f"{call.get('1')} {call.get('2')}".strip(),
-    "DentalFormula": lambda call: f"{call.get('upper')} {call.get('lower')}".strip(),
-    "Overunderset": lambda call: " ".join(call.get(number) for number in "213" if call.get(number)),
-    "Underoverset": lambda call: " ".join(call.get(number) for number in "312" if call.get(number)),
-    "EquationRef": lambda call: f"({call.get('2', '1')})",
-    "EquationNote": lambda call: call.get("2", "1"),
-    "NumBlk": lambda call: f"\n\n{call.get('2')} {call.get('3')}\n\n",
-    "Equation box 1": lambda call: f"\n\n{call.get('equation')}\n\n",
-    "Subatomic particle": particle,
-    "SubatomicParticle": particle,
-    "Physics particle": lambda call: f"{call.get('1')}{call.get('TR')}",
-    "Solar mass": with_unit("M☉"),
-    "Solar luminosity": with_unit("L☉"),
-    "Solar radius": with_unit("R☉"),
-    "Earth mass": with_unit("M⊕"),
-    "Earth radius": with_unit("R⊕"),
-    "Jupiter mass": with_unit("MJ"),
-    "Jupiter radius": with_unit("RJ"),
-    "Lunar mass": with_unit("M☾"),
-    "Eqm": text(" ⇌ "),
-    "E-sp": lambda call: f" × 10{call.get('1').replace('-', '−')}",
-    **dict.fromkeys(("Math theorem", "Math proof"), theorem),
-    "PhysicsParticle": lambda call: f"{call.get('1')}{call.get('TR')}",
-    # The numbers of risk and safety phrases, such as {{S36/37/39}}: the name of the template is its text.
-    **{f"{kind}{number}": text(f"{kind}{number}") for kind in "RS" for number in range(1, 69)},
-    **{name: text(name) for name in listed("S1/2; S36/37; S36/37/39; S36/39; S37/39; R20/21/22; R36/37/38")},
-    # {{radium}} is the symbol of the element; with an argument, the name is a colour.
-    **{name.capitalize(): argument_or(symbol) for name, symbol in ELEMENTS.items()},
-    "Sols": around("", " L☉"),
-    "Val/": first,
-    "RA": lambda call: " ".join(
-        f"{value}{mark}" for value, mark in zip(call.positional(), "hms", strict=False) if value
-    ),
-    "DEC": lambda call: " ".join(
-        f"{value}{mark}" for value, mark in zip(call.positional(), "°′″", strict=False) if value
-    ),
-    "Dec": lambda call: " ".join(
-        f"{value}{mark}" for value, mark in zip(call.positional(), "°′″", strict=False) if value
-    ),
-    **dict.fromkeys(listed("Mp; Mpl; Mpl-; Minor planet; Minor planet link"), minor_planet),
-    **dict.fromkeys(listed("Music; Musical note; Music symbol"), music_symbol),
-    "Sharp": text("♯"),
-    "Flat": text("♭"),
-    "Natural": text("♮"),
-    "Chess": chess_piece,
-    "Fossil range": fossil_range,
-    "Fossilrange": fossil_range,
-    "Geological range": fossil_range,
-    "Snpedia": first,
-    "SNP": first,
-    "Species list-": first,
-    "Taxon": first,
-    "Au": first,
-    "Btname": lambda call: " ".join(call.positional()[:2]),
-    "Zoo auth": argument("1"),
-    "Cardinal": first,
-    "Pi": text("π"),
-    "E (mathematical constant)": text("e"),
-    "Hash": text("#"),
-}
+@macro("RA", "DEC", shared=True)
+def sky_position(call: Call) -> str | None:
+    """Hours, minutes and seconds of a right ascension; degrees of a declination."""
+    marks = "hms" if call.name == "RA" else "°′″"
+    pairs = zip(call.positional(), marks, strict=False)
+    return " ".join(f"{value}{mark}" for value, mark in pairs if value)
+
+
+def age_of(name: str, places: str) -> str | None:
+    """Millions of years of a number or a period, rounded to decimal places if these are given."""
+    first, space, rest = name.lower().partition(" ")
+    value = name if NUMBER.fullmatch(name) else STARTS.get(SAME.get(first, first) + space + rest)
+    if value is None or not places:
+        return value
+    if not re.fullmatch(r"-?\d", places):
+        return None
+    step = Decimal(1).scaleb(-int(places))
+    rounded = (Decimal(value) / step).quantize(Decimal(1), rounding=ROUND_HALF_UP) * step
+    return f"{rounded.normalize():f}"
+
+
+@macro("Ma")
+def millions_of_years(call: Call) -> str | None:
+    """`66 million years ago`, `100 to 66 million years ago`, `508 million years`; None if it is unknown."""
+    start = age_of(call.get("1"), call.get("round"))
+    error = call.get("error")
+    if start is None or (error and not NUMBER.fullmatch(error)):
+        return None
+    start += f" ± {error}" if error else ""
+    second = call.get("2")
+    if end := age_of(second, call.get("round")):
+        return f"{start} to {end} million years ago"
+    return f"{start} {second or 'million years ago'}"

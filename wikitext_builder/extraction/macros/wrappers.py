@@ -1,49 +1,56 @@
-"""Templates that only change the style of a text, and quotations."""
+"""Templates around a text: its style, quotations, lists, notes on a word, and names of works' authors."""
 
 from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.call import Call, Macro, argument, around, first, joined, text
+from wikitext_builder.extraction.macros.call import Call, Macro, joined, macro
+from wikitext_builder.extraction.macros.safe_int import at_most
+from wikitext_builder.extraction.macros.tables import lookup
 from wikitext_builder.extraction.markers import GONE
 
+ENDS_OF_MARRIAGES = lookup("marriage")
 YEAR = re.compile(r"\b\d{4}\b")
-ENDS_OF_MARRIAGES = {
-    "div": "div.",
-    "d": "d.",
-    "wid": "wid.",
-    "sep": "sep.",
-    "ann": "ann.",
-    "his": "d.",
-    "her": "d.",
-}
+ITEM = re.compile(r"\n[*#:]+\s*")
+QUOTED = ("text", "quote", "1", "Text")  # the names that the text of a quotation can have
 
 
+@macro("Nbsp", shared=True)
+def _spaces(call: Call) -> str:
+    count = at_most(20, call.get("1"))
+    return "&nbsp;" * (1 if count is None else count)
+
+
+@macro("Key press", shared=True)
+def keys(call: Call) -> str | None:
+    """`Ctrl+C`."""
+    return "+".join(call.positional())
+
+
+macro("Shy", "Linktext", shared=True)(joined(""))  # syllables and words: soft hyphens are not shown
+macro("Nospam", shared=True)(joined("@"))
+
+
+@macro("Font color", "Background color", "Font size", shared=True)
 def last(call: Call) -> str | None:
     """The last numbered argument, for templates with the text after a colour or a size."""
     values = call.positional()
     return values[-1] if values else ""
 
 
-def second(call: Call) -> str | None:
-    """The second argument."""
-    return call.get("2")
+@macro("Font", shared=True)
+def font(call: Call) -> str | None:
+    """The text, or else the last numbered argument."""
+    return call.get("text") or last(call)
 
 
-def second_or_first(call: Call) -> str | None:
-    """The second argument or the first: a link with an optional label."""
-    return call.get("2", "1")
+@macro("Lower", shared=True)
+def lower(call: Call) -> str | None:
+    """The text after the height that it is lowered by, which may be missing."""
+    return call.get("2") if "2" in call.arguments else call.get("1")
 
 
-def block(*names: str) -> Macro:
-    """A quotation in a block of its own. The official files have no lines with its author and source."""
-    return lambda call: f"\n\n{call.get(*names)}\n\n"
-
-
-QUOTED = ("text", "quote", "1", "Text")  # the names that the text of a quotation can have
-
-
+@macro("Quote", shared=True)
 def quote(call: Call) -> str | None:
     """A quotation in a block. Its first line is a paragraph, and its last one if an author follows.
 
@@ -54,11 +61,20 @@ def quote(call: Call) -> str | None:
     return f"<blockquote>{call.get(*QUOTED)}{end}\n</blockquote>"
 
 
-def poem(call: Call) -> str | None:
-    """A quotation in verses, each on a line of its own."""
-    return f"\n\n<poem>{call.get('1', 'text', 'quote')}</poem>\n\n"
+@macro("Verse translation", shared=True)
+def verse(call: Call) -> str | None:
+    """A verse and its translation, on a line each."""
+    lines = [call.get("1", "lang1"), call.get("2", "lang2")]
+    return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
 
 
+@macro("Interlinear", shared=True)
+def interlinear(call: Call) -> str | None:
+    """A sentence, its gloss and its translation, on a line each."""
+    return "\n\n" + "\n\n".join(value for value in call.positional() if value) + "\n\n"
+
+
+@macro("Interlanguage link", "Link-interwiki", shared=True)
 def interlanguage(call: Call) -> str | None:
     """The label of a link to an article of another Wikipedia."""
     if label := call.get("lt", "display"):
@@ -72,17 +88,7 @@ def interlanguage(call: Call) -> str | None:
     return values[0] if values else None
 
 
-def verse(call: Call) -> str | None:
-    """A verse and its translation, on a line each."""
-    lines = [call.get("1", "lang1"), call.get("2", "lang2")]
-    return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
-
-
-def interlinear(call: Call) -> str | None:
-    """A sentence, its gloss and its translation, on a line each."""
-    return "\n\n" + "\n\n".join(value for value in call.positional() if value) + "\n\n"
-
-
+@macro("Marriage")
 def marriage(call: Call) -> str | None:
     """`Jane Doe (m. 1990; div. 2000)`: only the years of the dates."""
     spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
@@ -99,6 +105,7 @@ def _year(value: str) -> str:
     return years[-1] if years else value
 
 
+@macro("Sic", shared=True)
 def sic(call: Call) -> str | None:
     """The error as written, and `[sic]` unless the call hides it; a question mark comes before the error."""
     doubted = call.arguments.get("1", "?") == "?"
@@ -128,6 +135,7 @@ def harvard_reference(form: str, *, colon: bool = False) -> Macro:
     return macro
 
 
+@macro("Harvs", shared=True)
 def harvard(call: Call) -> str | None:
     """`Wanda Szmielew (1955)` if the call asks for text; otherwise a citation, which is removed."""
     if "txt" not in call.arguments.values() and not call.get("txt"):
@@ -135,152 +143,64 @@ def harvard(call: Call) -> str | None:
     return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
 
 
-_QUOTE = block(*QUOTED)
+@macro("Unbulleted list", shared=True)
+def one_per_line(call: Call) -> str | None:
+    """Each item on a line of its own."""
+    items = [value for value in call.positional() if value]
+    if len(items) == 1 and items[0].startswith(("*", "#", ":")):
+        return "\n" + items[0] + "\n"
+    return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
 
-WRAPPERS: dict[str, Macro] = {
-    **dict.fromkeys(
-        listed(
-            """
-Nowrap; Nobr; Nobreak; Nwr; Nw; J; Noitalic; Nobold; Normal; Noitalics; Small; Smaller; Smallsub;
-Big; Larger; Large; Huge; Smallcaps; Sc; Smallcaps all; Aut; SmallCaps; Strong; Em; Bold;
-Italics; Italic; Emph; Underline; U; Strike; Del; S; Ins; Overline; Mono; Monospace;
-Code; Codett; Tt; Kbd; Samp; Var; Math variable; Proper
-name; Typo; Allow wrap; Center; Centre; Right; Left; Align right; Sup; Sub;
-Sup sub; Larger font; Bigger; Unicode; PIE; Polytonic; Serif; Sans-serif; Sans serif;
-Highlight; Spell; Sm; Indent text; Vertical
-text; Trim; Lc; Mbox text; DISPLAYTITLE; Anchored; Term; Tdes; Defn; Defn1; Wiktlnk; Nihongo nom;
-Wrap; Normalwraplink; Nowraplinks; Fake header; Pslink; Lsjb; Ruby text; CSS text; Hilite;
-Small caps; Smallcaps2; Uc; Text; Plain text; Delink; Nolink; Auto link; Justify; Float; Splitspan;
-Crossref; Crossreference;
-Midsize; Symb; Char; Double underline; Overarc; Xt; !xt; Mxt; Bxt; Centered; Center block;
-Smalldiv; Bigdiv; Bold div; Monodiv; Strikethroughdiv; Finedetail; Nocaps; Under;
-Gb; Blue; Red; Green; Orange; Grey; Gray; Purple; White; Brown;
-Dim; Yellow text; Strikethrough; Nodeco
-"""
-        ),
-        first,
-    ),
-    **dict.fromkeys(
-        listed(
-            """
-Fontcolor; Font color; Fgcolor; Background color; Bg; Bgcolor; Text color; Colored
-link; Font size; Colored text
-"""
-        ),
-        last,
-    ),
-    **dict.fromkeys(
-        listed(
-            """
-Color; Colour; Lang-text; Rtl-para; Font text; Align; Rtl-lang; Script-text; Lang-t
-"""
-        ),
-        second,
-    ),
-    **dict.fromkeys(
-        listed(
-            """
-Chessprobgloss; Chessgloss; Cuegloss; Wikt; Gli; Section; Glossary link internal; Glossary link;
-Anglicise rank; Cricgloss; Sjmss; Wiktlink; Linkified; Wiktionary link; Keylink; Commons
-link; Lpsref; Cue sports gloss; Chess glossary; Music term; Resize; Line-height
-"""
-        ),
-        second_or_first,
-    ),
-    **dict.fromkeys(
-        listed(
-            """
-Citation needed span; Cn span; Fact span; Cnspan; Reference necessary; Clarify span; Disputed span;
-Dubious span; Weasel span; Or span; Update span; Page numbers needed span; Cns; Peacock span; When span;
-Vague span; Who span; Original research span; Better source span; Failed verification span;
-Citation needed-span; Cn-span; Fact-span; Clarify-span
-"""
-        ),
-        argument("text", "1"),
-    ),
-    **dict.fromkeys(listed("Block indent; Blockindent"), block("1", "text")),
-    "In5": text(" "),  # the argument is how many spaces
-    "Font": lambda call: call.get("text") or last(call),
-    "Su": lambda call: call.get("p") + call.get("b"),  # the upper text, then the lower one
-    "Longitem": second_or_first,
-    "Lower": lambda call: call.get("2") if "2" in call.arguments else call.get("1"),
-    "Script": second_or_first,
-    "Vanchor": first,
-    "Visible anchor": argument("text", "1"),
-    "Slink": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
-    "Section link": lambda call: f"{call.get('1')} § {call.get('2')}".strip(),
-    **dict.fromkeys(listed("H:title; Hover title; Hovertitle; Tip; Popup"), second),
-    "Tooltip": first,
-    **dict.fromkeys(
-        listed(
-            """
-Quotation; Cquote; Bquote; Cquotetxt; Centered pull quote; Pull quote; Quotebox2; Quote frame;
-Imagequote; Quotation2
-"""
-        ),
-        _QUOTE,
-    ),
-    # Redirects to Quote.
-    **dict.fromkeys(
-        listed(
-            """
-Quote; Blockquote; Bq; Block quote; Quote block; Long quote; Longquote; Quoted; Quotes; QuoteBlock
-"""
-        ),
-        quote,
-    ),
-    **dict.fromkeys(listed("Poemquote; Poem quote; Verse; Poem"), poem),
-    **dict.fromkeys(["Verse translation", "Verse transl"], verse),
-    **dict.fromkeys(
-        listed(
-            """
-Interlanguage link multi; Interlanguage link; Ill; Ill2; Illm; Ill-WD; Ill-WD2; Link-interwiki; Iw2; Il
-"""
-        ),
-        interlanguage,
-    ),
-    "Marriage": marriage,
-    "Married": marriage,
-    "Sic": sic,
-    "Tq": first,
-    "Qq": around("“", "”"),
-    "Q": first,
-    "Angbr": around("⟨", "⟩"),
-    "Angbr IPA": around("⟨", "⟩"),
-    "Angle bracket": around("⟨", "⟩"),
-    "Angle brackets": around("⟨", "⟩"),
-    "Angular bracket": around("⟨", "⟩"),
-    "Grapheme": around("⟨", "⟩"),
-    "Orthography": around("⟨", "⟩"),
-    "Bra-ket": lambda call: f"⟨{call.get('1')}|{call.get('2')}⟩",
-    "Bra": around("⟨", "|"),
-    "Ket": around("|", "⟩"),
-    "Langnf": lambda call: call.get("2"),
-    "Interlinear": interlinear,
-    **dict.fromkeys(listed("Selfref inline; Self-reference inline"), first),
-    **dict.fromkeys(listed("Color box; Colorbox; Colour box; Legend inline; Legend-inline"), argument("2")),
-    **dict.fromkeys(listed("Cl; Category link; Cat link"), lambda call: f"Category:{call.get('1')}"),
-    "Nospam": joined("@"),
-    "Gcl": second_or_first,
-    "Bracket": around("&#91;", "&#93;"),
-    "Brackets": around("&#91;", "&#93;"),
-    "Brace": around("&#123;", "&#125;"),
-    "Interp": around("&#91;", "&#93;"),
-    **dict.fromkeys(listed("Harvtxt; Harvard citation text"), harvard_reference("{names} ({year})")),
-    **dict.fromkeys(
-        listed("Harvnb; Harvard citation no brackets; Harv nb"), harvard_reference("{names} {year}")
-    ),
-    **dict.fromkeys(listed("Harv; Harvard citation; Harvp; Harvsp"), harvard_reference("({names} {year})")),
-    "Harvcoltxt": harvard_reference("{names} ({year})", colon=True),
-    "Harvcol": harvard_reference("({names} {year})", colon=True),
-    "Harvcolnb": harvard_reference("{names} {year}", colon=True),
-    "Harvs": harvard,
-    "Italics correction": first,
-    "Pullquote": _QUOTE,
-    "Open-closed": lambda call: f"({call.get('1')}&#93;",
-    "Closed-open": lambda call: f"&#91;{call.get('1')})",
-    "Closed-closed": lambda call: f"&#91;{call.get('1')}&#93;",
-    "Open-open": lambda call: f"({call.get('1')})",
-    "LORD": lambda _call: "LORD",
-    "Lord": lambda _call: "Lord",
-}
+
+@macro("Columns-list", shared=True)
+def in_columns(call: Call) -> str | None:
+    """A list in columns: the last argument; the number of columns may precede it."""
+    values = [value for value in call.positional() if value]
+    return f"\n{values[-1]}\n" if values else ""
+
+
+def on_one_line(separator: str) -> Macro:
+    """The items on one line."""
+
+    def macro(call: Call) -> str:
+        items = [value for value in call.positional() if value]
+        if len(items) == 1 and items[0].startswith("*"):
+            items = [item.strip() for item in ITEM.split("\n" + items[0]) if item.strip()]
+        return separator.join(items)
+
+    return macro
+
+
+@macro("Enum")
+def words(call: Call) -> str | None:
+    """`a, b, and c`."""
+    items = [value for value in call.positional() if value]
+    if len(items) < 3:
+        return " and ".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+@macro("Collapsible list", shared=True)
+def collapsible(call: Call) -> str | None:
+    """The title and the items of a collapsible list."""
+    title = call.get("title")
+    return (f"\n\n{title}" if title else "") + (one_per_line(call) or "")
+
+
+@macro("Species list", "Taxon list", shared=True)
+def names_and_authors(call: Call) -> str | None:
+    """`Genus species Linnaeus, 1758`, one per line: names and authors alternate."""
+    values = call.positional()
+    pairs = zip(values[::2], [*values[1::2], ""], strict=False)
+    return "".join(f"\n* {name} {author}" for name, author in pairs if name) + "\n"
+
+
+macro("Harvtxt", shared=True)(harvard_reference("{names} ({year})"))
+macro("Harvnb", shared=True)(harvard_reference("{names} {year}"))
+macro("Harv", shared=True)(harvard_reference("({names} {year})"))
+macro("Harvcoltxt", shared=True)(harvard_reference("{names} ({year})", colon=True))
+macro("Harvcol", shared=True)(harvard_reference("({names} {year})", colon=True))
+macro("Harvcolnb", shared=True)(harvard_reference("{names} {year}", colon=True))
+_COMMAS = macro("Comma separated entries", shared=True)(on_one_line(", "))
+_BREAKS = macro("Br separated entries", shared=True)(on_one_line("<br>"))
+LISTS = frozenset([_COMMAS, _BREAKS, words])  # the mark of a list in front of their text makes one

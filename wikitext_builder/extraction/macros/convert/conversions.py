@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros.call import Call, Macro
+from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.convert.names import (
     Shown,
     by_name,
@@ -54,6 +54,7 @@ class Rest(NamedTuple):
 WITH_WORDS = frozenset(["mid", "before", "befores"])  # flags: words follow the outputs
 
 
+@macro("Convert", "Cvt")
 def convert(call: Call) -> str | None:
     """The text of a conversion; None where the module shows an error.
 
@@ -233,6 +234,7 @@ def _input(task: Task) -> str:
     return inner.join(texts) + task.middle
 
 
+@macro("Height")
 def height(call: Call) -> str | None:
     """`1.85 m (6 ft 1 in)` of `{{height|m=1.85}}`."""
     if metres := call.get("m"):
@@ -247,6 +249,7 @@ def height(call: Call) -> str | None:
     )
 
 
+@macro("Pop density")
 def population_density(call: Call) -> str | None:
     """`5.7/km2 (14.8/sq mi)` of a population and an area."""
     values = call.positional()
@@ -259,6 +262,7 @@ def population_density(call: Call) -> str | None:
     return convert(replace(call, name="Cvt", arguments=codes))
 
 
+@macro("Hands")
 def hands(call: Call) -> str | None:
     """`15.2 hands (62 inches, 157 cm)`: the height of horses; the decimal counts inches, four per hand."""
     values = [value for value in call.positional()[:2] if value]
@@ -269,13 +273,3 @@ def hands(call: Call) -> str | None:
     return (
         f"{' to '.join(values)} hands ({' to '.join(f'{one:g}' for one in inches)} inches, {centimetres} cm)"
     )
-
-
-CONVERSIONS: dict[str, Macro] = {
-    "Hands": hands,
-    "Hand": hands,
-    **dict.fromkeys(["Convert", "Cvt", "Conv", "Converted", "Convert abbreviated"], convert),
-    "Height": height,
-    "Pop density": population_density,
-    "Population density": population_density,
-}
