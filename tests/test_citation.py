@@ -8,7 +8,7 @@ from pathlib import Path
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks.reporting.rows import ROWS
+from lm_benchmarks.reporting.published import ROWS
 
 import ps_models as pm
 import wikitext_builder as wb

@@ -34,17 +34,17 @@ _MODULES = {
     "compare": "lm_benchmarks.measuring.compare",
     "contamination": "lm_benchmarks.measuring.contamination",
     "draw_months": "lm_benchmarks.reporting.by_month",
-    "draw_positions": "lm_benchmarks.reporting.by_position",
+    "draw_positions": "lm_benchmarks.reporting.charts",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
     "measure_conventions": "lm_benchmarks.measuring.conventions",
     "models": "lm_benchmarks.measuring.models",
-    "positions_csv": "lm_benchmarks.reporting.by_position",
+    "positions_csv": "lm_benchmarks.reporting.charts",
     "raise_if_broken": "lm_benchmarks.measuring.invariant_checks",
     "read_results": "lm_benchmarks.records.result",
-    "report": "lm_benchmarks.reporting.write",
+    "report": "lm_benchmarks.reporting.report",
     "reproduce": "lm_benchmarks.reproducing.reproduce",
-    "rows": "lm_benchmarks.reporting.write",
+    "rows": "lm_benchmarks.reporting.rows",
     "write_conventions": "lm_benchmarks.reporting.by_convention",
 }
 __all__ = [
@@ -97,8 +97,9 @@ if TYPE_CHECKING:
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
     from lm_benchmarks.reporting.by_month import draw_months
-    from lm_benchmarks.reporting.by_position import draw_positions, positions_csv
-    from lm_benchmarks.reporting.write import report, rows
+    from lm_benchmarks.reporting.charts import draw_positions, positions_csv
+    from lm_benchmarks.reporting.report import report
+    from lm_benchmarks.reporting.rows import rows
     from lm_benchmarks.reproducing.reproduce import reproduce
 else:
     _get, __dir__ = lazy_names(__name__, _MODULES)

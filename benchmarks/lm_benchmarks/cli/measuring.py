@@ -194,7 +194,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
     the model can read, a quarter and a sixteenth of that.
     """
-    from lm_benchmarks.reporting.by_position import expect_picture  # here, for a quick --help
+    from lm_benchmarks.reporting.charts import expect_picture  # here, for a quick --help
 
     expect_picture(out)  # before hours of measuring
     with shown_progress() as progress:

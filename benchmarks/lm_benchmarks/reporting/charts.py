@@ -1,28 +1,51 @@
-"""Charts as SVG in a page: no script and no style attribute, as a strict content policy demands.
+"""Charts by matplotlib: as SVG in a page, and the picture of perplexity by position.
 
-Colours are presentation attributes. Text and axes have the colour of the page's text, so that they can be
-read on dark and on light.
+A page has a strict content policy, so its charts have no style attribute: styles become attributes of their
+own. Text and axes have the colour of the page's text, so that they can be read on dark and on light.
+matplotlib is imported where it is used, because its import is slow.
 """
 
 from __future__ import annotations
 
 import html
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
-WIDTH, HEIGHT = 560, 330
-LEFT, RIGHT, BOTTOM = 66, 12, 46  # around the plot, in units of the drawing
-LEGEND: Final = 18  # height of a line of the legend
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.lines import one_line
+from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
+from wikitext_builder.tables import csv_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from lm_benchmarks.measuring.positions import Positions
+
+PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
+INK: Final = "#010203"  # stands for the colour of the page's text
+INLINE: Final = {
+    **STYLE,
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+}
+NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+HEIGHT, LEGEND = 4.2, 0.21  # inches, of the axes and of a line of the legend
+FONT: Final = 12.5  # size of text in the page, in units of the drawing
 PALE: Final = 0.35  # opacity of a bar that says little
 LONGEST_NAME: Final = 48  # characters in a legend
 HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
-LOWEST: Final = 1 / HIGHEST  # of what has a logarithm, and of differences
-MARGIN: Final = 0.04  # of an axis, before the first value and after the last
-DASHES: Final = ("", "8 4", "2 3")  # of curves, if there are more than colours
-TICKS: Final = 6  # about, per linear axis
+LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
+DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves, if there are more than colours
+MARKED: Final = 6  # curves of no more points show them
 
 Points = Sequence[tuple[float, float]]
 
@@ -33,44 +56,6 @@ class Bar:
 
     value: float
     error: float | None = None  # None: no error bar
-
-    @property
-    def low(self) -> float:
-        """The lower end of the error bar."""
-        return self.value - (self.error or 0.0)
-
-    @property
-    def high(self) -> float:
-        """The upper end of the error bar."""
-        return self.value + (self.error or 0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """Maps a range of values to positions in the drawing."""
-
-    low: float
-    high: float
-    begin: float  # position of `low`
-    end: float
-    log: bool = False
-
-    def __call__(self, value: float) -> float:
-        """The position of a value."""
-        low, high, value = (
-            (math.log10(x) for x in (self.low, self.high, value))
-            if self.log
-            else (self.low, self.high, value)
-        )
-        return self.begin + (self.end - self.begin) * (value - low) / (high - low)
-
-    def ticks(self) -> list[float]:
-        """Round values in the range."""
-        if self.log:
-            decades = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
-            found = [10.0**decade for decade in decades]
-            return found if len(found) > 1 else _round(self.low, self.high)
-        return _round(self.low, self.high)
 
 
 def line_chart(
@@ -93,6 +78,9 @@ def line_chart(
         log_x: Whether the horizontal axis is logarithmic.
         log_y: Whether the vertical axis is.
         x_ticks: Labels of the horizontal axis by value; None: round numbers.
+
+    Returns:
+        The SVG, or "" if there is nothing to show.
     """
     shown = {
         name: [(x, y) for x, y in points if _can_show(x, log=log_x) and _can_show(y, log=log_y)]
@@ -101,21 +89,24 @@ def line_chart(
     points = [point for curve in shown.values() for point in curve]
     if not points:
         return ""
-    top = _top(shown)
-    x_axis = _axis([x for x, _ in points], LEFT, WIDTH - RIGHT, log=log_x)
-    y_axis = _axis([y for _, y in points], top + HEIGHT - BOTTOM, top, log=log_y)
-    if x_ticks is None:
-        whole = all(x == round(x) for x, _ in points)  # then half an epoch is no tick
-        x_ticks = {tick: _number(tick) for tick in x_axis.ticks() if tick == round(tick) or not whole}
-    drawn = [*_frame(x_axis, x_ticks, y_axis, x_label, y_label, top), *_legend(list(shown), lines=True)]
-    for color, dashes, curve in zip(_colors(len(shown)), _dashes(len(shown)), shown.values(), strict=True):
-        path = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in curve)
-        drawn.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{dashes}/>')
-        if len(curve) <= TICKS:
-            drawn += [
-                f'<circle cx="{x_axis(x):.1f}" cy="{y_axis(y):.1f}" r="3" fill="{color}"/>' for x, y in curve
-            ]
-    return _svg(title, top + HEIGHT, drawn)
+    with _inline(title, len(shown)) as (axes, finish):
+        for number, curve in enumerate(shown.values()):
+            axes.plot(
+                *zip(*curve, strict=True) if curve else ([], []),
+                color=COLORS[number % len(COLORS)],
+                linestyle=DASHES[number // len(COLORS) % len(DASHES)],
+                linewidth=2,
+                marker="o" if len(curve) <= MARKED else "",
+                markersize=5,
+                gid="curve",
+            )
+        _scale(axes, "x", [x for x, _ in points], log=log_x)
+        _scale(axes, "y", [y for _, y in points], log=log_y)
+        if x_ticks is not None:
+            axes.set_xticks(list(x_ticks), list(x_ticks.values()))
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        return finish(axes.lines, list(shown))
 
 
 def bar_chart(
@@ -134,143 +125,111 @@ def bar_chart(
         series: A bar per label, by name.
         y_label: Of the vertical axis.
         pale: By label, whether its bars are pale, because they say little.
+
+    Returns:
+        The SVG, or "" if there is nothing to show.
     """
-    shown = {
-        name: [bar if bar is not None and _has_place(bar) else None for bar in row]
-        for name, row in series.items()
-    }
-    bars = [bar for row in shown.values() for bar in row if bar is not None]
-    if not bars:
+    if not any(_has_place(bar) for row in series.values() for bar in row):
         return ""
-    top, room = _top(series), 54  # the labels are slanted
-    base = top + HEIGHT - room
-    y_axis = _axis([0.0, *(end for bar in bars for end in (bar.low, bar.high))], base, top)
-    step = (WIDTH - LEFT - RIGHT) / len(labels)
-    width = 0.8 * step / len(series)
-    drawn = [*_grid(y_axis), _text(14, (top + base) / 2, y_label, "middle", turn=-90), *_legend(list(series))]
-    for place, label in enumerate(labels):
-        middle = LEFT + (place + 0.5) * step
-        drawn.append(_text(middle + 4, base + 14, label, "end", turn=-25))
-        opacity = PALE if place < len(pale) and pale[place] else 1.0
-        for number, (color, row) in enumerate(zip(_colors(len(series)), shown.values(), strict=True)):
-            if (bar := row[place]) is not None:
-                left = middle + (number - len(series) / 2) * width
-                drawn += _drawn_bar(bar, y_axis, left, width, color, opacity)
-    zero = f"{y_axis(0):.1f}"
-    drawn.append(f'<path d="M{LEFT} {zero}H{WIDTH - RIGHT}" stroke="currentColor"/>')
-    return _svg(title, top + HEIGHT + 12, drawn)
+    with _inline(title, len(series)) as (axes, finish):
+        width, first = 0.8 / len(series), []
+        for number, row in enumerate(series.values()):
+            look: dict[str, Any] = {"width": width, "align": "edge", "color": COLORS[number % len(COLORS)]}
+            first.append(axes.bar([0], [0], **look))  # for the legend: never pale
+            for place, bar in enumerate(row):
+                if bar is not None and _has_place(bar):
+                    left = place + (number - len(series) / 2) * width
+                    faint = place < len(pale) and pale[place]
+                    for patch in axes.bar([left], [bar.value], alpha=PALE if faint else 1, **look):
+                        patch.set_gid("bar")
+                    if bar.error is not None:
+                        ends = axes.errorbar(
+                            left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2
+                        )
+                        ends.lines[2][0].set_gid("error")
+        axes.axhline(0, color=INK, linewidth=1)
+        axes.set_xticks(range(len(labels)), list(map(_name, labels)), rotation=25, ha="right")
+        axes.set_xlim(-0.5, len(labels) - 0.5)
+        axes.grid(visible=False, axis="x")
+        _scale(axes, "y", [], log=False)
+        axes.set_ylabel(y_label)
+        return finish(first, list(series))
 
 
-def _drawn_bar(bar: Bar, y_axis: Axis, left: float, width: float, color: str, opacity: float) -> list[str]:
-    ends = sorted((y_axis(0), y_axis(bar.value)))
-    size = f'width="{width:.1f}" height="{ends[1] - ends[0]:.1f}"'
-    paint = f'fill="{color}"' + (f' opacity="{opacity:g}"' if opacity < 1 else "")
-    drawn = [f'<rect x="{left:.1f}" y="{ends[0]:.1f}" {size} {paint}/>']
-    if bar.error is not None:
-        low, high, middle, arm = y_axis(bar.low), y_axis(bar.high), left + width / 2, min(3.0, width / 3)
-        arms = f"M{middle - arm:.1f} {low:.1f}h{2 * arm:.1f}M{middle - arm:.1f} {high:.1f}h{2 * arm:.1f}"
-        drawn.append(
-            f'<path d="M{middle:.1f} {low:.1f}V{high:.1f}{arms}" class="error" stroke="currentColor"/>'
-        )
-    return drawn
+@contextmanager
+def _inline(title: str, names: int) -> Iterator[tuple[Axes, Callable[[Any, Sequence[str]], str]]]:
+    """Axes to draw on, and a function that adds the legend and returns the SVG."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", INLINE], after_reset=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that the font lacks: the browser has other fonts
+        drawing = Figure(figsize=(7.2, HEIGHT + LEGEND * names), layout="constrained")
+
+        def finish(handles: Any, legend: Sequence[str]) -> str:  # noqa: ANN401 - artists of several kinds
+            axes.legend(
+                handles=list(handles),
+                labels=list(map(_name, legend)),
+                loc="lower left",
+                bbox_to_anchor=(0, 1),
+                frameon=False,
+                borderaxespad=0,
+                labelspacing=0.25,
+            )
+            buffer = io.StringIO()
+            drawing.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
+            return _for_page(buffer.getvalue(), title)
+
+        yield (axes := drawing.subplots()), finish
 
 
-def _frame(
-    x_axis: Axis, ticks: Mapping[float, str], y_axis: Axis, x_label: str, y_label: str, top: float
-) -> list[str]:
-    base = top + HEIGHT - BOTTOM
-    return [
-        *_grid(y_axis),
-        f'<path d="M{LEFT} {top}V{base:.1f}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>',
-        *(f'<path d="M{x_axis(tick):.1f} {base:.1f}v5" stroke="currentColor"/>' for tick in ticks),
-        *(_text(x_axis(tick), base + 16, label, "middle") for tick, label in ticks.items()),
-        _text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT - 8, x_label, "middle"),
-        _text(14, (top + base) / 2, y_label, "middle", turn=-90),
-    ]
-
-
-def _grid(y_axis: Axis) -> list[str]:
-    lines = []
-    for tick in y_axis.ticks():
-        y = y_axis(tick)
-        lines.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".15"/>')
-        lines.append(_text(LEFT - 6, y + 4, _number(tick), "end"))
-    return lines
-
-
-def _legend(names: Sequence[str], *, lines: bool = False) -> list[str]:
-    drawn = []
-    for number, (color, dashes, name) in enumerate(
-        zip(_colors(len(names)), _dashes(len(names)), names, strict=True)
-    ):
-        y = LEGEND * number + 12
-        sample = f'<rect x="{LEFT}" y="{y - 9}" width="12" height="12" fill="{color}"/>'
-        line = f'<path d="M{LEFT} {y - 3}h22" fill="none" stroke="{color}" stroke-width="3"{dashes}/>'
-        drawn.append(line if lines else sample)
-        drawn.append(_text(LEFT + 28, y + 1, _cut(name), "start"))
-    return drawn
-
-
-def _svg(title: str, height: float, drawn: Sequence[str]) -> str:
+def _for_page(svg: str, title: str) -> str:
+    """An SVG as an element of a page: no style attributes, no ids that two charts share."""
+    (box,) = re.findall(r'viewBox="[^"]+"', svg[: svg.index("<g ")])
+    body = svg[svg.index("<g ") :]
+    body = re.sub(r'(<[a-z][^<>]*) style="([^"]*)"', lambda found: found[1] + _attributes(found[2]), body)
+    body = re.sub(r'<g id="([a-z]+)[^"]*">', r'<g class="\1">', body).replace(INK, "currentColor")
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{html.escape(title)}"'
-        f' font-size="12" fill="currentColor">{"".join(drawn)}</svg>'
-    )
+        f'<svg {box} role="img" aria-label="{html.escape(title)}" font-size="{FONT}" fill="currentColor"'
+        f' stroke-linejoin="round" xmlns:xlink="http://www.w3.org/1999/xlink">{body}'
+    ).rstrip()
 
 
-def _text(x: float, y: float, text: str, anchor: str, *, turn: float = 0) -> str:
-    turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{html.escape(text)}</text>'
+def _attributes(style: str) -> str:
+    pairs = (one.partition(": ") for one in style.split("; "))
+    return "".join(f' {name}="{value}"' for name, _, value in pairs if not name.startswith("font"))
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
-def _top(series: Mapping[str, object]) -> float:
-    return LEGEND * len(series) + 10
-
-
-def _colors(count: int) -> list[str]:
-    return [COLORS[number % len(COLORS)] for number in range(count)]
-
-
-def _dashes(count: int) -> list[str]:
-    kinds = [DASHES[number // len(COLORS) % len(DASHES)] for number in range(count)]
-    return [f' stroke-dasharray="{kind}"' if kind else "" for kind in kinds]
+def _name(name: str) -> str:
+    """A name in a legend: short, and of one line. matplotlib would hide one that begins with `_`."""
+    name = one_line(name)
+    short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return f"\u200b{short}" if short.startswith("_") else short
 
 
 def _can_show(value: float, *, log: bool) -> bool:
     return abs(value) < HIGHEST and (value > LOWEST or not log)
 
 
-def _has_place(bar: Bar) -> bool:
-    return all(_can_show(end, log=False) for end in (bar.value, bar.low, bar.high))
+def _has_place(bar: Bar | None) -> bool:
+    return bar is not None and _can_show(abs(bar.value) + (bar.error or 0.0), log=False)
 
 
-def _axis(values: Sequence[float], begin: float, end: float, *, log: bool = False) -> Axis:
-    low, high = min(values), max(values)
-    least = 0.0 if log else LOWEST
-    if math.isclose(low, high, abs_tol=least):  # a share of next to nothing would be no margin
-        room = max(0.5, 1e-6 * abs(low))
-        low, high = (low / 2, high * 2) if log else (low - room, high + room)
-    elif log:
-        factor = (high / low) ** MARGIN
-        low, high = low / factor, high * factor
+def _scale(axes: Axes, name: Literal["x", "y"], values: Sequence[float], *, log: bool) -> None:
+    """Ticks at round numbers with short labels; whole numbers have no half between them."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    axis = {"x": axes.xaxis, "y": axes.yaxis}[name]
+    if log:
+        {"x": axes.set_xscale, "y": axes.set_yscale}[name]("log")
+        axis.set_minor_locator(NullLocator())
+    if log and max(values) / min(values) > 100:
+        axis.set_major_locator(LogLocator())
     else:
-        margin = MARGIN * (high - low)
-        low, high = low - (margin if low else 0), high + (margin if high else 0)
-    return Axis(low=low, high=high, begin=begin, end=end, log=log)
-
-
-def _round(low: float, high: float) -> list[float]:
-    """About TICKS multiples of 1, 2 or 5 times a power of ten."""
-    raw = (high - low) / TICKS
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
-    return [
-        step * number for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    ]
+        axis.set_major_locator(
+            MaxNLocator(6, steps=[1, 2, 5, 10], integer=all(x == round(x) for x in values) and bool(values))
+        )
+    axis.set_major_formatter(lambda value, _: _number(value))
 
 
 def _number(value: float) -> str:
@@ -283,3 +242,66 @@ def _number(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.6g}{letter}"
     return f"{value:.6g}"
+
+
+def positions_csv(found: Sequence[Positions]) -> str:
+    """The numbers, one row per group of positions."""
+    return csv_text([{**asdict(one), "perplexity": one.perplexity} for one in found])
+
+
+def expect_picture(path: Path) -> None:
+    """Refuse a file whose suffix is of no picture that `draw_positions` can write.
+
+    Raises:
+        HarnessError: It is.
+    """
+    if path.suffix not in PICTURES:
+        raise HarnessError(f"{path}: expected a name that ends in {', '.join(sorted(PICTURES))}")
+
+
+def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
+    """Draw perplexity over the position in the context, a curve per length of windows.
+
+    Args:
+        found: What `by_position` returned.
+        out: The file to write, ending in .pdf, .svg or .png.
+
+    Returns:
+        The file.
+
+    Raises:
+        HarnessError: The suffix is another, or there is nothing to draw.
+    """
+    expect_picture(path := Path(out))
+    if not found:
+        raise HarnessError(f"{path}: nothing to draw; measure at least one length of windows")
+    from matplotlib import style
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
+
+    with style.context(["default", STYLE], after_reset=True):
+        drawing = Figure(figsize=(6.4, 3.8), layout="constrained")
+        axes = drawing.subplots()
+        for number, length in enumerate(sorted({one.window for one in found})):
+            own = [one for one in found if one.window == length]
+            axes.plot(
+                [(one.first * one.last) ** 0.5 for one in own],
+                [one.perplexity for one in own],
+                marker="os^Dvx"[number % 6],
+                markersize=4,
+                linewidth=2,
+                color=COLORS[number % len(COLORS)],
+                label=f"windows of {length:,} pieces",
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:,g}"))
+        axes.grid(visible=True, which="minor", axis="y")
+        axes.set_xlabel("position in the context: pieces before the predicted one")
+        axes.set_ylabel("perplexity of pieces")
+        axes.set_title(found[0].model, loc="left", fontweight="bold")
+        axes.legend(frameon=False)
+        drawing.savefig(path, dpi=150, metadata=PICTURES[path.suffix])
+    return path

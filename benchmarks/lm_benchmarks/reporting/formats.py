@@ -1,24 +1,27 @@
-"""A report as Markdown, LaTeX or CSV, and the texts that all formats share."""
+"""Columns, and tables and pages made of them: as text, Markdown, LaTeX, CSV and HTML.
+
+A column is one entry of a registry. `shown` makes a data frame of the cells that a reader sees, `exact` one
+of the values, not rounded; each format is written from such a frame.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
 
-from lm_benchmarks.metrics import METRICS
+import jinja2
+import pandas as pd
+
 from lm_benchmarks.records.lines import one_line
-from lm_benchmarks.reporting.report import FEW, Grouping, Report
-from lm_benchmarks.reporting.tables import ReportRow, Table, cells, columns, has_differences
 from wikitext_builder.tables import csv_text
 
-LAWS: Final = (
-    "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"
-    " remembers earlier calls, or scores differently in other chunks or batches: its number means nothing."
-    " lm-benchmarks check tries the laws."
-)
-INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
 LATEX: Final = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -29,125 +32,89 @@ LATEX: Final = {
     "–": "--",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
+WORDS: Final = "words"  # attribute of a frame: the headings of columns that are aligned to the left
 
 
-def markdown(report: Report) -> str:
-    """Tables, notes on published numbers, groups of words and signatures."""
-    parts = [f"# {markdown_cell(report.title)}"]
-    for table, groupings in zip(report.tables, report.groupings, strict=True):
-        parts += [f"## {markdown_cell(table.data)}", markdown_cell(table.caption)]
-        parts.append(markdown_table(columns(table), [cells(table, row) for row in table.rows]))
-        parts += [f"- {markdown_cell(note)}" for note in notes(table)]
-        for grouping in groupings:
-            parts += [f"### By {grouping.by}", markdown_cell(group_legend(grouping))]
-            parts.append(markdown_table(group_columns(grouping), group_rows(grouping)))
-    parts += ["## How the numbers were measured", f"{LAWS} {INTERVALS}"]
-    parts += [f"- {markdown_cell(name)}: `{line}`" for name, line in signatures(*report.tables)]
-    return "\n\n".join(parts) + "\n"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table, in any format."""
+
+    value: Callable[[Any], object]  # of a row, not rounded
+    key: str = ""  # its name in CSV and JSON; "": it is not there
+    head: str = ""  # its heading in tables; "": it is not there
+    show: Callable[[Any], str] | None = None  # the cell of a row in tables; None: the value as text
+    words: bool = False  # text, which is aligned to the left
+
+    def cell(self, row: object) -> str:
+        """What a reader sees."""
+        if self.show is not None:
+            return self.show(row)
+        value = self.value(row)
+        return "" if value is None else str(value)
 
 
-def latex(report: Report) -> str:
-    """Tables for a paper, with the package booktabs. The signatures are comments above each table."""
-    parts = ["% Needs \\usepackage{booktabs}"]
-    for number, table in enumerate(report.tables, start=1):
-        head = columns(table)
-        caption = f"{table.caption} {INTERVALS}" if has_differences(table) else table.caption
-        lines = [
-            *(f"% {one_line(name)}: {line}" for name, line in signatures(table)),
-            r"\begin{table}",
-            r"\centering",
-            r"\begin{tabular}{l" + "r" * (len(head) - 2) + "l}",
-            r"\toprule",
-            " & ".join(map(latex_cell, head)) + r" \\",
-            r"\midrule",
-            *(" & ".join(map(latex_cell, cells(table, row))) + r" \\" for row in table.rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{{latex_cell(caption)}}}",
-            rf"\label{{tab:benchmark-{number}}}",
-            r"\end{table}",
-        ]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+def shown(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
+    """The cells that a reader sees, as text."""
+    wanted = [column for column in columns if column.head]
+    cells = [[column.cell(row) for column in wanted] for row in rows]
+    frame = pd.DataFrame(cells, columns=[column.head for column in wanted], dtype=object)
+    frame.attrs[WORDS] = [column.head for column in wanted if column.words]
+    return frame
 
 
-def comma_separated(report: Report) -> str:
-    """The numbers of all tables, not rounded: a line per model and split, measured or published."""
-    return csv_text(line for table in report.tables for row in table.rows for line in _lines(table, row))
+def exact(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
+    """The values, not rounded, under the names that programs read."""
+    wanted = [column for column in columns if column.key]
+    values = [[column.value(row) for column in wanted] for row in rows]
+    return pd.DataFrame(values, columns=[column.key for column in wanted], dtype=object)
 
 
-def _lines(table: Table, row: ReportRow) -> Iterator[dict[str, object]]:
-    for split in table.splits:
-        result = row.results.get(split)
-        if result is None and split not in row.published:
-            continue
-        yield {
-            "data": table.data,
-            **table.kind,
-            "split": split,
-            "model": row.model,
-            "parameters": None if result is None else result.parameters,
-            "published": row.published.get(split),
-            "number": None if result is None else result.number,  # of the rule of a convention
-            **{
-                name: None if result is None else METRICS[name].of(result.total)
-                for name in (table.metric, table.bytes_metric)
-            },
-            "laws": row.laws,
-            "source": row.source,
-            "signature": None if result is None else str(result.signature),
-        }
+def csv_table(*frames: pd.DataFrame) -> str:
+    """CSV of frames below each other; one of other columns adds them."""
+    return csv_text({str(key): value for key, value in row.items()} for one in frames for row in records(one))
 
 
-def notes(table: Table) -> list[str]:
-    """The sources of published numbers, and what the numbers do not show."""
-    return [
-        f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
-        for row in table.rows
-        if row.source or row.note
-    ]
+def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    """The rows of a frame, by the names of its columns."""
+    return frame.to_dict("records")
 
 
-def signatures(*tables: Table) -> list[tuple[str, str]]:
-    """The model and the signature of each result in the tables."""
-    shown = [
-        result for table in tables for row in table.rows for result in row.results.values()
-    ]  # if a model was measured twice, the last result
-    return [(result.model, str(result.signature)) for result in shown]
+def _lines(frame: pd.DataFrame) -> list[Sequence[str]]:
+    return [list(frame.columns), *frame.itertuples(index=False, name=None)]
 
 
-def group_legend(grouping: Grouping) -> str:
-    """What the numbers of a table of groups are, and what its chart shows."""
-    errors = any(bar and bar.error is not None for row in grouping.differences.values() for bar in row)
-    return (
-        f"{grouping.about[0].upper()}{grouping.about[1:]}. The numbers are nats per token; lower is better."
-        + (f" The chart shows how many more than {grouping.best}." if grouping.differences else "")
-        + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
-        + (f" Pale: fewer than {FEW:,} tokens." if any(grouping.few) else "")
+def _is_left(frame: pd.DataFrame) -> list[bool]:
+    return [place == 0 or head in frame.attrs.get(WORDS, ()) for place, head in enumerate(frame.columns)]
+
+
+def text_table(frame: pd.DataFrame) -> str:
+    """A table for a terminal."""
+    lines, left = _lines(frame), _is_left(frame)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if is_left else cell.rjust(width)
+            for cell, width, is_left in zip(line, widths, left, strict=True)
+        ).rstrip()
+        + "\n"
+        for line in lines
     )
 
 
-def group_columns(grouping: Grouping) -> list[str]:
-    """The headings of a table of groups."""
-    return [grouping.by, "tokens", *grouping.nats]
+def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
+    """A table in Markdown, with the first column and those named in `words` aligned to the left."""
+    head, *rows = _lines(frame)
+    marks = ["---" if place == 0 or name in words else "---:" for place, name in enumerate(head)]
+    escaped = [list(map(markdown_cell, line)) for line in (head, *rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (escaped[0], marks, *escaped[1:]))
 
 
-def group_rows(grouping: Grouping) -> list[list[str]]:
-    """The cells of a table of groups: mean nats per token, by model."""
-    return [
-        [
-            label,
-            f"{tokens:,}",
-            *("" if row[place] is None else f"{row[place]:.4f}" for row in grouping.nats.values()),
-        ]
-        for place, (label, tokens) in enumerate(zip(grouping.labels, grouping.tokens, strict=True))
-    ]
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with the first column aligned to the left."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(map(markdown_cell, line)) + " |" for line in lines)
+def latex_table(frame: pd.DataFrame) -> str:
+    """A tabular in LaTeX, with the package booktabs."""
+    head, *rows = (" & ".join(map(latex_cell, line)) + r" \\" for line in _lines(frame))
+    aligned = "".join("l" if is_left else "r" for is_left in _is_left(frame))
+    start = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", head, r"\midrule"]
+    return "\n".join([*start, *rows, r"\bottomrule", r"\end{tabular}"])
 
 
 def markdown_cell(text: str) -> str:
@@ -162,3 +129,40 @@ def markdown_cell(text: str) -> str:
 def latex_cell(text: str) -> str:
     """Text without markup of LaTeX."""
     return "".join(LATEX.get(character, character) for character in one_line(text))
+
+
+def render(template: str, **values: object) -> str:
+    """The text of a template of this package. Values in HTML are escaped.
+
+    A page loads nothing, and its content policy forbids loading.
+    """
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    style, script = (_resource(f"report.{suffix}") for suffix in ("css", "js"))
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=jinja2.select_autoescape(["html"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters = (markdown_cell, markdown_table, latex_cell, latex_table, one_line)
+    made.filters |= {each.__name__: each for each in filters}
+    made.globals |= {"style": style, "script": script, "policy": policy, "WORDS": WORDS}
+    return made
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _resource(name: str) -> str:
+    return files("lm_benchmarks.reporting").joinpath("templates", name).read_text(encoding="utf-8")

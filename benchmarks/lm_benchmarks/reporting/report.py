@@ -1,27 +1,39 @@
-"""What a report shows: tables, groups of words, training curves, Zipf's curve."""
+"""Reports of results: tables, charts, groups of words, and how each number was measured."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import pandas as pd
 from msgspec.structs import replace
 
+from lm_benchmarks.choices import TITLE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.groups import GROUPINGS
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
-from lm_benchmarks.reporting.tables import SAME, Published, Table, tables_of
+from lm_benchmarks.reporting.formats import csv_table, render
+from lm_benchmarks.reporting.published import PUBLISHED, Published
+from lm_benchmarks.reporting.tables import SAME, Table, exact_table, shown_table, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
+LAWS: Final = (
+    "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"
+    " remembers earlier calls, or scores differently in other chunks or batches: its number means nothing."
+    " lm-benchmarks check tries the laws."
+)
+INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
 Parts = tuple[tuple[int, float], ...]
 FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
 LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
@@ -72,6 +84,44 @@ class Grouping:
         """Whether a group has too few tokens to say much, by label."""
         return tuple(count < FEW for count in self.tokens)
 
+    @property
+    def classes(self) -> list[str]:
+        """How a page shows each group."""
+        return ["few" if one else "" for one in self.few]
+
+    @property
+    def legend(self) -> str:
+        """What the numbers of the table are, and what its chart shows."""
+        errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
+        return (
+            f"{self.about[0].upper()}{self.about[1:]}. The numbers are nats per token; lower is better."
+            + (f" The chart shows how many more than {self.best}." if self.differences else "")
+            + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
+            + (f" Pale: fewer than {FEW:,} tokens." if any(self.few) else "")
+        )
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The table: mean nats per token, by model."""
+        numbers = {
+            name: ["" if value is None else f"{value:.4f}" for value in row]
+            for name, row in self.nats.items()
+        }
+        return pd.DataFrame(
+            {self.by: self.labels, "tokens": [f"{count:,}" for count in self.tokens], **numbers}, dtype=object
+        )
+
+    @property
+    def chart(self) -> str:
+        """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
+        return bar_chart(
+            f"by {self.by}",
+            self.labels,
+            self.differences,
+            y_label="nats per token above the best",
+            pale=self.few,
+        )
+
 
 def two_errors(first: Parts, second: Parts) -> float | None:
     """Two standard errors of the difference between two means over the same tokens.
@@ -104,8 +154,45 @@ class Section:
 
     title: str
     text: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A table of a report, with what belongs to it."""
+
+    table: Table
+    groupings: tuple[Grouping, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The cells of the table."""
+        return shown_table(self.table)
+
+    @property
+    def classes(self) -> list[str]:
+        """How a page shows each row."""
+        return ["broken" if row.is_broken else "" for row in self.table.rows]
+
+    @property
+    def caption(self) -> str:
+        """The caption of the table where no other text says how intervals are made."""
+        return f"{self.table.caption} {INTERVALS}" if self.table.has_differences else self.table.caption
+
+    @property
+    def notes(self) -> list[str]:
+        """The sources of published numbers, and what the numbers do not show."""
+        return [
+            f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
+            for row in self.table.rows
+            if row.source or row.note
+        ]
+
+    @property
+    def signatures(self) -> list[tuple[str, str]]:
+        """The model and the signature of each result in the table; if it was measured twice, the last one."""
+        results = [result for row in self.table.rows for result in row.results.values()]
+        return [(result.model, str(result.signature)) for result in results]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +200,121 @@ class Report:
     """All that a report shows, in any format."""
 
     title: str
-    tables: tuple[Table, ...]
-    groupings: tuple[tuple[Grouping, ...], ...]  # a tuple per table
+    parts: tuple[Part, ...]
     charts: tuple[tuple[str, str], ...]  # title, SVG
     results: tuple[Result, ...]
     first: Section | None = None  # what the page shows before the results
     refresh: int = 0  # seconds after which a browser reads the page again; 0: never
+
+
+def report(
+    results: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    title: str = TITLE,
+    data: str | Path | None = None,
+    published: bool = True,
+    logs: Sequence[str | Path] = (),
+) -> Path:
+    """Write a report: tables, charts and signatures of all results.
+
+    For example, `report("results.jsonl", "report.html")`.
+
+    Args:
+        results: Files of JSON lines that `measure` wrote.
+        out: The report. Its ending decides the format: `.md`, `.tex`, `.csv` or `.html`.
+        title: Of the report.
+        data: A dataset whose word frequencies are drawn.
+        published: Also show published numbers, beside results on the official files of Penn Treebank and
+            WikiText-2.
+        logs: Folders of training runs to draw, besides those in the results.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        ToolkitError: The ending is unknown, or a file cannot be read or written.
+    """
+    target = Path(out)
+    if target.suffix not in FORMATS:
+        raise HarnessError(f"{out}: unknown kind of report; expected an ending of {', '.join(FORMATS)}")
+    paths = [results] if isinstance(results, str | Path) else results
+    made = make_report(
+        title,
+        [result for path in paths for result in read_results(Path(path))],
+        published=PUBLISHED if published else (),
+        logs=[Path(log) for log in logs],
+        dataset=None if data is None else load_dataset(Path(data)),
+    )
+    return write_text(target, FORMATS[target.suffix](made))
+
+
+def write_text(out: Path, text: str) -> Path:
+    """Write a report to a file; return its path.
+
+    Raises:
+        HarnessError: The file cannot be written.
+    """
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise HarnessError(f"{out}: {error.strerror}; expected a file to write the report to") from error
+    return out
+
+
+def markdown(report: Report) -> str:
+    """Tables, notes on published numbers, groups of words and signatures."""
+    signatures = [one for part in report.parts for one in part.signatures]
+    return render("report.md", **_values(report), signatures=signatures)
+
+
+def latex(report: Report) -> str:
+    """Tables for a paper, with the package booktabs. The signatures are comments above each table."""
+    return render("report.tex", **_values(report))
+
+
+def comma_separated(report: Report) -> str:
+    """The numbers of all tables, not rounded: a line per model and split, measured or published."""
+    return csv_table(*(exact_table(part.table) for part in report.parts))
+
+
+def page(report: Report) -> str:
+    """One HTML page: tables that can be sorted, charts, and how each number was measured."""
+    results = map(_measured, report.results)
+    return render("report.html", **{**_values(report), "results": results})
+
+
+FORMATS: Final[dict[str, Callable[[Report], str]]] = {
+    ".md": markdown,
+    ".tex": latex,
+    ".csv": comma_separated,
+    ".html": page,
+}
+
+
+def _values(report: Report) -> dict[str, Any]:
+    fields = {name: getattr(report, name) for name in Report.__slots__}
+    return {**fields, "laws": LAWS, "intervals": INTERVALS}
+
+
+def _measured(result: Result) -> dict[str, object]:
+    """How a number was measured, so that you can measure it again."""
+    versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
+    numbers = [
+        f"{metric.label} {value:,.4f}"
+        for metric in METRICS.values()
+        if (value := metric.of(result.total)) is not None
+    ]
+    return {
+        "name": f"{result.model}, {result.signature['data'].rpartition('+')[0]} {result.signature['split']}",
+        "signature": str(result.signature),
+        "numbers": ", ".join(numbers),
+        "command": result.command,
+        "effort": f"{result.seconds:.1f} s on {result.device}; {versions}",
+        "written": result.written,
+        "tried": str(result.tried) if result.tried else "",
+        "broken": "; ".join(f"{law}: {said}" for law, said in (result.checks or {}).items() if said),
+    }
 
 
 def make_report(
@@ -142,14 +338,14 @@ def make_report(
         HarnessError: A log is missing or not of the format.
     """
     results = _told_apart(results)
-    tables = tuple(tables_of(results, published))
     runs = _curves(one for result in results for one in result.trained)
     runs.update({name: _points(_logged(path)) for name, path in _short_names(logs).items()})
     charts = [("Training", _training_chart(runs)), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
     return Report(
         title=title,
-        tables=tables,
-        groupings=tuple(groupings_of(table) for table in tables),
+        parts=tuple(
+            Part(table=table, groupings=groupings_of(table)) for table in tables_of(results, published)
+        ),
         charts=tuple((name, chart) for name, chart in charts if chart),
         results=tuple(results),
     )
@@ -226,17 +422,6 @@ def _grouping(by: str, results: Mapping[str, Result]) -> Grouping | None:
         nats=nats,
         best=next(iter(results)),
         parts=parts,
-    )
-
-
-def grouping_chart(grouping: Grouping) -> str:
-    """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
-    return bar_chart(
-        f"by {grouping.by}",
-        grouping.labels,
-        grouping.differences,
-        y_label="nats per token above the best",
-        pale=grouping.few,
     )
 
 

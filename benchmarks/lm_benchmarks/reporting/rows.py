@@ -1,208 +1,321 @@
-"""Which of our models each row of the paper's tables is, at a small size and at the published size.
+"""The table of all rows as a page: published, measured at a small size, measured at the published size.
 
-The recipe in each result says what a model is: the name of a baseline (`kn-5`), a model with its preset
-(`lstm/gal-large`), or one of these with what is around it, as `lm-benchmarks run` writes it
-(`mc:lstm/gal-large`, `mix:rnn-lda/mikolov,kn-5+cache`). Only recipes link published numbers to measured ones.
+If a number was not measured the cell says `not yet`, or a dash if there is no such size.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.measuring.compare import mean_number
+from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records.trained import Trained, decisive
+from lm_benchmarks.reporting.formats import Column, markdown_cell, markdown_table, shown
+from lm_benchmarks.reporting.published import (
+    FILES,
+    PUBLISHED,
+    ROWS,
+    TRAIN,
+    PaperRow,
+    Published,
+    is_official,
+    is_papers,
+    is_trained_on,
+)
+from lm_benchmarks.reporting.report import write_text
+from lm_benchmarks.reporting.tables import SAME, decimals
+from wikitext_builder.tables import csv_text
+
+DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
+NOT_YET, NO_SUCH = "not yet", "–"
+SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
+BUDGET: Final = frozenset({"epochs", "decay", "decay_after"})  # settings of how long a run trains
+HEAD: Final = """# All rows
+
+This page is written from the records in [`benchmarks/results`](../../benchmarks/results) by
+`lm-benchmarks rows benchmarks/results --out docs/notes/rows.md`; a test fails when it is out of date.
+[`rows.py`](../../benchmarks/lm_benchmarks/reporting/rows.py) says which preset belongs to which row.
+
+Numbers are perplexities per word, valid / test, on the official files, in one pass over the text, with one
+`<eos>` per line. *Small size* is what two processor cores can train in minutes or hours: compare small sizes
+with each other after the same number of epochs, not with published numbers. *Full size* is the published
+size, trained to the end as published. *Our training* is the published size, trained in hours by our own
+settings; the cell says how they differ. A dash: there is no such number, or we have no such size.
+"""
+Key = tuple[str, str]  # dataset and recipe
+Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
+
+
+def rows(folder: str | Path, out: str | Path) -> Path:
+    """Write the table of all rows: published, small size, full size, our training.
+
+    Args:
+        folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`. Nothing else is read.
+        out: The page, in Markdown. If it ends in `.csv`: the numbers alone.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        HarnessError: A file cannot be read or written.
+    """
+    make = rows_csv if Path(out).suffix == ".csv" else rows_page
+    return write_text(Path(out), make(read_records(Path(folder))))
+
+
+def read_records(folder: Path) -> list[Result]:
+    """The results of each dataset in a folder; a missing file has none."""
+    files = [folder / f"{data}.jsonl" for data in DATASETS]
+    return [result for path in files if path.is_file() for result in read_results(path)]
+
+
+def rows_page(results: Iterable[Result]) -> str:
+    """The page, in Markdown.
+
+    Args:
+        results: If a model was measured twice on a split, the last result counts; of several seeds the mean.
+    """
+    measured = _by_recipe(results)
+    parts = [HEAD]
+    for data, name in DATASETS.items():
+        rows = _rows_on(data, measured)
+        places = [Place(data=data, row=row, measured=measured) for row in rows]
+        parts += [f"## {name}\n", markdown_table(shown(COLUMNS, places)) + "\n"]
+        parts += ["What published numbers do not show:\n", _bullets(_notes(data, rows))]
+    parts += ["## How each was measured\n", _bullets(_made(measured))]
+    return "\n".join(parts)
+
+
+def rows_csv(results: Iterable[Result]) -> str:
+    """The numbers of the page as CSV, not rounded: a line per row, size and split.
+
+    Args:
+        results: As in `rows_page`.
+    """
+    measured = _by_recipe(results)
+    return csv_text(
+        line for data in DATASETS for row in _rows_on(data, measured) for line in _lines(data, row, measured)
+    )
+
+
+def _lines(data: str, row: PaperRow, measured: Mapping[Key, Runs]) -> Iterator[dict[str, object]]:
+    paper = _published(data).get(row.name)
+    for split in FILES[data]:
+        here = {"data": data, "model": row.name, "split": split}
+        if paper is not None and split in paper.perplexities:
+            yield {**here, "size": "published", "perplexity": paper.perplexities[split]}
+        recipes = [("small", row.small), ("full", row.full_recipe(data))]
+        for size, recipe in [*recipes, *(("own", one.recipe) for one in row.own_on(data))]:
+            for result in measured.get((data, recipe), {}).get(split, ()):
+                if size == "full" and not result.as_presets:
+                    continue
+                yield {
+                    **here,
+                    "size": size,
+                    "perplexity": METRICS["perplexity"].of(result.total),
+                    "recipe": recipe,
+                    "parameters": result.parameters,
+                    "epochs": max((one.epochs for one in result.trained), default=None),
+                    "broken": result.broken,
+                    "signature": str(result.signature),
+                }
+
+
+def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
+    """The results that count, by dataset and recipe: on each split the last of each seed, of one budget."""
+    last: dict[Key, dict[str, dict[str, Result]]] = {}
+    for result in results:
+        if data := _data(result):
+            splits = last.setdefault((data, result.recipe), {})
+            splits.setdefault(result.signature["split"], {})[_seed_of(result)] = result
+    return {key: {split: _alike(runs) for split, runs in splits.items()} for key, splits in last.items()}
+
+
+def _alike(runs: Mapping[str, Result]) -> list[Result]:
+    """The runs of the longest budget, by seed: the mean is of seeds, not of budgets."""
+    longest = max(runs.values(), key=_budget)
+    return [runs[seed] for seed in sorted(runs) if runs[seed].decisive_settings == longest.decisive_settings]
+
+
+def _budget(run: Result) -> list[tuple[int, int]]:
+    """Of each checkpoint in it, the epochs that were allowed, and those up to the best one."""
+    return [(int(one.training.get("epochs", 0)), one.epochs) for one in run.trained]
+
+
+def _data(result: Result) -> str:
+    """The dataset of a result that is in the table; else "".
+
+    It counts as papers do, on the official files, and is made from the official train file by its recipe:
+    budgets may differ, because the table says how many epochs, but no other setting.
+    """
+    data = result.signature["data"].rpartition("+")[0]
+    kind = {name: result.signature[name] for name in SAME}
+    own = all(one.epochs and decisive(one.settings) <= BUDGET for one in result.trained)
+    own = own and is_trained_on(result, TRAIN.get(data, "?"))
+    return data if own and is_official(result) and result.recipe and is_papers(data, kind) else ""
+
+
+def _published(data: str) -> dict[str, Published]:
+    return {row.model: row for row in PUBLISHED if row.data == data}
+
+
+def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
+    """The rows of a dataset: published or measured on it, or published nowhere."""
+    anywhere = {row.model for row in PUBLISHED}
+    return [
+        row
+        for row in ROWS
+        if row.name in _published(data)
+        or row.name not in anywhere
+        or any((data, row.recipe(data, size)) in measured for size in ("small", "full", "own"))
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnTraining:
-    """A training of the published size by settings of ours."""
+class Place:
+    """A row on a dataset, with all that was measured."""
 
-    recipe: str
-    differs: str  # from the published one
-    on: tuple[str, ...] = ("ptb",)  # the datasets that it is made for
+    data: str
+    row: PaperRow
+    measured: Mapping[Key, Runs]
+
+    @property
+    def published(self) -> str:
+        """The published numbers."""
+        paper = _published(self.data).get(self.row.name)
+        if paper is None:
+            return NO_SUCH
+        return _pair([decimals(paper.perplexities.get(split)) or NO_SUCH for split in ("valid", "test")])
+
+    @property
+    def small(self) -> str:
+        """The small size."""
+        found = self.measured.get((self.data, self.row.small), {})
+        return NO_SUCH if self.row.one_size else _measured(found, self.row.small)
+
+    @property
+    def full(self) -> str:
+        """The published size, trained as published."""
+        recipe = self.row.full_recipe(self.data)
+        found = self.measured.get((self.data, recipe), {})
+        kept = {split: [one for one in runs if one.as_presets] for split, runs in found.items()}
+        return _measured({split: runs for split, runs in kept.items() if runs}, recipe)
+
+    @property
+    def own(self) -> str:
+        """The published size by our own trainings, and how they differ; the best on valid first."""
+        own = self.row.own_on(self.data)
+        found = [(runs, one) for one in own if (runs := self.measured.get((self.data, one.recipe)))]
+        found.sort(key=lambda each: _perplexity(each[0], "valid") or math.inf)
+        cells = [f"{_measured(runs, one.recipe)}; {_millions(runs)}; {one.differs}" for runs, one in found]
+        return ". Also ".join(cells) or (NOT_YET if own else NO_SUCH)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperRow:
-    """A row: a published model, and which of our models it is."""
-
-    name: str  # as in lm_benchmarks.reporting.published, if a number is published
-    small: str = ""  # recipe; "": no such size
-    full: str = ""  # recipe of the published size; "": no preset
-    full_on: Mapping[str, str] = field(default_factory=dict)  # by dataset, if it differs
-    own: tuple[OwnTraining, ...] = ()  # the first one of a dataset is the one to reproduce
-    one_size: bool = False  # it only counts: there is no smaller size
-
-    def full_recipe(self, data: str) -> str:
-        """The recipe of the published size on a dataset."""
-        return self.full_on.get(data, self.full)
-
-    def recipe(self, data: str, size: str) -> str:
-        """The recipe of a size: `small`, `full`, or `own` (as `full` if we have no training of our own)."""
-        if size == "own" and (own := self.own_on(data)):
-            return own[0].recipe
-        return self.small if size == "small" else self.full_recipe(data)
-
-    def own_on(self, data: str) -> list[OwnTraining]:
-        """Our own trainings of a dataset."""
-        return [one for one in self.own if data in one.on]
-
-
-TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
-TIED: Final = "tied; Gal's dropout instead of zoneout"
-SEGMENTS: Final = f"{TIED}; segments of 35 instead of K = 1"
-SAMPLED: Final = "trained with a softmax of sampled words"
-RATES_SAMPLED: Final = f"rates of ours; {SAMPLED}"
-OURS_SAMPLED: Final = f"dropout and {RATES_SAMPLED}"
-SHORT: Final = "shortened: 10 of 500 epochs, by SGD, with less dropout"
-SHORT_ADAMW: Final = "shortened: 6 of 500 epochs, by AdamW, with less dropout"
-MINIBATCHES: Final = "rows of words in place of one text; AdamW, dropout and weight decay"
-
-ROWS: Final = (
-    PaperRow(name="KN-5", full="kn-5", one_size=True),
-    PaperRow(name="KN-5 + cache", full="kn-5+cache", one_size=True),
-    PaperRow(
-        name="RNN",
-        small="rnn/elman",
-        full="rnn/mikolov",
-        own=(OwnTraining(recipe="rnn/mikolov-short", differs=MINIBATCHES),),
-    ),
-    PaperRow(
-        name="RNN-LDA",
-        small="rnn-lda/small",
-        full="rnn-lda/mikolov",
-        own=(OwnTraining(recipe="rnn-lda/mikolov-short", differs=MINIBATCHES),),
-    ),
-    PaperRow(
-        name="RNN-LDA + KN-5 + cache",
-        small="mix:rnn-lda/small,kn-5+cache",
-        full="mix:rnn-lda/mikolov,kn-5+cache",
-        own=(OwnTraining(recipe="mix:rnn-lda/mikolov-short,kn-5+cache", differs=MINIBATCHES),),
-    ),
-    PaperRow(name="Deep RNN", small="rnn/deep", full="rnn/pascanu"),
-    PaperRow(name="Sum-product network", small="sum-product-network/small", full="sum-product-network/cheng"),
-    PaperRow(
-        name="LSTM Zaremba medium",
-        small="lstm/small",
-        full="lstm/zaremba-medium",
-        own=(OwnTraining(recipe="lstm/zaremba-medium-short", differs=RATES_SAMPLED),),
-    ),
-    PaperRow(name="LSTM Zaremba large", small="lstm/small", full="lstm/zaremba-large"),
-    PaperRow(
-        name="LSTM Gal medium",
-        small="lstm/gal-small",
-        full="lstm/gal-medium",
-        own=(
-            OwnTraining(recipe="lstm/gal-medium-short", differs=OURS_SAMPLED),
-            OwnTraining(recipe="lstm/gal-medium-wikitext-2", differs=OURS_SAMPLED, on=("wikitext-2",)),
-        ),
-    ),
-    PaperRow(
-        name="LSTM Gal medium, MC",
-        small="mc:lstm/gal-small",
-        full="mc:lstm/gal-medium",
-        own=(OwnTraining(recipe="mc:lstm/gal-medium-short", differs=OURS_SAMPLED),),
-    ),
-    PaperRow(name="LSTM Gal large", small="lstm/gal-small", full="lstm/gal-large"),
-    PaperRow(name="LSTM Gal large, MC", small="mc:lstm/gal-small", full="mc:lstm/gal-large"),
-    PaperRow(
-        name="CharCNN",
-        small="char-cnn/small",
-        full="char-cnn/kim-large",
-        own=(OwnTraining(recipe="char-cnn/kim-large-short", differs=SAMPLED),),
-    ),
-    PaperRow(name="RHN variational", small="rhn/small", full="rhn/variational"),
-    PaperRow(
-        name="LSTM zoneout medium",
-        small="lstm/zoneout-small",
-        full="lstm/zoneout-medium",
-        own=(
-            OwnTraining(recipe="lstm/medium-tied-sgd", differs=TIED),
-            OwnTraining(recipe="lstm/medium-tied", differs=f"{TIED}; AdamW"),
-            OwnTraining(recipe="lstm/medium-tied-wikitext-2", differs=TIED, on=("wikitext-2",)),
-        ),
-    ),
-    PaperRow(
-        name="Pointer Sentinel-LSTM medium",
-        small="pointer-sentinel-lstm/small",
-        full="pointer-sentinel-lstm/medium-k1",
-        own=(
-            OwnTraining(recipe="pointer-sentinel-lstm/medium-tied-sgd", differs=SEGMENTS),
-            OwnTraining(
-                recipe="pointer-sentinel-lstm/medium-tied",
-                differs=f"{TIED}; AdamW; segments of 70 instead of K = 1",
-            ),
-            OwnTraining(
-                recipe="pointer-sentinel-lstm/medium-tied-wikitext-2",
-                differs=f"{SEGMENTS}; {SAMPLED}",
-                on=("wikitext-2",),
-            ),
-        ),
-    ),
-    PaperRow(name="unigram", full="unigram", one_size=True),
-    PaperRow(
-        name="LSTM zoneout + neural cache",
-        small="cache:lstm/zoneout-small",
-        full="cache:lstm/zoneout-medium",
-        own=(
-            OwnTraining(recipe="cache:lstm/medium-tied-sgd", differs=TIED),
-            OwnTraining(recipe="cache:lstm/medium-tied-wikitext-2", differs=TIED, on=("wikitext-2",)),
-        ),
-    ),
-    PaperRow(
-        name="AWD-LSTM",
-        small="awd-lstm/small",
-        full="awd-lstm/ptb",
-        full_on={"wikitext-2": "awd-lstm/wikitext-2"},
-        own=(OwnTraining(recipe="awd-lstm/ptb-short", differs=SHORT),),
-    ),
-    PaperRow(
-        name="AWD-LSTM + neural cache",
-        small="cache:awd-lstm/small",
-        full="cache:awd-lstm/ptb",
-        full_on={"wikitext-2": "cache:awd-lstm/wikitext-2"},
-        own=(OwnTraining(recipe="cache:awd-lstm/ptb-short", differs=SHORT),),
-    ),
-    PaperRow(
-        name="RHN variational, tied",
-        full="rhn/variational-tied",
-        own=(OwnTraining(recipe="rhn/variational-tied-short", differs=SHORT_ADAMW),),
-    ),
-    PaperRow(name="LSTM Grave"),
-    PaperRow(name="LSTM Grave + neural cache"),
-    PaperRow(
-        name="Transformer",
-        small="transformer/small",
-        full="transformer/medium",
-        own=(OwnTraining(recipe="transformer/medium-short", differs="shortened: 9 of 64 epochs"),),
-    ),
-    PaperRow(name="Transformer-XL"),
+COLUMNS: Final = (
+    Column(head="model", value=lambda place: place.row.name),
+    Column(head="published", value=lambda place: place.published),
+    Column(head="small size", value=lambda place: place.small),
+    Column(head="full size", value=lambda place: place.full),
+    Column(head="our training", value=lambda place: place.own),
 )
 
 
-def trained_in(recipe: str) -> list[str]:
-    """The models of a recipe that are trained, with their presets.
-
-    >>> trained_in("mix:rnn-lda/mikolov,kn-5+cache"), trained_in("kn-5")
-    (['rnn-lda/mikolov'], [])
-    """
-    return [found[0] for found in TRAINED.finditer(recipe)]
-
-
-def published_name(recipe: str, data: str) -> str:
-    """The published model of a recipe of the full size; "" if there is none.
-
-    >>> published_name("lstm/gal-large", "ptb"), published_name("lstm/gal-small", "ptb")
-    ('LSTM Gal large', '')
-    """
-    return next((row.name for row in ROWS if recipe and row.full_recipe(data) == recipe), "")
-
-
-def is_trained_on(result: Result, train: str) -> bool:
-    """Returns True if all of a model of ours was made from the train file whose hash begins so."""
-    counted = [part for part in result.recipe.removeprefix("mix:").split(",") if "/" not in part]
-    return all(one.train_sha256.startswith(train) for one in result.trained) and all(
-        f"{part}+{train}" in result.signature["model"] for part in counted
+def _measured(results: Runs, recipe: str) -> str:
+    if not recipe:
+        return NO_SUCH
+    if not results:
+        return NOT_YET
+    runs = [run for each in results.values() for run in each]
+    values = [_perplexity(results, split) for split in ("valid", "test")]
+    numbers = _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values])
+    epochs = max((one.epochs for run in runs for one in run.trained), default=0)
+    facts = [f"{epochs} epoch{'s' * (epochs > 1)}"] if epochs else []
+    facts += [_spread(results)] if max(map(len, results.values())) > 1 else []
+    return (
+        numbers
+        + (f" ({', '.join(facts)})" if facts else "")
+        + (" BROKEN" if any(run.broken for run in runs) else "")
     )
+
+
+def _perplexity(results: Runs, split: str) -> float | None:
+    """The perplexity; of several seeds that of their mean nats per token."""
+    runs = results.get(split)
+    return mean_number(runs, METRICS["perplexity"]) if runs else None
+
+
+def _spread(results: Runs) -> str:
+    """How many seeds, and the standard deviation of their perplexities."""
+    each = [[run.total.score.perplexity for run in results.get(split, ())] for split in ("valid", "test")]
+    deviations = [f"{statistics.stdev(values):.2f}" if len(values) > 1 else NO_SUCH for values in each]
+    return f"{max(map(len, each))} seeds ± {_pair(deviations)}"
+
+
+def _millions(results: Runs) -> str:
+    return f"{(next(iter(results.values()))[0].parameters or 0) / 1e6:.1f} M"
+
+
+def _pair(cells: Sequence[str]) -> str:
+    return " / ".join(cells)
+
+
+def _notes(data: str, rows: Sequence[PaperRow]) -> list[str]:
+    published = _published(data)
+    found = [published[row.name] for row in rows if row.name in published]
+    return [_note(row) for row in found]
+
+
+def _note(row: Published) -> str:
+    count = f"{row.parameters} parameters" if row.parameters else ""
+    said = [part.rstrip(".") for part in (row.source, count, row.note) if part]
+    return f"{row.model}: {'. '.join(said)}."
+
+
+def _made(measured: Mapping[Key, Runs]) -> list[str]:
+    """What each number is, and the commands that make it again."""
+    lines = []
+    for (data, recipe), results in measured.items():
+        for runs in _by_seed(results):
+            last = runs[-1]
+            count = "" if last.parameters is None else f" {last.parameters:,} parameters."
+            how = " ".join(_trained(one) for one in last.trained)
+            facts = [f"{key} {last.signature.get(key)}" for key in SHOWN if last.signature.get(key)]
+            put = f" ({', '.join(facts)})" if facts else ""
+            lines.append(
+                f"{recipe} on {data}{put}:{count} {how} Measured by {last.command} in"
+                f" {sum(one.seconds for one in runs):,.0f} s on {last.device}.".replace("  ", " ")
+            )
+    return lines
+
+
+def _by_seed(results: Runs) -> list[list[Result]]:
+    """The results of each seed, on all splits."""
+    seeds: dict[str, list[Result]] = {}
+    for run in (run for runs in results.values() for run in runs):
+        seeds.setdefault(_seed_of(run), []).append(run)
+    return list(seeds.values())
+
+
+def _seed_of(result: Result) -> str:
+    """The seed; older results of several models together have it only in how each was trained."""
+    trained = dict.fromkeys(str(one.training.get("seed", "")) for one in result.trained)
+    return result.signature.get("seed", "_".join(trained))
+
+
+def _trained(one: Trained) -> str:
+    tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
+    seconds = "" if one.seconds is None else f", {one.seconds:,.0f} s"
+    return (
+        f"{one.recipe} was trained by {one.command}: {one.epochs} epochs, {one.updates:,} updates{tokens}"
+        f"{seconds}, seed {one.training.get('seed', 'unknown')}."
+    )
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown_cell(line)}" for line in lines) + "\n"

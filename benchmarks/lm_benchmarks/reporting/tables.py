@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
+
+import pandas as pd
 
 from lm_benchmarks.choices import CONVENTIONS, PAPER
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.reporting.rows import is_trained_on, published_name
+from lm_benchmarks.reporting.formats import Column, exact, shown
+from lm_benchmarks.reporting.published import (
+    TRAIN,
+    Published,
+    is_official,
+    is_papers,
+    is_trained_on,
+    published_name,
+)
 from wikitext_builder.article import SPLITS
 
-SAME: Final = (
-    "convention",
-    "text",
-    "context",
-    "vocabulary",
-)  # all results of a table share these, and the data
-COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
-OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which papers report numbers
-    "ptb": "10000+c90c83b1",
-    "wikitext-2": "33278+b81ddd49",
-}
-FILES: Final = {  # the official ones, as in signatures
-    "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
-    "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
-}
-TRAIN: Final = {"ptb": "fcea919f", "wikitext-2": "9e9fa1ad"}  # the official ones, as in records of trainings
+SAME: Final = ("convention", "text", "context", "vocabulary")  # of signatures: one in all rows of a table
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 WINDOWS: Final = {one.signature: one for one in REGISTRY.values() if one.signature not in MAIN}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
 PIECES: Final = "piece-perplexity"  # of all other conventions: those of windows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """A published number: a model on a dataset."""
-
-    model: str
-    data: str  # the name of the dataset's folder: ptb, wikitext-2, …
-    perplexities: Mapping[str, float]  # by split
-    parameters: str = ""
-    source: str = ""  # a citation
-    note: str = ""  # what the number does not show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +77,22 @@ class Table:
     bytes_metric: str
     splits: tuple[str, ...]
     rows: tuple[ReportRow, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the columns are called."""
+        windows = self.kind["convention"] in WINDOWS
+        return {
+            "metric": self.metric,
+            "label": "number" if windows else METRICS[self.metric].label,
+            "bytes_metric": self.bytes_metric,
+            "bytes_label": METRICS[self.bytes_metric].label,
+        }
+
+    @property
+    def has_differences(self) -> bool:
+        """Returns True if models can be compared: pieces of two tokenizers are not one unit."""
+        return self.metric != PIECES
 
     @property
     def caption(self) -> str:
@@ -172,17 +172,6 @@ def _table(
     )
 
 
-def is_official(result: Result) -> bool:
-    """Returns True if an official file was scored."""
-    data = result.signature["data"].rpartition("+")[0]
-    return FILES.get(data, {}).get(result.signature["split"]) == _file(result)
-
-
-def is_papers(data: str, kind: Mapping[str, str]) -> bool:
-    """Returns True if results are counted as papers do, with the official vocabulary."""
-    return kind == COUNTED | {"vocabulary": OFFICIAL.get(data)}
-
-
 def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> ReportRow:
     counts = {result.parameters for result in results.values()}
     count = next(iter(counts)) if len(counts) == 1 else None
@@ -240,51 +229,116 @@ def _plain(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
-def columns(table: Table) -> list[str]:
-    """The headings of the columns of a table."""
-    published = [f"published {split}" for split in table.splits] if has_published(table) else []
-    label = "number" if table.kind["convention"] in WINDOWS else METRICS[table.metric].label
-    difference = [f"difference from the best, {table.splits[-1]} [95 %]"] if has_differences(table) else []
-    return [
-        "model",
-        "parameters",
-        *published,
-        *(f"{label} {split}" for split in table.splits),
-        *difference,
-        f"{METRICS[table.bytes_metric].label} {table.splits[-1]}",
-        "laws",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A place in a table: a row, on one of the splits."""
+
+    table: Table
+    row: ReportRow
+    split: str
+
+    @property
+    def result(self) -> Result | None:
+        """What was measured."""
+        return self.row.results.get(self.split)
+
+    def metric(self, name: str) -> float | None:
+        """A number of the result, by the name of its metric."""
+        return None if self.result is None else METRICS[name].of(self.result.total)
+
+    @property
+    def value(self) -> float | None:
+        """The main number of the table."""
+        return value_of(self.row, self.split, self.table.metric)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportColumn(Column):
+    """A column whose rows are the `Cell`s of a table. Its `key` and `head` can hold names of `Table.names`.
+
+    If `{split}` is in its head, tables show it for each split.
+    """
+
+    last: bool = False  # tables show it for the last split alone
+    there: Callable[[Table], bool] | None = None  # whether tables show it; None: always
+
+
+COLUMNS: Final[tuple[ReportColumn, ...]] = (
+    ReportColumn(key="data", value=lambda cell: cell.table.data),
+    ReportColumn(key="convention", value=lambda cell: cell.table.kind["convention"]),
+    ReportColumn(key="text", value=lambda cell: cell.table.kind["text"]),
+    ReportColumn(key="context", value=lambda cell: cell.table.kind["context"]),
+    ReportColumn(key="vocabulary", value=lambda cell: cell.table.kind["vocabulary"]),
+    ReportColumn(key="split", value=lambda cell: cell.split),
+    ReportColumn(key="model", head="model", value=lambda cell: cell.row.model),
+    ReportColumn(
+        key="parameters",
+        head="parameters",
+        value=lambda cell: cell.result and cell.result.parameters,
+        show=lambda cell: cell.row.parameters,
+    ),
+    ReportColumn(
+        key="published",
+        head="published {split}",
+        value=lambda cell: cell.row.published.get(cell.split),
+        show=lambda cell: decimals(cell.row.published.get(cell.split)),
+        there=lambda table: any(row.published for row in table.rows),
+    ),
+    ReportColumn(key="number", value=lambda cell: cell.result and cell.result.number),
+    ReportColumn(
+        key="{metric}",
+        head="{label} {split}",
+        value=lambda cell: cell.metric(cell.table.metric),
+        show=lambda cell: "" if cell.value is None else f"{cell.value:,.2f}",
+    ),
+    ReportColumn(
+        head="difference from the best, {split} [95 %]",
+        value=lambda cell: cell.row.difference,
+        last=True,
+        there=lambda table: table.has_differences,
+    ),
+    ReportColumn(
+        key="{bytes_metric}",
+        head="{bytes_label} {split}",
+        value=lambda cell: cell.metric(cell.table.bytes_metric),
+        show=lambda cell: "" if (bits := cell.metric(cell.table.bytes_metric)) is None else f"{bits:.4f}",
+        last=True,
+    ),
+    ReportColumn(key="laws", head="laws", value=lambda cell: cell.row.laws, words=True),
+    ReportColumn(key="source", value=lambda cell: cell.row.source),
+    ReportColumn(key="signature", value=lambda cell: cell.result and str(cell.result.signature)),
+)
+"""The columns of reports: each entry is a column of the tables in all formats, and a field of the CSV."""
+
+
+def shown_table(table: Table) -> pd.DataFrame:
+    """The cells of a table as a reader sees them: a row per model."""
+    columns = []
+    for column in COLUMNS:
+        each = "{split}" in column.head and not column.last
+        for split in table.splits if each else table.splits[-1:]:
+            if column.there is None or column.there(table):
+                show = partial(_cell, column, table, split)
+                head = column.head.format(split=split, **table.names)
+                columns.append(replace(column, head=head, value=show, show=show))
+    return shown(columns, table.rows)
+
+
+def _cell(column: ReportColumn, table: Table, split: str, row: ReportRow) -> str:
+    return column.cell(Cell(table=table, row=row, split=split))
+
+
+def exact_table(table: Table) -> pd.DataFrame:
+    """The numbers of a table, not rounded: a row per model and split, measured or published."""
+    cells = [
+        Cell(table=table, row=row, split=split)
+        for row in table.rows
+        for split in table.splits
+        if split in row.results or split in row.published
     ]
-
-
-def cells(table: Table, row: ReportRow) -> list[str]:
-    """A row's cells, as text, in the order of `columns`."""
-    published = [decimals(row.published.get(split)) for split in table.splits] if has_published(table) else []
-    bits = value_of(row, table.splits[-1], table.bytes_metric)
-    return [
-        row.model,
-        row.parameters,
-        *published,
-        *(_two(value_of(row, split, table.metric)) for split in table.splits),
-        *([row.difference] if has_differences(table) else []),
-        "" if bits is None else f"{bits:.4f}",
-        row.laws,
-    ]
-
-
-def has_published(table: Table) -> bool:
-    """Returns True if there is a published number in any row."""
-    return any(row.published for row in table.rows)
-
-
-def has_differences(table: Table) -> bool:
-    """Returns True if models can be compared: windows of two tokenizers differ, and pieces are no unit."""
-    return table.metric != PIECES
+    return exact([replace(each, key=each.key.format(**table.names)) for each in COLUMNS], cells)
 
 
 def decimals(value: float | None) -> str:
     """A published number with the decimals that the paper prints: one or two."""
     return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
-
-
-def _two(value: float | None) -> str:
-    return "" if value is None else f"{value:,.2f}"

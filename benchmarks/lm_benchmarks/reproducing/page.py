@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+import pandas as pd
+
 from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reporting.page import page
@@ -46,8 +48,9 @@ def write_page(
     section = Section(
         title="How far it is",
         text=summary(states, texts),
-        head=HEAD,
-        rows=tuple(line(row, table, texts, running, failed) for row in states),
+        frame=pd.DataFrame(
+            [line(row, table, texts, running, failed) for row in states], columns=list(HEAD), dtype=object
+        ),
     )
     text = page(replace(made, first=section, refresh=REFRESH if running else 0))
     fresh = path.with_suffix(".new")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.rows import ROWS, TRAINED, PaperRow, trained_in
+from lm_benchmarks.reporting.published import PUBLISHED, ROWS, TRAINED, PaperRow, trained_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import IO, Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reporting.tables import FILES, TRAIN
+from lm_benchmarks.reporting.published import FILES, TRAIN
 from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
 from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan

@@ -11,7 +11,7 @@ from typing import Final
 from lm_benchmarks.records.lines import portable
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
-from lm_benchmarks.reporting.tables import COUNTED
+from lm_benchmarks.reporting.published import COUNTED
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST

@@ -11,11 +11,9 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.records.trained import Epoch
-from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
-from lm_benchmarks.reporting.formats import comma_separated, latex, markdown
-from lm_benchmarks.reporting.page import page
-from lm_benchmarks.reporting.report import make_report
-from lm_benchmarks.reporting.tables import FILES, OFFICIAL, TRAIN, Published, tables_of, value_of
+from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
+from lm_benchmarks.reporting.report import comma_separated, latex, make_report, markdown, page
+from lm_benchmarks.reporting.tables import tables_of, value_of
 from msgspec.structs import replace
 
 from ps_models.data.dataset import vocabulary_hash
@@ -94,7 +92,7 @@ def report(tmp_path_factory):
 
 
 def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
-    (table,) = report.tables
+    (table,) = (part.table for part in report.parts)
     assert [row.model for row in table.rows] == ["unchecked", "KN-5", "Zoneout <LSTM>", NASTY, "cheat"]
     rows = {row.model: row for row in table.rows}
     assert rows["KN-5"].published == {"test": 220.1}
@@ -136,7 +134,7 @@ def test_no_word_becomes_markup(report):
     assert "<img" not in text
     assert not re.search(r"(src|href)\s*=\s*[\"']?http", text)
     assert " style=" not in text
-    assert "default-src &#x27;none&#x27;" in text
+    assert "default-src &#39;none&#39;" in text
 
 
 def test_markdown_has_as_many_cells_in_each_row(report):
@@ -169,22 +167,13 @@ def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
             assert not re.search(r"(?<!\\)[_#%]", line)
 
 
-def test_charts_with_nothing_to_show_are_not_drawn():
-    assert line_chart("t", {}, x_label="x", y_label="y") == ""
-    assert line_chart("t", {"a": [(1.0, float("nan"))]}, x_label="x", y_label="y") == ""
-    assert line_chart("t", {"a": [(0.0, 1.0)]}, x_label="x", y_label="y", log_x=True) == ""
-    assert bar_chart("t", ["a"], {"x": [None]}, y_label="y") == ""
-    assert bar_chart("t", ["a"], {"x": [Bar(float("nan"))]}, y_label="y") == ""
-    assert "circle" in line_chart("t", {"a": [(1.0, 2.0)]}, x_label="x", y_label="y", log_y=True)
-
-
 def test_groups_say_their_units_and_which_say_little(report):
     for text in (page(report), markdown(report)):
         assert "The numbers are nats per token; lower is better." in text
         assert "Pale: fewer than 500 tokens." in text
         assert "Error bars: two standard errors" in text
     text = page(report)
-    assert re.findall(r'<tr class="few"><th scope="row">([^<]+)', text) == ["1-9"]
+    assert re.findall(r'<tr class="few">\s*<th scope="row">([^<]+)', text) == ["1-9"]
     assert text.count('class="error"') == 2  # KN-5 and the unchecked one in the group <unk>
 
 
@@ -252,7 +241,7 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
         trained = replace(how, training={**how.training, "seed": int(seed)}, curve=curve)
         runs.append(replace(one, signature=signature, trained=(trained,)))
     report = make_report("Seeds", [*runs, result("KN-5", 5.0)])
-    (table,) = report.tables
+    (table,) = (part.table for part in report.parts)
     assert [row.model for row in table.rows] == ["KN-5", "lstm, seed 2", "lstm, seed 1"]
     training = dict(report.charts)["Training"]
     assert all(f"{how.recipe}, seed {seed}" in training for seed in (1, 2))
@@ -260,7 +249,7 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
     elsewhere = replace(runs[0].trained[0], data="another")
     both = make_report("Two datasets", [runs[0], replace(runs[0], trained=(elsewhere,))])
     assert all(f"{how.recipe} on {data}" in dict(both.charts)["Training"] for data in (how.data, "another"))
-    assert [row.model for row in alone.tables[0].rows] == ["lstm"]
+    assert [row.model for row in alone.parts[0].table.rows] == ["lstm"]
     assert "seed" not in dict(alone.charts)["Training"]
 
 
@@ -272,8 +261,8 @@ def test_models_of_one_name_are_told_apart_in_tables_and_charts():
         runs.append(replace(one, signature=Signature(**{**one.signature, "model": identity})))
     report = make_report("Twice", [*runs, result("KN-5", 5.0)])
     names = ["KN-5", "lstm small, lstm+bbbb", "lstm small, lstm+aaaa"]
-    assert [row.model for row in report.tables[0].rows] == names
-    (grouping,) = report.groupings[0]
+    assert [row.model for row in report.parts[0].table.rows] == names
+    (grouping,) = report.parts[0].groupings
     assert grouping.best == names[2]
     assert set(grouping.nats) == set(names)
 
@@ -287,7 +276,7 @@ def test_windows_of_two_lengths_are_two_rows():
         runs.append(replace(one, signature=signature, number=number))
     infinite = replace(runs[0], model="infinite", number=None)  # as JSON holds it
     made = make_report("Windows", [*runs, infinite, result("KN-5", 5.0)])
-    table, _ = made.tables
+    table = made.parts[0].table
     assert {row.model: row.results["test"].number for row in table.rows} == {
         "GPT-2, windows of 512": 16.4,
         "GPT-2, windows of 1024": 19.4,
@@ -316,7 +305,7 @@ def test_another_arithmetic_is_another_row(field, values):
     for value, split in zip(values, ("valid", "test"), strict=True):
         one = result("lstm", 4.0, split=split)
         runs.append(replace(one, signature=Signature(**{**one.signature, field: value})))
-    (table,) = make_report("Two", runs).tables
+    ((table),) = (part.table for part in make_report("Two", runs).parts)
     assert [len(row.results) for row in table.rows] == [1, 1]
 
 
@@ -329,7 +318,11 @@ def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
 
 
 def test_a_number_that_no_float_holds_is_not_compared():
-    rows = make_report("t", [result("huge", 800.0), result("cheat", 1.0, checks={"sum": "x"})]).tables[0].rows
+    rows = (
+        make_report("t", [result("huge", 800.0), result("cheat", 1.0, checks={"sum": "x"})])
+        .parts[0]
+        .table.rows
+    )
     assert {row.model: row.difference for row in rows} == {"huge": "", "cheat": ""}
 
 

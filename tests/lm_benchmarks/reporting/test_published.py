@@ -4,8 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from lm_benchmarks.reporting.published import LATER, PENN_TREEBANK, PUBLISHED, WIKITEXT_2
-from lm_benchmarks.reporting.tables import Published
+from lm_benchmarks.reporting.published import LATER, PENN_TREEBANK, PUBLISHED, WIKITEXT_2, Published
 
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM

@@ -8,10 +8,19 @@ import statistics
 
 import pytest
 from lm_benchmarks.measuring.models import NAMES
-from lm_benchmarks.reporting.published import PENN_TREEBANK, PUBLISHED, WIKITEXT_2
-from lm_benchmarks.reporting.rows import ROWS, is_trained_on, published_name
-from lm_benchmarks.reporting.rows_page import DATASETS, read_records, rows_csv, rows_page
-from lm_benchmarks.reporting.tables import FILES, OFFICIAL, TRAIN, tables_of
+from lm_benchmarks.reporting.published import (
+    FILES,
+    OFFICIAL,
+    PENN_TREEBANK,
+    PUBLISHED,
+    ROWS,
+    TRAIN,
+    WIKITEXT_2,
+    is_trained_on,
+    published_name,
+)
+from lm_benchmarks.reporting.rows import DATASETS, read_records, rows_csv, rows_page
+from lm_benchmarks.reporting.tables import tables_of
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
