@@ -12,9 +12,8 @@ import pandas as pd
 
 from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reporting.page import page
 from lm_benchmarks.reporting.published import PUBLISHED
-from lm_benchmarks.reporting.report import Section, make_report
+from lm_benchmarks.reporting.report import Section, make_report, page
 from lm_benchmarks.reporting.tables import decimals
 from lm_benchmarks.reproducing.plan import Texts
 from lm_benchmarks.reproducing.state import MEASURED, RowState, TrainingState, trainings_of
