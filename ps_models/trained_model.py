@@ -1,4 +1,4 @@
-"""Loading a trained model, and the data that fits it."""
+"""A trained model by its checkpoint: load it, evaluate it, score a text with it, generate text."""
 
 from __future__ import annotations
 
@@ -352,18 +352,9 @@ def draw_words(
     unknown: bool = True,
     device: torch.device | str = "cpu",
 ) -> Iterator[str]:
-    """Draw words one after the other, each from the model's probabilities of the next word.
+    """Draw words from a model's probabilities of the next word; arguments as in `generate`.
 
-    Args:
-        model: The model.
-        vocabulary: Its words.
-        generator: Draws on the CPU: the same seed gives the same words.
-        prompt: Tokens that come before.
-        words: How many words to draw.
-        temperature: 1: the probabilities of the model; lower: likely words even more often; 0: always the
-            likeliest word.
-        unknown: Whether `<unk>` may be drawn.
-        device: Where the model is.
+    The generator draws on the CPU, so the same seed gives the same words.
 
     Raises:
         ModelError: The temperature is negative, infinite or not a number; or the model's probabilities are.

@@ -1,4 +1,4 @@
-"""How a model made each prediction: its most likely words, and where its pointer looked."""
+"""How a model made each prediction, and the passages in which a pointer shows what it is for."""
 
 from __future__ import annotations
 

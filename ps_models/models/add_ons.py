@@ -1,13 +1,20 @@
-"""The neural cache of Grave et al. (2016), arXiv 1612.04426: a pointer that needs no training.
+"""What is added to a trained model when it is evaluated: a neural cache, or Monte Carlo dropout.
+
+The neural cache of Grave et al. (2016), arXiv 1612.04426, is a pointer that needs no training::
 
     p(w) = (1 - weight) p_model(w) + weight p_cache(w)
     p_cache(w) ~ sum of exp(theta h_t . h_i) over the places i of the window with x_(i+1) = w
 
 Each output is paired with the word after it, which it had to predict. The pointer sentinel pairs it with the
-word that was read.
+word that was read. `tuned_neural_cache` chooses window and flatness by a grid on validation data, the weight
+by EM. All caches of the grid share one pass: the model scores the text once, and the products of outputs are
+computed once, for the widest window.
+
+Monte Carlo dropout averages probabilities over masks (Gal and Ghahramani 2015).
 """
 
-# Shapes: B = batch, T = time, W = window, H = hidden.
+# Shapes: B = batch, T = time, W = window, H = hidden, M = samples of masks, C = caches of the grid,
+# S = positions that a block looks back on.
 
 from __future__ import annotations
 

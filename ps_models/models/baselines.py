@@ -1,11 +1,17 @@
-"""Frequencies of the training text, whatever came before: the least that a model must beat."""
+"""The baselines that only count: unigrams, and n-grams with modified Kneser-Ney smoothing.
+
+KN-5 is the first row of the paper's Table 2. `BASELINES` names those that can be measured: each is computed
+from a dataset when it is used, and not saved.
+"""
+
+# Shapes: B = batch, T = time, N = order, V = vocabulary.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -15,7 +21,7 @@ from ps_models.data.dataset import read_stream, read_texts
 from ps_models.hyperparameters import Config, Size, WordId
 from ps_models.language_model import LanguageModel
 from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
-from ps_models.models.unigram_cache import UnigramCache, tuned_cache
+from ps_models.models.unigram_cache import tuned_cache
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -141,25 +147,35 @@ def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> 
     return table.find(contexts * vocab_size + words)  # below 0 for ABSENT
 
 
-def unigram(dataset: Dataset, vocabulary: Vocabulary) -> Unigram:
-    """The frequencies of train."""
-    return Unigram.of_text(len(vocabulary), read_stream(dataset, "train", vocabulary))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A baseline: its name in tables, what it is, and how it is made of a dataset with its vocabulary."""
+
+    title: str
+    about: str
+    make: Callable[[Dataset, Vocabulary], LanguageModel[Any]]
 
 
-def kn_5(dataset: Dataset, vocabulary: Vocabulary) -> NGram:
-    """The 5-grams of train."""
-    config = NGramConfig(vocab_size=len(vocabulary))
+def kneser_ney(dataset: Dataset, vocabulary: Vocabulary, order: int = 5) -> NGram:
+    """The n-grams of train."""
+    config = NGramConfig(vocab_size=len(vocabulary), order=order)
     return NGram.of_text(config, read_stream(dataset, "train", vocabulary))
 
 
-def kn_5_cache(dataset: Dataset, vocabulary: Vocabulary) -> UnigramCache[Any]:
-    """The 5-grams of train with a cache that is tuned on valid."""
-    texts = list(read_texts(dataset, "valid", vocabulary))
-    return tuned_cache(kn_5(dataset, vocabulary), texts)
-
-
-BASELINES: dict[str, Callable[[Dataset, Vocabulary], LanguageModel[Any]]] = {
-    "unigram": unigram,
-    "kn-5": kn_5,
-    "kn-5+cache": kn_5_cache,
+BASELINES: Final = {
+    "unigram": Baseline(
+        title="unigram",
+        about="the frequency of each word in train, plus one",
+        make=lambda data, words: Unigram.of_text(len(words), read_stream(data, "train", words)),
+    ),
+    "kn-5": Baseline(
+        title="KN-5",
+        about="modified interpolated Kneser-Ney, order 5, estimated on train",
+        make=kneser_ney,
+    ),
+    "kn-5+cache": Baseline(
+        title="KN-5 + cache",
+        about="kn-5 with a unigram cache that is tuned on valid",
+        make=lambda data, words: tuned_cache(kneser_ney(data, words), list(read_texts(data, "valid", words))),
+    ),
 }

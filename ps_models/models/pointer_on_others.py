@@ -1,6 +1,7 @@
-"""A pointer sentinel on AWD-LSTM: what it adds to a model that came a year later.
+"""A pointer sentinel on models that came after the paper: AWD-LSTM and the Transformer.
 
-Ours; no paper has it. The pointer reads what the softmax reads, the last outputs after their dropout.
+Ours; no paper has them. On AWD-LSTM the pointer reads what the softmax reads, the last outputs after their
+dropout. The window of the Transformer's attention and the pointer's are apart.
 """
 
 # Shapes: B = batch, T = time.

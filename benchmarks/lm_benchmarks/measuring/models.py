@@ -218,14 +218,14 @@ def _expect_fields(users: str, identity: str, facts: Mapping[str, object]) -> No
 def _baseline(name: str, inputs: Inputs) -> LoadedModel:
     """A model that only counts: estimated on train, and tuned on valid if it has a cache."""
     _expect_folder(inputs)
-    model = BASELINES[name](inputs.dataset, inputs.vocabulary)
+    model = BASELINES[name].make(inputs.dataset, inputs.vocabulary)
     facts: dict[str, object] = {}
     if isinstance(model, UnigramCache):
         config = model.config
         facts["cache"] = f"{config.window}.{config.decay:g}.{config.weight:.4f}"
         facts["tuned"] = f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}"
     return LoadedModel(
-        name=ABOUT.get(name, (name, name))[0],
+        name=BASELINES[name].title,
         identity=f"{name}+{file_sha256(inputs.dataset.file('train'))[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
@@ -364,19 +364,13 @@ def _given(inputs: Inputs, *names: str) -> dict[str, Any]:
     return given | ({"device": inputs.device} if "device" in names else {})
 
 
-ABOUT: Final = {  # baseline: its name in tables, and what it is
-    "unigram": ("unigram", "the frequency of each word in train, plus one"),
-    "kn-5": ("KN-5", "modified interpolated Kneser-Ney, order 5, estimated on train"),
-    "kn-5+cache": ("KN-5 + cache", "kn-5 with a unigram cache that is tuned on valid"),
-}
-
 OWN_FIELDS: Final = frozenset(
     {*MUST_AGREE, *COMPARE_ONLY, "model", "precision", "torch", "version", "windows", "windows_every"}
 )
 """Fields of signatures that are no facts of a model."""
 
 NAMES: Final[dict[str, tuple[str, Maker]]] = {
-    name: (ABOUT.get(name, (name, name))[1], _baseline) for name in BASELINES
+    name: (baseline.about, _baseline) for name, baseline in BASELINES.items()
 }
 
 KINDS: Final[dict[str, tuple[str, Maker]]] = {

@@ -258,7 +258,7 @@ def perplexity(model, dataset, split, vocabulary):
 def test_penn_treebank():
     dataset = load_dataset(data("ptb"))
     vocabulary = Vocabulary.of_file(dataset.file("train"))
-    model = BASELINES["kn-5"](dataset, vocabulary)
+    model = BASELINES["kn-5"].make(dataset, vocabulary)
     assert perplexity(model, dataset, "valid", vocabulary) == pytest.approx(148.008, abs=0.001)
     assert perplexity(model, dataset, "test", vocabulary) == pytest.approx(141.186, abs=0.001)  # paper: 141.2
     cached = UnigramCache(model, UnigramCacheConfig())
@@ -279,5 +279,5 @@ def test_penn_treebank():
 def test_baselines_on_real_data(name, baseline, expected):
     dataset = load_dataset(data(name))
     vocabulary = Vocabulary.of_file(dataset.file("train"))
-    model = BASELINES[baseline](dataset, vocabulary)
+    model = BASELINES[baseline].make(dataset, vocabulary)
     assert perplexity(model, dataset, "test", vocabulary) == pytest.approx(expected, abs=0.001)
