@@ -25,6 +25,7 @@ from extraction_eval.calls import (
 )
 from extraction_eval.compare import ArticleComparison, compare, side_by_side, summarize, worst
 from extraction_eval.lost import LostWords
+from extraction_eval.rendering import Rendering, render_page
 from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.files import read_articles
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -34,7 +35,6 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.extraction.tags import BLOCKS, INLINE
 from wikitext_builder.pages.reading import StoredPage, stored_pages, templates_in
-from wikitext_builder.pages.rendered import Rendering, render_page
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.progress import Progress, no_progress

@@ -23,6 +23,7 @@ from extraction_eval.measure import (
     read_page_files,
     read_store_pages,
 )
+from extraction_eval.rendering import without_templates
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -35,7 +36,6 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages.reading import StoredTemplates
-from wikitext_builder.pages.rendered import without_templates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 

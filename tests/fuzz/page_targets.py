@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import zstandard
 
 from tests.fuzz.target import Target, text_of, written
@@ -20,16 +21,16 @@ from wikitext_builder.pages.expansions import failure_of, split_at_marks
 from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.tokens.detokenizer import detokenize
 from wikitext_builder.tokens.tokenizer import Tokenizer
+from wikitext_builder.wiki.client import site_of
 from wikitext_builder.wiki.http import Reply, TryAgainError
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import (
     Found,
+    FoundPage,
     continuation,
     expected_fields,
     gather,
-    page_of_answer,
     read_answer,
-    site_of,
 )
 
 CODES: Final = sorted(LANGUAGES)
@@ -126,7 +127,7 @@ def _answer(content: bytes) -> str:
     found, pieces = Found(), dict[str, dict[str, object]]()
     with expected_fields("api"):
         gather(found, pieces, answer.get("query", {}))
-        pages = [page_of_answer(piece) for piece in pieces.values()]
+        pages = [msgspec.convert(piece, FoundPage) for piece in pieces.values()]
         site = site_of(answer["query"]) if "general" in answer.get("query", {}) else None
     return f"{more} {found.renamed} {pages} {site}"
 

@@ -1,13 +1,14 @@
 """fetch --rendered against the real MediaWiki: kept once, resumed, and the lines of its wikitext."""
 
 from extraction_eval.measure import measure_pages, read_store_pages
+from extraction_eval.rendering import render_page
 
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.rendered import fetch_html, render_page
+from wikitext_builder.pages.rendered import fetch_html
 
 
 def test_html_is_kept_by_revision_and_fetched_once(wiki: Wiki, tmp_path):

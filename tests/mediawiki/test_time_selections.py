@@ -145,7 +145,7 @@ def test_the_end_of_a_span_leaves_out_what_came_later(past: Wiki, tmp_path: Path
 def test_a_date_before_the_log_of_creations_is_an_error(past: Wiki, tmp_path: Path) -> None:
     with (
         stored(tmp_path) as store,
-        pytest.raises(BuilderError, match=r"begins at 2020-03-01.*include=created"),
+        pytest.raises(BuilderError, match=r"begins at 2020-03-01.*--include created"),
     ):
         selected(past.api, store, "created-since:2019-01-01")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -163,28 +163,39 @@ def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
     Raises:
         RejectedError: It leads to no page that can be used.
     """
-    page = resolve(found, wanted.title)
-    _check_kind(page, language)
-    if not page.revisions:
-        if wanted.as_of:
-            raise RejectedError("not-yet-created", f"{page.title!r} has no revision up to {wanted.as_of}")
-        raise RejectedError("no-revision", f"{page.title!r} came without a revision")
+    page, classify = _resolved(found, wanted.title), classifier(language)
+    name, as_of = repr(page.title), wanted.as_of
+    fault = title_fault(page.title)  # with a fault no lock file could name it
+    _reject(
+        ("invalid-title", page.invalid, page.invalid),
+        ("invalid-title", fault, f"{name}: {fault}"),
+        (
+            "other-namespace",
+            page.namespace,
+            f"{name} is in namespace {page.namespace}, so it is not an article",
+        ),
+        ("missing", page.missing or not page.page_id, f"there is no page {name}"),
+        ("list", classify.is_list(page.title), f"{name} is a list by its title"),
+        ("disambiguation", page.disambiguation, f"{name} is a disambiguation page"),
+        ("not-yet-created", as_of and not page.revisions, f"{name} has no revision up to {as_of}"),
+        ("no-revision", not page.revisions, f"{name} came without a revision"),
+    )
     newest = max(page.revisions, key=lambda revision: (revision.timestamp, revision.revision_id))
-    text = checked_text(newest)
-    if classifier(language).is_redirect(text):
-        raise RejectedError("was-redirect", f"revision {newest.revision_id} of {page.title!r} is a redirect")
-    if classifier(language).is_disambiguation(text):
-        raise RejectedError("disambiguation", f"revision {newest.revision_id} has a mark of disambiguation")
+    number, text = newest.revision_id, checked_text(newest, newest.sha1, "the API")
+    _reject(
+        ("was-redirect", classify.is_redirect(text), f"revision {number} of {name} is a redirect"),
+        (
+            "disambiguation",
+            classify.is_disambiguation(text),
+            f"revision {number} has a mark of disambiguation",
+        ),
+    )
     return Page(
-        title=page.title,
-        page_id=page.page_id,
-        revision_id=newest.revision_id,
-        timestamp=newest.timestamp,
-        wikitext=text,
+        title=page.title, page_id=page.page_id, revision_id=number, timestamp=newest.timestamp, wikitext=text
     )
 
 
-def resolve(found: Found, title: str) -> FoundPage:
+def _resolved(found: Found, title: str) -> FoundPage:
     """Follow a title through MediaWiki's spelling of it and through redirects.
 
     Raises:
@@ -203,23 +214,6 @@ def resolve(found: Found, title: str) -> FoundPage:
     return found.pages[last]
 
 
-def _check_kind(page: FoundPage, language: Language) -> None:
-    if page.invalid:
-        raise RejectedError("invalid-title", page.invalid)
-    if fault := title_fault(page.title):  # no lock file could name it
-        raise RejectedError("invalid-title", f"{page.title!r}: {fault}")
-    if page.namespace != 0:
-        raise RejectedError(
-            "other-namespace", f"{page.title!r} is in namespace {page.namespace}, so it is not an article"
-        )
-    if page.missing or not page.page_id:
-        raise RejectedError("missing", f"there is no page {page.title!r}")
-    if classifier(language).is_list(page.title):
-        raise RejectedError("list", f"{page.title!r} is a list by its title")
-    if page.disambiguation:
-        raise RejectedError("disambiguation", f"{page.title!r} is a disambiguation page")
-
-
 def exact_page(found: Found, locked: Revision) -> Page:
     """Return the revision that a lock file names, with the title and ids of the lock file.
 
@@ -233,47 +227,54 @@ def exact_page(found: Found, locked: Revision) -> Page:
         gone = number in found.bad_revisions
         reason = "the wiki no longer has it" if gone else "the API said nothing about it"
         raise RejectedError("missing-revision", f"revision {number}: {reason}")
-    text = checked_text(replace(revision, sha1=""))
-    if (sha1 := sha1_of(text)) != locked.sha1:
-        raise RejectedError(
-            "sha1-mismatch", f"revision {number}: expected sha1 {locked.sha1} of the lock file, found {sha1}"
-        )
     return Page(
         title=locked.title,
         page_id=locked.page_id,
         revision_id=number,
         timestamp=locked.timestamp,
-        wikitext=text,
+        wikitext=checked_text(revision, locked.sha1, "the lock file"),
     )
 
 
-def checked_text(revision: FoundRevision) -> str:
+def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
     """Return the wikitext of a revision.
+
+    Args:
+        revision: As the API gave it.
+        sha1: Of the text; empty: it is not compared.
+        source: Who says so.
 
     Raises:
         RejectedError: There is no text that can be kept.
     """
-    number = revision.revision_id
-    if not is_timestamp(revision.timestamp):
-        raise RejectedError("malformed", f"revision {number} has the timestamp {revision.timestamp!r}")
-    if revision.hidden:
-        raise RejectedError("hidden", f"the wiki's administrators hid the text of revision {number}")
-    if revision.text is None:
-        raise RejectedError("no-text", f"the wiki has lost the text of revision {number}")
-    if revision.model != "wikitext":
-        raise RejectedError("content-model", f"revision {number} is {revision.model!r}, not wikitext")
+    number, text, when = revision.revision_id, revision.text, revision.timestamp
+    _reject(
+        ("malformed", not is_timestamp(when), f"revision {number} has the timestamp {when!r}"),
+        ("hidden", revision.hidden, f"the wiki's administrators hid the text of revision {number}"),
+        ("no-text", text is None, f"the wiki has lost the text of revision {number}"),
+        (
+            "content-model",
+            revision.model != "wikitext",
+            f"revision {number} is {revision.model!r}, not wikitext",
+        ),
+    )
+    text = text or ""
     try:
-        size = len(revision.text.encode())
+        size, found = len(text.encode()), sha1_of(text)
     except UnicodeEncodeError as error:
         raise RejectedError(
             "not-unicode", f"revision {number} has a lone surrogate at {error.start}"
         ) from error
-    if size > MAX_WIKITEXT_BYTES:
-        raise RejectedError(
-            "too-large", f"revision {number} has {size:,} bytes, more than {MAX_WIKITEXT_BYTES:,}"
-        )
-    if revision.sha1 and (sha1 := sha1_of(revision.text)) != revision.sha1:
-        raise RejectedError(
-            "sha1-mismatch", f"revision {number}: expected sha1 {revision.sha1} of the API, found {sha1}"
-        )
-    return revision.text
+    limit = f"revision {number} has {size:,} bytes, more than {MAX_WIKITEXT_BYTES:,}"
+    differs = f"revision {number}: expected sha1 {sha1} of {source}, found {found}"
+    _reject(
+        ("too-large", size > MAX_WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and found != sha1, differs)
+    )
+    return text
+
+
+def _reject(*faults: tuple[str, object, str]) -> None:
+    """Raise for the first fault that is there: its reason, whether it is there, and what was found."""
+    for reason, is_there, detail in faults:
+        if is_there:
+            raise RejectedError(reason, detail)

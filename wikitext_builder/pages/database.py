@@ -1,11 +1,11 @@
-"""The open SQLite file under a store: rows, transactions, packed texts."""
+"""The open SQLite file under a store: rows, transactions, packed texts, and what a wiki made of pages."""
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import eq
 from pathlib import Path
@@ -18,6 +18,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.schema import as_builder_error, connect_for_reading, connect_for_writing
 
 Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
+Item = TypeVar("Item")
 MAX_BYTES: Final = 64 * 2**20  # of a text; no answer of a wiki is longer
 NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
 
@@ -88,12 +89,21 @@ class Database:
         """Whether nothing was written since the file was made."""
         tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
         parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
-        return not self.read(parts, ())
+        return not self.read(parts)
 
-    def read(self, query: str, values: tuple[object, ...]) -> list[Row]:
-        """Return the rows of a query."""
+    def read(self, query: str, values: tuple[object, ...] = (), *, table: str = "") -> list[Row]:
+        """Return the rows of a query; none if it is of a `table` that a store of an earlier version lacks."""
+        if table and not self.has_table(table):
+            return []
         with as_builder_error(self.path):
             return list(sound(self.connection.execute(query, values)))
+
+    def records(self, kind: Callable[..., Item], query: str, values: tuple[object, ...]) -> list[Item]:
+        """Return the rows of a query as objects whose fields have the names of its columns."""
+        with as_builder_error(self.path):
+            rows = self.connection.execute(query, values)
+            names = [column[0] for column in rows.description]
+            return [kind(**dict(zip(names, row, strict=True))) for row in sound(rows)]
 
     def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
         """Write rows in one transaction, and return how many changed."""
@@ -149,7 +159,77 @@ class Database:
         return self._decompress.decompress(body)
 
 
-Item = TypeVar("Item")
+class WikiTexts(Database):
+    """What a wiki made of pages: their HTML, and the texts of template calls."""
+
+    # --- pages as MediaWiki renders them
+
+    def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
+        """Keep the HTML of a revision, or the reason why there is none."""
+        row = (language, revision_id, failure, sha1_of(html), self.pack(html))
+        self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
+
+    def rendered(self, language: str, revision_id: int) -> str | None:
+        """Return the HTML of a revision; None if there is none."""
+        query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
+        rows = self.read(query, (language, revision_id), table="rendered")
+        return self.unpack(revision_id, *rows[0]) if rows else None
+
+    def rendered_counts(self, language: str) -> dict[str, int]:
+        """Count the revisions with HTML (under the empty reason) and those without, by reason."""
+        query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
+        return dict(self.read(query, (language,), table="rendered"))
+
+    def rendered_sha1s(self, language: str) -> dict[int, str]:
+        """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
+        query = (
+            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
+            " FROM rendered WHERE language = ? ORDER BY revision_id"
+        )
+        return dict(self.read(query, (language,), table="rendered"))
+
+    # --- template calls expanded by MediaWiki
+
+    def add_expansions(
+        self,
+        language: str,
+        revision_id: int,
+        expansions: Mapping[str, str],
+        failures: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep the texts that `expandtemplates` gave for calls in a revision, and why other calls failed."""
+        rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
+        rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
+        self.write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
+
+    def expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """Return the calls of a revision that were expanded, with their texts."""
+        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """Return the calls of a revision that could not be expanded, with the reasons."""
+        query = (
+            "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
+        )
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def expansion_counts(self, language: str) -> dict[str, int]:
+        """Count the calls that were expanded (under the empty reason) and those that failed, by reason."""
+        query = (
+            "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
+        )
+        return dict(self.read(query, (language,)))
+
+    def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
+        """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
+        digest = hashlib.sha256()
+        query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
+        with as_builder_error(self.path):
+            for row in sound(self.connection.execute(f"{query} ORDER BY revision_id, call", (language,))):
+                if row[0] in revision_ids:
+                    digest.update(repr(row).encode())
+        return digest.hexdigest()
 
 
 class Packed(Sequence[Item], Generic[Item]):

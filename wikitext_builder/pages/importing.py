@@ -31,6 +31,12 @@ from wikitext_builder.wiki.titles import title_fault
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]
 TEMPLATE, MODULE = 10, 828  # namespaces
+# What an import notes of its language: in this order, which stores of earlier versions know.
+LANGUAGE_FIELDS = (
+    "code", "good_category", "featured_category", "good_marks", "featured_marks", "disambiguation_marks",
+    "list_title_prefixes", "list_title_suffixes", "file_namespaces", "category_namespaces",
+    "template_namespaces", "redirect_words", "removed_sections", "stub_marks",
+)  # fmt: skip
 BATCH = 500  # pages per transaction, at most
 BATCH_CHARACTERS = 2**24  # of kept wikitext per transaction, after which no page is added
 
@@ -139,13 +145,11 @@ def import_into(
         if batch.seen:
             expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
-        counts.kept += added
-        counts.already_there += len(batch.pages) - added
+        counts.keep("kept", "already_there", added, len(batch.pages))
         add_dates(store, language.code, batch.dates)
         added = templates.add(batch.templates)
-        counts.templates += added
-        counts.templates_there += len(batch.templates) - added
-        note = f"{dump.count} pages, {counts.kept + counts.already_there} kept"
+        counts.keep("templates", "templates_there", added, len(batch.templates))
+        note = f"{dump.count} pages, {counts.kept['kept'] + counts.kept['already_there']} kept"
         progress("import", dump.bytes_taken, total, note)
     report = counts.report(dump, seconds=time.monotonic() - started)
     store.set_note(key, json.dumps({"sha256": dump.sha256, **counts.as_imported(dump)}))
@@ -170,31 +174,31 @@ class _Batch:
 
 @dataclass(slots=True)
 class _Counts:
-    kept: int = 0
-    already_there: int = 0
-    templates: int = 0
-    templates_there: int = 0
+    """What was kept and was already there, by the fields of `ImportReport`, and what was not kept."""
+
+    kept: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
 
+    def keep(self, new: str, there: str, added: int, seen: int) -> None:
+        self.kept.update({new: added, there: seen - added})
+
     def report(self, dump: Dump, *, seconds: float) -> ImportReport:
+        kept = {name: self.kept[name] for name in ("kept", "already_there", "templates", "templates_there")}
         return ImportReport(
             pages=dump.count,
-            kept=self.kept,
-            already_there=self.already_there,
-            templates=self.templates,
-            templates_there=self.templates_there,
             skipped=dict(sorted(self.skipped.items())),
             rejected=dict(sorted(self.rejected.items())),
             xml_bytes=dump.xml_bytes,
             seconds=seconds,
+            **kept,  # type: ignore[arg-type]  # mypy takes it for all fields
         )
 
     def as_imported(self, dump: Dump) -> dict[str, Any]:
         """Return the report of the next import of the same file: all that was kept is already there."""
-        later = asdict(self.report(dump, seconds=0)) | {"kept": 0, "templates": 0}
-        later["already_there"] = self.kept + self.already_there
-        later["templates_there"] = self.templates + self.templates_there
+        later = asdict(self.report(dump, seconds=0))
+        for new, there in (("kept", "already_there"), ("templates", "templates_there")):
+            later[new], later[there] = 0, later[new] + later[there]
         return {name: later[name] for name in later if name not in ("seconds", "finished_before")}
 
 
@@ -302,7 +306,8 @@ def _check_language(dump: Dump, language: Language) -> None:
 
 def _progress_key(path: Path, language: Language, keep: Keep, as_of: str, rules: Sequence[Rule]) -> str:
     """Name an import by all that decides its result except the content; of the language a digest."""
-    table = hashlib.sha256(repr(language).encode()).hexdigest()[:12]
+    shown = ", ".join(f"{name}={getattr(language, name)!r}" for name in LANGUAGE_FIELDS)
+    table = hashlib.sha256(f"Language({shown})".encode()).hexdigest()[:12]
     return f"import with templates {language.code} {keep} {as_of} {table} {path.name}" + (
         f" {rules!r}" if rules else ""
     )

@@ -12,7 +12,7 @@ from wikitext_builder.pages.choice import checked_text
 from wikitext_builder.pages.rules import First, Past
 from wikitext_builder.pages.store import Dates
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields, moment_of
+from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields, moment
 
 SERIES = 10  # pages that one user makes in a day, of nearly the same size
 NEARLY = 0.1  # of the size
@@ -54,7 +54,7 @@ class WikiPast(Past):
             with expected_fields(self._wikipedia.api):
                 rows = found["pages"][0].get("revisions") or [{}]
                 self._first[page.page_id] = First(
-                    timestamp=moment_of(rows[0]),
+                    timestamp=moment(rows[0].get("timestamp", "")),
                     user=rows[0].get("user", ""),
                     summary=rows[0].get("comment", ""),
                     size=rows[0].get("size", 0),
@@ -134,7 +134,9 @@ class WikiPast(Past):
         return next(iter(found.pages.values()), None)
 
     def _text(self, found: FoundPage | None) -> str:
-        return checked_text(found.revisions[0]) if found and found.revisions else ""
+        if not found or not found.revisions:
+            return ""
+        return checked_text(found.revisions[0], found.revisions[0].sha1, "the API")
 
     @cached_property
     def _assesses(self) -> bool:

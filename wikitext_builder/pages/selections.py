@@ -26,10 +26,10 @@ from wikitext_builder.pages.lookup import (
 from wikitext_builder.pages.page_filters import Created, Promoted
 from wikitext_builder.pages.rules import Kind, parse_kind
 from wikitext_builder.pages.store import Wanted
-from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.client import Site, Wikipedia
 from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import FoundPage, Site
+from wikitext_builder.wiki.responses import FoundPage
 from wikitext_builder.wiki.titles import tidy_title, title_fault
 
 LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import Database, Packed, Row, sha1_of, sound
+from wikitext_builder.pages.database import Packed, Row, WikiTexts, sha1_of, sound
 from wikitext_builder.pages.schema import as_builder_error
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Rejected:
         )
 
 
-class Store(Database):
+class Store(WikiTexts):
     """An open store. Each writing method is one transaction: it is done completely or not at all."""
 
     # --- what was asked for
@@ -82,8 +81,7 @@ class Store(Database):
     def missing(self, language: str) -> list[Wanted]:
         """Return what was asked for and is neither here nor rejected, in the order of titles."""
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
-        rows = self.read(query, (language,))
-        return sorted(Wanted(title=title, as_of=as_of, revision_id=number) for title, as_of, number in rows)
+        return sorted(self.records(Wanted, query, (language,)))
 
     def ask_again(self, language: str, conditions: str) -> None:
         """Mark as missing all that was rejected before, if that was under other conditions than these."""
@@ -185,8 +183,7 @@ class Store(Database):
     def rejected(self, language: str) -> list[Rejected]:
         """Return every rejected page with its reason, in the order of titles."""
         query = "SELECT title, page_id, revision_id, reason, detail FROM rejected WHERE language = ?"
-        rows = self.read(f"{query} ORDER BY title, revision_id", (language,))
-        return [Rejected(title=t, page_id=p, revision_id=r, reason=why, detail=d) for t, p, r, why, d in rows]
+        return self.records(Rejected, f"{query} ORDER BY title, revision_id", (language,))
 
     def redirects(self, language: str) -> dict[str, str]:
         """Return the titles that were asked for and are redirects, with their targets."""
@@ -201,7 +198,7 @@ class Store(Database):
         )
         if self.has_table("templates"):
             query += " UNION SELECT DISTINCT language FROM templates"
-        return sorted(code for (code,) in self.read(query, ()))
+        return sorted(code for (code,) in self.read(query))
 
     def revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
         """Return one revision per page, the newest or the newest up to a date, in the order of page ids.
@@ -237,11 +234,14 @@ class Store(Database):
     def _revisions(self, query: str, *values: object) -> Packed[Revision]:
         """The revisions of a query for a language, packed as they come, with the dates that are known."""
         known = "SELECT page_id, created, promoted FROM dates WHERE language = ?"
-        dates = self.read(known, values[:1]) if self.has_table("dates") else []
-        by_page = {page_id: (created, promoted) for page_id, created, promoted in dates}
+        dates = {number: row for number, *row in self.read(known, values[:1], table="dates")}
+        names = [one.name for one in fields(Revision)]
+
+        def revision(row: Row) -> Revision:
+            return Revision(**dict(zip(names, [*row, *dates.get(row[1], ("", ""))], strict=True)))
+
         with as_builder_error(self.path):
-            rows = sound(self.connection.execute(query, values))
-            return Packed(Revision, (_revision(row, *by_page.get(row[1], ("", ""))) for row in rows))
+            return Packed(Revision, map(revision, sound(self.connection.execute(query, values))))
 
     def has(self, language: str, revision: Revision) -> bool:
         """Whether a revision is here, with the same page, time and text; the page may have been renamed."""
@@ -256,7 +256,7 @@ class Store(Database):
             BuilderError: A revision is not here, or its text is damaged.
         """
         query = (
-            "SELECT title, page_id, revision_id, timestamp, sha1, body FROM revisions"
+            "SELECT title, page_id, timestamp, sha1, body FROM revisions"
             " WHERE language = ? AND revision_id = ?"
         )
         for number in revision_ids:
@@ -265,82 +265,14 @@ class Store(Database):
                 raise BuilderError(
                     f"{self.path}: revision {number} of {language} is not in this store; fetch it first"
                 )
-            title, page_id, revision_id, timestamp, sha1, body = rows[0]
-            wikitext = self.unpack(revision_id, sha1, body)
+            title, page_id, timestamp, sha1, body = rows[0]
             yield Page(
-                title=title, page_id=page_id, revision_id=revision_id, timestamp=timestamp, wikitext=wikitext
+                title=title,
+                page_id=page_id,
+                revision_id=number,
+                timestamp=timestamp,
+                wikitext=self.unpack(number, sha1, body),
             )
-
-    # --- pages as MediaWiki renders them
-
-    def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
-        """Keep the HTML of a revision, or the reason why there is none."""
-        body = self.pack(html)
-        row = (language, revision_id, failure, sha1_of(html), body)
-        self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
-
-    def rendered(self, language: str, revision_id: int) -> str | None:
-        """Return the HTML of a revision; None if there is none."""
-        query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
-        rows = self.read(query, (language, revision_id)) if self.has_table("rendered") else []
-        return self.unpack(revision_id, *rows[0]) if rows else None
-
-    def rendered_counts(self, language: str) -> dict[str, int]:
-        """Count the revisions with HTML (under the empty reason) and those without, by reason."""
-        query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
-        return dict(self.read(query, (language,))) if self.has_table("rendered") else {}
-
-    def rendered_sha1s(self, language: str) -> dict[int, str]:
-        """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
-        query = (
-            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
-            " FROM rendered WHERE language = ?"
-        )
-        rows = self.read(f"{query} ORDER BY revision_id", (language,)) if self.has_table("rendered") else []
-        return dict(rows)
-
-    # --- template calls expanded by MediaWiki
-
-    def add_expansions(
-        self,
-        language: str,
-        revision_id: int,
-        expansions: Mapping[str, str],
-        failures: Mapping[str, str] | None = None,
-    ) -> None:
-        """Keep the texts that `expandtemplates` gave for calls in a revision, and why other calls failed."""
-        rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
-        rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
-        self.write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
-
-    def expansions(self, language: str, revision_id: int) -> dict[str, str]:
-        """Return the calls of a revision that were expanded, with their texts."""
-        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
-        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
-
-    def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
-        """Return the calls of a revision that could not be expanded, with the reasons."""
-        query = (
-            "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
-        )
-        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
-
-    def expansion_counts(self, language: str) -> dict[str, int]:
-        """Count the calls that were expanded (under the empty reason) and those that failed, by reason."""
-        query = (
-            "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
-        )
-        return dict(self.read(query, (language,)))
-
-    def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
-        """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
-        digest = hashlib.sha256()
-        query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
-        with as_builder_error(self.path):
-            for row in sound(self.connection.execute(f"{query} ORDER BY revision_id, call", (language,))):
-                if row[0] in revision_ids:
-                    digest.update(repr(row).encode())
-        return digest.hexdigest()
 
     # --- notes: which wiki, how far a listing is, which imports have ended
 
@@ -372,19 +304,6 @@ class Store(Database):
         )
 
 
-def _revision(row: Row, created: str, promoted: str) -> Revision:
-    title, page_id, revision_id, timestamp, sha1 = row
-    return Revision(
-        title=title,
-        page_id=page_id,
-        revision_id=revision_id,
-        timestamp=timestamp,
-        sha1=sha1,
-        created=created,
-        promoted=promoted,
-    )
-
-
 def add_items(store: Store, language: str, items: Mapping[int, str]) -> None:
     """Keep the item of each page id, such as Q1490; an empty one is not kept."""
     rows = [(language, page_id, item) for page_id, item in items.items() if item]
@@ -395,14 +314,14 @@ def add_items(store: Store, language: str, items: Mapping[int, str]) -> None:
 def item_of(store: Store, language: str, page_id: int) -> str:
     """The item of a page; empty if it is not known."""
     query = "SELECT item FROM items WHERE language = ? AND page_id = ?"
-    rows = store.read(query, (language, page_id)) if store.has_table("items") else []
+    rows = store.read(query, (language, page_id), table="items")
     return str(rows[0][0]) if rows else ""
 
 
 def items_of(store: Store, language: str) -> dict[int, str]:
     """The known items by page id, in the order of page ids."""
     query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
-    return dict(store.read(query, (language,))) if store.has_table("items") else {}
+    return dict(store.read(query, (language,), table="items"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

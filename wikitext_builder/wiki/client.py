@@ -11,22 +11,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
+
+import msgspec
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import (
     Found,
+    FoundPage,
     Json,
-    Site,
     continuation,
     expected_fields,
     gather,
-    page_of_answer,
     read_answer,
-    site_of,
 )
 
 LOG = logging.getLogger(__name__)
@@ -63,6 +64,33 @@ def shown(parameters: Mapping[str, str]) -> str:
     """
     parts = (f"{name}={value[:60]}" + "…" * (len(value) > 60) for name, value in parameters.items())
     return " ".join(parts).removeprefix("action=").replace("\n", " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What a wiki says about itself."""
+
+    wiki: str  # enwiki
+    language: str
+    namespaces: Mapping[str, int]  # names and aliases in lower case
+    capital_first: bool  # every title begins with a capital letter
+
+
+def site_of(query: Json) -> Site:
+    """Read the answer to `meta=siteinfo`."""
+    general = query["general"]
+    if not str(general["generator"]).startswith("MediaWiki"):
+        raise ValueError(f"generator {general['generator']!r}")
+    spaces = query["namespaces"].values()
+    pairs = [(space["name"], space["id"]) for space in spaces]
+    pairs += [(space.get("canonical", ""), space["id"]) for space in spaces]
+    pairs += [(space["alias"], space["id"]) for space in query["namespacealiases"]]
+    return Site(
+        wiki=str(general["wikiid"]),
+        language=str(general["lang"]),
+        namespaces={str(name).lower(): int(number) for name, number in pairs if name},
+        capital_first=general.get("case", "first-letter") == "first-letter",
+    )
 
 
 class Wikipedia:
@@ -289,5 +317,5 @@ class Wikipedia:
                 if "rvlimit" in parameters and all(page["revisions"] for page in pieces.values()):
                     break
         with expected_fields(self.api):
-            found.pages = {title: page_of_answer(page) for title, page in pieces.items()}
+            found.pages = {title: msgspec.convert(page, FoundPage) for title, page in pieces.items()}
         return found

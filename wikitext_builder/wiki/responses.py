@@ -1,19 +1,26 @@
-"""Answers of the MediaWiki API: errors in a body of status 200, pages in several pieces, hidden texts."""
+"""Answers of the MediaWiki API: errors in a body of status 200, pages in several pieces, hidden texts.
+
+Structs name the fields that we read, and an answer is checked once, when it comes. After that no reader needs
+to expect another type, a number that the store cannot hold, or text that is not Unicode. Only texts of pages
+are checked page by page, so that a bad one costs only its page.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Final
 from urllib.parse import unquote
+
+import msgspec
+from msgspec import Meta, Struct
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
-from wikitext_builder.wiki.schema import check_answer
 
 ITEM = re.compile(r"Q[1-9][0-9]{0,17}")
 Json = dict[str, Any]  # an API has no types but its documentation
@@ -21,6 +28,251 @@ BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error"})
 LONGEST_NUMBER = 20  # digits and sign
 BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
+
+LARGEST: Final = 2**63 - 1  # that SQLite stores
+Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+Id = Annotated[int, Meta(ge=0, le=LARGEST)]
+Text = Annotated[str, Meta(pattern=r"\A[^\ud800-\udfff]*\Z")]  # no lone surrogate
+Digits = Annotated[str, Meta(pattern=r"\A\d{1,18}\Z")]
+Time = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?\Z")]
+
+
+# --- the fields that we read
+
+
+class Warned(Struct):
+    """A warning of a module."""
+
+    module: Text = ""
+    code: Text = ""
+    text: Text = ""
+
+
+class General(Struct):
+    """What a wiki says about itself, of `meta=siteinfo`."""
+
+    generator: Text
+    wikiid: Text
+    lang: Text
+    case: Text = "first-letter"
+    server: Text = ""
+
+
+class Namespace(Struct):
+    """A namespace of a wiki."""
+
+    id: Number
+    name: Text
+    canonical: Text = ""
+
+
+class Alias(Struct):
+    """Another name of a namespace."""
+
+    id: Number
+    alias: Text
+
+
+class Renamed(Struct, rename={"source": "from"}):
+    """How MediaWiki spells a title, or where a redirect leads."""
+
+    source: Text
+    to: Text
+    fromencoded: bool = False
+
+
+class Titled(Struct):
+    """A page of a list, or on another wiki."""
+
+    title: Text
+    ns: Number = 0
+    exists: bool = False
+
+
+class Moved(Struct):
+    """Where an entry of the logs of moves and merges leads."""
+
+    target_ns: Number = 0
+    target_title: Text = ""
+    dest_title: Text = ""
+
+
+class Logged(Titled):
+    """An entry of a log; of a hidden one only the kind is there."""
+
+    title: Text = ""
+    logpage: Id = 0
+    timestamp: Time = ""
+    params: Moved | list[Any] = msgspec.field(default_factory=Moved)  # PHP writes nothing as a list
+
+
+class Listed(Titled):
+    """A category of a page, since when it is there."""
+
+    timestamp: Time = ""
+
+
+class Named(Struct):
+    """A user, with the groups if there is one of this name."""
+
+    groups: list[Text] = msgspec.field(default_factory=list)
+
+
+class Contributed(Struct):
+    """An edit of a user."""
+
+    size: Id = 0
+
+
+class Assessed(Struct, rename={"grade": "class"}):
+    """How a project of a wiki's editors rates a page."""
+
+    grade: Text = ""
+
+
+class Slot(Struct):
+    """The main text of a revision."""
+
+    content: Any = None  # a page without a text is rejected, not the answer
+    contentmodel: Text = ""
+    sha1: Text = ""
+    texthidden: bool = False
+
+
+class Slots(Struct):
+    """The texts of a revision."""
+
+    main: Slot = msgspec.field(default_factory=Slot)
+
+
+class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sha1"}):
+    """A revision."""
+
+    revision_id: Id
+    timestamp: Time = ""
+    sha1_of_slots: Text = ""
+    user: Text = ""
+    comment: Text = ""
+    size: Id = 0
+    texthidden: bool = False
+    slots: Slots = msgspec.field(default_factory=Slots)
+
+    @property
+    def sha1(self) -> str:
+        """The SHA-1 of the text; empty if it is hidden."""
+        return self.slots.main.sha1 or self.sha1_of_slots
+
+    @property
+    def model(self) -> str:
+        """The content model, such as wikitext."""
+        return self.slots.main.contentmodel
+
+    @property
+    def text(self) -> str | None:
+        """The wikitext; None if it is hidden or lost."""
+        content = self.slots.main.content
+        return content if isinstance(content, str) else None
+
+    @property
+    def hidden(self) -> bool:
+        """Whether administrators hid the text."""
+        return self.slots.main.texthidden or self.texthidden
+
+
+class Reason(Struct):
+    """Why a title is invalid."""
+
+    text: Text
+
+
+class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
+    """A page, with some of its revisions; one that was asked for by its id and is gone has no title."""
+
+    title: Text = ""
+    page_id: Id = 0  # 0: there is no such page
+    namespace: Number = 0
+    absent: bool = msgspec.field(default=False, name="missing")
+    special: bool = False
+    is_invalid: bool = msgspec.field(default=False, name="invalid")
+    invalidreason: Text | Reason = ""
+    pageprops: dict[str, Any] = msgspec.field(default_factory=dict)
+    redirect: bool = False
+    listed: list[Listed] = msgspec.field(default_factory=list, name="categories")
+    pageassessments: dict[Text, Assessed] = msgspec.field(default_factory=dict)
+    revisions: list[FoundRevision] = msgspec.field(default_factory=list)
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such page."""
+        return self.absent or self.special
+
+    @property
+    def invalid(self) -> str:
+        """Why no page can have the title; empty for other titles."""
+        reason = self.invalidreason
+        return (reason.text if isinstance(reason, Reason) else reason) if self.is_invalid else ""
+
+    @property
+    def disambiguation(self) -> bool:
+        """Whether the extension Disambiguator says so."""
+        return "disambiguation" in self.pageprops
+
+    @property
+    def wikidata_id(self) -> str:
+        """Such as Q1490; empty if the wiki does not say it."""
+        item = str(self.pageprops.get("wikibase_item", ""))
+        return item if ITEM.fullmatch(item) else ""
+
+    @property
+    def categories(self) -> dict[str, str]:
+        """Categories without their namespace → since when; empty if they were not asked for."""
+        return {one.title.partition(":")[2]: moment(one.timestamp) for one in self.listed}
+
+
+class Query(Struct):
+    """The part `query` of an answer."""
+
+    general: General | None = None
+    namespaces: dict[str, Namespace] | None = None
+    namespacealiases: list[Alias] | None = None
+    normalized: list[Renamed] = msgspec.field(default_factory=list)
+    converted: list[Renamed] = msgspec.field(default_factory=list)
+    redirects: list[Renamed] = msgspec.field(default_factory=list)
+    interwiki: list[Titled] = msgspec.field(default_factory=list)
+    badrevids: dict[Digits, Any] = msgspec.field(default_factory=dict)
+    pages: list[FoundPage] = msgspec.field(default_factory=list)
+    categorymembers: list[Titled] = msgspec.field(default_factory=list)
+    logevents: list[Logged] = msgspec.field(default_factory=list)
+    users: list[Named] = msgspec.field(default_factory=list)
+    usercontribs: list[Contributed] = msgspec.field(default_factory=list)
+
+
+class Expanded(Struct):
+    """The part `expandtemplates` of an answer."""
+
+    wikitext: str
+
+
+class Parsed(Struct):
+    """The part `parse` of an answer."""
+
+    text: Text
+    pageid: Id = 0
+    revid: Id = 0
+    templates: list[Titled] = msgspec.field(default_factory=list)
+
+
+class Answer(Struct):
+    """An answer of the API."""
+
+    query: Query | None = None
+    expandtemplates: Expanded | None = None
+    parse: Parsed | None = None
+    warnings: list[Warned] = msgspec.field(default_factory=list)
+    continues: dict[Text, Text | Number] | None = msgspec.field(default=None, name="continue")
+
+
+# --- one answer
 
 
 class ApiError(BuilderError):
@@ -33,43 +285,6 @@ class ApiError(BuilderError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """What a wiki says about itself."""
-
-    wiki: str  # enwiki
-    language: str
-    namespaces: Mapping[str, int]  # names and aliases in lower case
-    capital_first: bool  # every title begins with a capital letter
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRevision:
-    """A revision in an answer of the API."""
-
-    revision_id: int
-    timestamp: str
-    sha1: str  # empty if it is hidden
-    model: str
-    text: str | None  # None if it is hidden or lost
-    hidden: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPage:
-    """A page in an answer of the API, with the revisions that we asked for."""
-
-    title: str
-    page_id: int  # 0: there is no such page
-    namespace: int
-    missing: bool
-    invalid: str  # why no page can have the title; empty for other titles
-    disambiguation: bool
-    wikidata_id: str  # such as Q1490; empty if the wiki does not say it
-    categories: Mapping[str, str]  # without their namespace → since when; empty if they were not asked for
-    revisions: tuple[FoundRevision, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,7 +333,10 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
             f"{api}: expected JSON of MediaWiki, found {_glimpse(reply.body)}; the address should end in"
             " api.php, such as https://en.wikipedia.org/w/api.php"
         )
-    check_answer(api, answer)
+    try:
+        msgspec.convert(answer, Answer, strict=True)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise _not_mediawiki(api, str(error)) from error
     return answer
 
 
@@ -171,28 +389,11 @@ def expected_fields(api: str) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-        raise BuilderError(
-            f"{api}: answers with JSON, but not as MediaWiki does ({type(error).__name__}: {error});"
-            " check the address"
-        ) from error
+        raise _not_mediawiki(api, f"{type(error).__name__}: {error}") from error
 
 
-def site_of(query: Json) -> Site:
-    """Read the answer to `meta=siteinfo`."""
-    general = query["general"]
-    if not str(general["generator"]).startswith("MediaWiki"):
-        raise ValueError(f"generator {general['generator']!r}")
-    names = {str(space["name"]).lower(): int(space["id"]) for space in query["namespaces"].values()}
-    names |= {
-        str(space.get("canonical", "")).lower(): int(space["id"]) for space in query["namespaces"].values()
-    }
-    names |= {str(alias["alias"]).lower(): int(alias["id"]) for alias in query["namespacealiases"]}
-    return Site(
-        wiki=str(general["wikiid"]),
-        language=str(general["lang"]),
-        namespaces={name: number for name, number in names.items() if name},
-        capital_first=general.get("case", "first-letter") == "first-letter",
-    )
+def _not_mediawiki(api: str, why: str) -> BuilderError:
+    return BuilderError(f"{api}: answers with JSON, but not as MediaWiki does: {why}; check the address")
 
 
 def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
@@ -211,42 +412,10 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
         known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]
 
 
-def moment_of(raw: Json) -> str:
+def moment(timestamp: str) -> str:
     """The timestamp of an entry; empty if it has none, or one that no calendar has.
 
-    >>> moment_of({"timestamp": "2020-02-29T00:00:00Z"}), moment_of({"timestamp": "2020-02-31T00:00:00Z"})
+    >>> moment("2020-02-29T00:00:00Z"), moment("2020-02-31T00:00:00Z")
     ('2020-02-29T00:00:00Z', '')
     """
-    timestamp = str(raw.get("timestamp", ""))
     return timestamp if is_timestamp(timestamp) else ""
-
-
-def page_of_answer(raw: Json) -> FoundPage:
-    """Read a page after all pieces of an answer were put together."""
-    reason = raw.get("invalidreason", "")
-    return FoundPage(
-        title=str(raw["title"]),
-        page_id=int(raw.get("pageid", 0)),
-        namespace=int(raw.get("ns", 0)),
-        missing=bool(raw.get("missing") or raw.get("special")),
-        invalid=str(reason["text"] if isinstance(reason, dict) else reason) if raw.get("invalid") else "",
-        disambiguation="disambiguation" in raw.get("pageprops", {}),
-        wikidata_id=item
-        if ITEM.fullmatch(item := str(raw.get("pageprops", {}).get("wikibase_item", "")))
-        else "",
-        categories={str(one["title"]).partition(":")[2]: moment_of(one) for one in raw.get("categories", ())},
-        revisions=tuple(_found_revision(revision) for revision in raw["revisions"]),
-    )
-
-
-def _found_revision(raw: Json) -> FoundRevision:
-    slot = raw.get("slots", {}).get("main", {})
-    text = slot.get("content")
-    return FoundRevision(
-        revision_id=int(raw["revid"]),
-        timestamp=str(raw.get("timestamp", "")),
-        sha1=str(slot.get("sha1") or raw.get("sha1") or ""),
-        model=str(slot.get("contentmodel", "")),
-        text=text if isinstance(text, str) else None,
-        hidden=bool(slot.get("texthidden") or raw.get("texthidden")),
-    )

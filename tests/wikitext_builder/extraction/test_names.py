@@ -2,6 +2,7 @@
 
 import pytest
 from extraction_eval.calls import RenderedCall, compare_calls, names_of_calls
+from extraction_eval.rendering import without_templates
 
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import names
@@ -9,7 +10,6 @@ from wikitext_builder.extraction.macros import removed
 from wikitext_builder.extraction.macros.removed import is_removed
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.rendered import without_templates
 from wikitext_builder.wiki.languages import LANGUAGES
 
 INFLATION = [

@@ -15,8 +15,8 @@ from wikitext_builder.pages.selections import (
     linked_titles,
     parse_selection,
 )
+from wikitext_builder.wiki.client import Site
 from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.wiki.responses import Site
 
 EN = LANGUAGES["en"]
 
