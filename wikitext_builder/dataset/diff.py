@@ -22,6 +22,7 @@ from wikitext_builder.dataset.load import WIKITEXT, Dataset, load_named
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution, read_attribution
+from wikitext_builder.tables import aligned
 
 NOT_COUNTED: Final = (UNK, EOS)
 LEAST_G2: Final = 10.83  # one chance in a thousand (χ² with one degree of freedom)
@@ -328,7 +329,4 @@ def _word_table(found: DatasetDiff) -> list[str]:
     for one in found.most_changed:
         rates = (f"{rate:,.1f}" for rate in one.per_million)
         rows.append((one.word, *rates, f"{one.g2:,.1f}", f"{one.articles[0]:,} → {one.articles[1]:,}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
-    ]
+    return aligned(rows)

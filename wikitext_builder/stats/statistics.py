@@ -13,27 +13,74 @@ show which it was. The paper's counts of WikiText are those of the files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.article import SPLITS, heading_level
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
+from wikitext_builder.tables import aligned
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INTEGERS: Final = ("articles", "lines", "tokens", "types", "vocabulary", "unknown")
-PUBLISHED_INTEGERS: Final = ("paper_articles", "paper_tokens", "paper_vocabulary")
-COLUMNS: Final = {  # types of the table's columns; these allow missing values
-    **dict.fromkeys((*INTEGERS, *PUBLISHED_INTEGERS), "Int64"),
-    **dict.fromkeys(("oov_rate", "paper_oov_rate"), "Float64"),
-}
 ALL: Final = "all"
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedText:
+    """A file of tokens, or several, of which statistics are taken."""
+
+    articles: int
+    lines: int
+    counts: Counter[str]  # of the types, <eos> included
+    vocabulary: int | None = None  # types of the dataset's train, if it has one
+
+    @property
+    def tokens(self) -> int:
+        """How many: words, and one `<eos>` per line."""
+        return self.counts.total()
+
+    @property
+    def oov_rate(self) -> float | None:
+        """The share of `<unk>` among the tokens; None for an empty file."""
+        return self.counts[UNK] / self.tokens if self.tokens else None
+
+    def __add__(self, other: CountedText) -> CountedText:
+        return CountedText(
+            articles=self.articles + other.articles,
+            lines=self.lines + other.lines,
+            counts=self.counts + other.counts,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A column of the table; with a label it is a row of the printed table too."""
+
+    of: Callable[[CountedText], float | None]
+    label: str = ""
+    form: str = "{:,}"  # how it is printed
+    paper_form: str = "{:,}"  # how the paper's figure is printed
+    dtype: str = "Int64"  # of pandas; these allow missing values
+    is_of_train: bool = False  # the same for all splits: it is printed once
+
+
+# A statistic is one entry: the table, what `stats` prints, its JSON and its CSV follow.
+STATISTICS: Final[dict[str, Statistic]] = {
+    "articles": Statistic(lambda text: text.articles or None, "Articles"),
+    "lines": Statistic(lambda text: text.lines),
+    "tokens": Statistic(lambda text: text.tokens, "Tokens"),
+    "types": Statistic(lambda text: len(text.counts)),
+    "vocabulary": Statistic(lambda text: text.vocabulary, "Vocab size", is_of_train=True),
+    "unknown": Statistic(lambda text: text.counts[UNK]),
+    "oov_rate": Statistic(lambda text: text.oov_rate, "OoV rate", "{:.2%}", "{:.1%}", "Float64"),
+}
+
 ONE_MORE_EOS: Final = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
+PAPER: Final = ("articles", "tokens", "vocabulary", "oov_rate")  # statistics of Table 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +92,15 @@ class PublishedStatistics:
     vocabulary: int
     oov_rate: float  # of train, rounded as the paper prints it
     note: str = ""
+
+    def row(self, split: str) -> dict[str, float | None]:
+        """The figures that stand beside ours for a split, by the name of the statistic."""
+        return {
+            "articles": self.articles.get(split),
+            "tokens": self.tokens.get(split),
+            "vocabulary": self.vocabulary,
+            "oov_rate": self.oov_rate if split == "train" else None,
+        }
 
 
 PUBLISHED: Final[dict[str, PublishedStatistics]] = {  # Merity et al. 2016, Table 1
@@ -70,34 +126,8 @@ PUBLISHED: Final[dict[str, PublishedStatistics]] = {  # Merity et al. 2016, Tabl
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitStatistics:
-    """Counts of one file of tokens, or of several."""
-
-    articles: int
-    lines: int
-    counts: Counter[str]  # of the types, <eos> included
-
-    @property
-    def tokens(self) -> int:
-        """How many: words, and one `<eos>` per line."""
-        return self.counts.total()
-
-    @property
-    def oov_rate(self) -> float | None:
-        """The share of `<unk>` among the tokens; None for an empty file."""
-        return self.counts[UNK] / self.tokens if self.tokens else None
-
-    def __add__(self, other: SplitStatistics) -> SplitStatistics:
-        return SplitStatistics(
-            articles=self.articles + other.articles,
-            lines=self.lines + other.lines,
-            counts=self.counts + other.counts,
-        )
-
-
-def count(path: Path) -> SplitStatistics:
-    """The statistics of a file of tokens, which is read as a stream.
+def count(path: Path) -> CountedText:
+    """Count a file of tokens, which is read as a stream.
 
     An article begins with a title that has a blank line on both sides: in the official files some paragraphs
     look like a title, but have none.
@@ -117,7 +147,7 @@ def count(path: Path) -> SplitStatistics:
         before_last, last = last, line
     if lines:
         counts[EOS] += lines
-    return SplitStatistics(articles=articles, lines=lines, counts=counts)
+    return CountedText(articles=articles, lines=lines, counts=counts)
 
 
 def statistics(*directories: str | Path, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -156,32 +186,18 @@ def corpus_statistics(name: str, splits: Mapping[str, Path], *, title: str | Non
 
     counted = {split: count(path) for split, path in splits.items()}
     vocabulary = len(counted["train"].counts) if "train" in counted else None
-    nothing = SplitStatistics(articles=0, lines=0, counts=Counter())
-    counted[ALL] = sum(counted.values(), nothing)
+    counted[ALL] = sum(counted.values(), CountedText(articles=0, lines=0, counts=Counter()))
     published = PUBLISHED.get(title or name)
-    rows = [{"corpus": name, **_row(split, found, vocabulary, published)} for split, found in counted.items()]
-    return pd.DataFrame(rows).astype(COLUMNS)
-
-
-def _row(
-    split: str, found: SplitStatistics, vocabulary: int | None, published: PublishedStatistics | None
-) -> dict[str, str | int | float | None]:
-    tokens = published.tokens.get(split) if published else None
-    return {
-        "split": split,
-        "articles": found.articles or None,
-        "lines": found.lines,
-        "tokens": found.tokens,
-        "types": len(found.counts),
-        "vocabulary": vocabulary,
-        "unknown": found.counts[UNK],
-        "oov_rate": found.oov_rate,
-        "paper_articles": published.articles.get(split) if published else None,
-        "paper_tokens": tokens,
-        "paper_vocabulary": published.vocabulary if published else None,
-        "paper_oov_rate": published.oov_rate if published and split == "train" else None,
-        "note": published.note if published and tokens == found.tokens + 1 else "",
-    }
+    rows, types = [], dict[str, str]()
+    for split, text in counted.items():
+        ours = {key: one.of(replace(text, vocabulary=vocabulary)) for key, one in STATISTICS.items()}
+        paper = published.row(split) if published else dict.fromkeys(PAPER)
+        note = published.note if published and paper["tokens"] == text.tokens + 1 else ""
+        beside = {f"paper_{key}": value for key, value in paper.items()}
+        rows.append({"corpus": name, "split": split, **ours, **beside, "note": note})
+    for key, one in STATISTICS.items():
+        types |= {key: one.dtype} | ({f"paper_{key}": one.dtype} if key in PAPER else {})
+    return pd.DataFrame(rows).astype(types)
 
 
 def to_records(table: pd.DataFrame) -> list[dict[str, str | int | float | None]]:
@@ -202,19 +218,19 @@ def as_text(table: pd.DataFrame) -> str:
 
 def _corpus_as_text(name: str, table: pd.DataFrame) -> str:
     """The table of one dataset, without its notes."""
-    rows = [(name, *(split.capitalize() for split in table["split"]))]
-    for label, column in (("Articles", "articles"), ("Tokens", "tokens"), ("Vocab size", "vocabulary")):
-        for head, values in ((label, table[column]), ("  paper", table[f"paper_{column}"])):
-            cells = [_figure(value, "{:,}") for value in values]
-            one_for_all = column == "vocabulary"
-            rows.append((head, cells[0], *([""] * len(cells[1:]) if one_for_all else cells[1:])))
-    rows.append(("OoV rate", *(_figure(value, "{:.2%}") for value in table["oov_rate"])))
-    rows.append(("  paper", *(_figure(value, "{:.1%}") for value in table["paper_oov_rate"])))
-    rows = [row for row in rows if row[0] != "  paper" or {*row[1:]} - {"-", ""}]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    padded = ([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows)
-    lines = ["  ".join(row).rstrip() for row in padded]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+    rows = [[name, *(split.capitalize() for split in table["split"])]]
+    for key, one in STATISTICS.items():
+        lines = [(one.label, table[key], one.form)] if one.label else []
+        if lines and key in PAPER:
+            lines.append(("  paper", table[f"paper_{key}"], one.paper_form))
+        for label, values, form in lines:
+            cells = [_figure(value, form) for value in values]
+            if one.is_of_train:
+                cells = [cells[0], *[""] * len(cells[1:])]
+            if label == one.label or {*cells} - {"-", ""}:
+                rows.append([label, *cells])
+    head, *lines_below = aligned(rows)
+    return "\n".join([head, "-" * len(head), *lines_below])
 
 
 def _figure(value: object, form: str) -> str:
