@@ -16,7 +16,7 @@ import msgspec
 
 from lm_benchmarks.lm_eval import plain_text, word_count
 from lm_benchmarks.record_versions import Int63, Record
-from ps_models.evaluation.evaluate import Score
+from ps_models.evaluation.signature import Score
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
@@ -15,6 +13,7 @@ from torch import Tensor, nn
 from ps_models.choices import CONTEXTS
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
+from ps_models.evaluation.signature import Score as Score
 from ps_models.language_model import AnyState, LanguageModel, State
 from ps_models.processor import fitted_threads
 from wikitext_builder.progress import Progress, no_progress
@@ -183,40 +182,3 @@ def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "c
         for chunk in torch.split(tokens, CHUNK) if len(tokens) else ():
             _, state = model(chunk[None].to(device), state)
     return state
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How well a model predicted a text. Scores of disjoint texts add up: sum first, then divide once.
-
-    >>> (Score(nats=2.0, tokens=1, bytes=4) + Score(nats=4.0, tokens=2, bytes=8)).perplexity == math.exp(2)
-    True
-    """
-
-    nats: float = 0.0  # -log p of the whole text, the natural logarithm
-    tokens: int = 0  # that were predicted, including <eos>
-    bytes: int = 0  # UTF-8, of the text as scored: tokens separated by a space, lines ended by a newline
-
-    def __add__(self, other: Score) -> Score:
-        return Score(self.nats + other.nats, self.tokens + other.tokens, self.bytes + other.bytes)
-
-    @property
-    def perplexity(self) -> float:
-        """The exponential of the mean nats per token; infinite if that overflows.
-
-        Raises:
-            ZeroDivisionError: There are no tokens.
-        """
-        try:
-            return math.exp(self.nats / self.tokens)
-        except OverflowError:
-            return math.inf
-
-    @property
-    def bits_per_byte(self) -> float:
-        """Bits per byte of text: comparable between models with different tokens.
-
-        Raises:
-            ZeroDivisionError: There are no bytes.
-        """
-        return self.nats / math.log(2) / self.bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ps_models.evaluation.evaluate import Score
+from ps_models.evaluation.signature import Score
 
 if TYPE_CHECKING:
     from ps_models.training.config import TrainingConfig
