@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.listing import listed
@@ -139,8 +140,6 @@ class ClosingTags:
         return match.end()
 
 
-_CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in REMOVED_TAGS | OPAQUE_TAGS}
-
-
+@cache
 def _closing(name: str) -> re.Pattern[str]:
-    return _CLOSING[name]
+    return re.compile(rf"</{name}\s*>", re.IGNORECASE)

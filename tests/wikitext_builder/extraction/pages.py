@@ -2,15 +2,17 @@
 
 import bz2
 import json
-import unicodedata
 from collections.abc import Iterator
 from functools import cache
+
+import regex
 
 from tests.conftest import ROOT, data
 from wikitext_builder.article import Article, Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.xml_dump import read_pages
 
+INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]|[^\S ]")
 CASES = ROOT / "tests" / "cases" / "extract"
 
 
@@ -29,10 +31,7 @@ def text(wikitext: str) -> str:
 
 def has_only_visible_characters(line: str) -> bool:
     """True if a line has no controls, formats, surrogates, private use, and only plain spaces."""
-    forbidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-    return not any(
-        unicodedata.category(char) in forbidden or (char.isspace() and char != " ") for char in line
-    )
+    return INVISIBLE.search(line) is None
 
 
 def cases(name: str) -> list[dict[str, str]]:
@@ -45,10 +44,20 @@ def real_articles(month: str) -> tuple[Article, ...]:
     return tuple(extract(one) for one in real_pages(month))
 
 
-def real_pages(month: str) -> Iterator[Page]:
+@cache
+def real_pages(month: str) -> tuple[Page, ...]:
+    return tuple(_real_pages(month))
+
+
+def _real_pages(month: str) -> Iterator[Page]:
     for dumped in read_pages(data(f"pages/pages-{month}.xml.bz2")):
         assert isinstance(dumped.content, Page)
         yield dumped.content
+
+
+@cache
+def lines_of(wikitext: str) -> tuple[str, ...]:
+    return extract(page(wikitext)).lines
 
 
 def expansions() -> list[dict[str, str]]:

@@ -18,7 +18,7 @@ OPENERS = [
     "{{#if:", "{{convert|", "[[File:a|", "<gallery>", "<a ", "[//", "''", "'''", "( ", "(\x02 ", "}}",
     "]]", "|}\n", "</ref>", "</table>", "|", "=", "; a :", "&lt;", "<br>", "e\u0301", "{{x}}",
 ]  # fmt: skip
-SECONDS = 10  # of processor time, on the slowest machine; the worst of these takes about a second
+SECONDS = 5  # of processor time, on the slowest machine; the worst of these takes half a second
 
 
 def outcome(wikitext: str) -> str:
@@ -44,8 +44,8 @@ def assert_clean(lines):
 
 @pytest.mark.parametrize("opener", OPENERS)
 @pytest.mark.parametrize("shape", ["{}", "{{{{a|{}}}}}", "{}}}}}]]"])
-def test_a_hundred_thousand_openers(opener, shape):
-    many = opener * 100_000 if shape == "{}" else shape.format(opener * 10_000)
+def test_fifty_thousand_openers(opener, shape):
+    many = opener * 50_000 if shape == "{}" else shape.format(opener * 10_000)
     assert outcome(many) in {"read", "malformed", "too-deep"}
 
 
@@ -92,17 +92,17 @@ def test_mixes_of_openers(seed):
 @pytest.mark.parametrize(
     "wikitext",
     [
-        "{{abbr|" * 50 + "x" * 2_000_000 + "}}" * 50,
-        "word " * 800_000,
-        " " * 4_000_000,
-        "(" * 4_000_000,
-        "'" * 4_000_000,
-        "; " + " " * 3_000_000 + ":",
-        "( " + "{{cn}}, " * 100_000 + ")",
-        "<div " + "class=" * 500_000 + ">",
-        "&amp;" * 800_000,
-        "\u202e" * 1_000_000,
-        "= a =\n" * 100_000,
+        "{{abbr|" * 50 + "x" * 1_000_000 + "}}" * 50,
+        "word " * 400_000,
+        " " * 2_000_000,
+        "(" * 2_000_000,
+        "'" * 2_000_000,
+        "; " + " " * 1_500_000 + ":",
+        "( " + "{{cn}}, " * 50_000 + ")",
+        "<div " + "class=" * 250_000 + ">",
+        "&amp;" * 400_000,
+        "\u202e" * 500_000,
+        "= a =\n" * 50_000,
     ],
     ids=lambda wikitext: wikitext[:12],
 )
@@ -118,14 +118,14 @@ def different_tags(count, attributes):
 @pytest.mark.parametrize(
     "wikitext",
     [
-        "<nowiki><ref name=" + " " * 1_000_000 + "></nowiki>",
-        "{{" + "<!-<!---->-" * 90_000 + "}}",  # what was cut makes new comments
-        "<nowiki><ref group = " + "a" * 1_000_000 + "></nowiki>",
-        "<nowiki<!---->/>" * 150_000 + "</nowiki>",
-        "<math<!---->/>" * 150_000 + "</math>",
-        different_tags(80_000, "class=thumb"),
-        different_tags(80_000, "style=display:none"),
-        different_tags(80_000, "class=x"),
+        "<nowiki><ref name=" + " " * 500_000 + "></nowiki>",
+        "{{" + "<!-<!---->-" * 45_000 + "}}",  # what was cut makes new comments
+        "<nowiki><ref group = " + "a" * 500_000 + "></nowiki>",
+        "<nowiki<!---->/>" * 75_000 + "</nowiki>",
+        "<math<!---->/>" * 75_000 + "</math>",
+        different_tags(40_000, "class=thumb"),
+        different_tags(40_000, "style=display:none"),
+        different_tags(40_000, "class=x"),
         ("<b " + "class=b " * 150 + ">") * 1_000,
         ("<b " + "class='b' thumb " * 100 + ">") * 1_000,
         "{{convert|" + "1-" * 100_000 + "|km}}",
@@ -140,7 +140,7 @@ def test_what_took_quadratic_time(wikitext):
 
 
 def test_a_tag_of_many_classes_is_searched_for_an_error_in_linear_time():
-    assert not ERROR.search("<span class= " + "class= " * 500_000)
+    assert not ERROR.search("<span class= " + "class= " * 250_000)
     assert ERROR.search('<span id="x" class="big error">')
 
 

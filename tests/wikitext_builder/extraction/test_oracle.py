@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wikitext_builder.extraction.pages import body, page, real_pages
+from tests.wikitext_builder.extraction.pages import body, lines_of, page, real_articles, real_pages
 from tests.wikitext_builder.extraction.test_laws import WIKITEXT
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import page as page_module
@@ -65,11 +65,11 @@ def test_blocks_change_nothing_in_real_pages(block):
             continue
         cut = one.wikitext.find("\n==")  # before the first heading, which begins a line of its own
         wikitext = f"{one.wikitext[:cut]}\n\n{block}\n{one.wikitext[cut:]}"
-        assert extract(page(wikitext)).lines == extract(page(one.wikitext)).lines
+        assert extract(page(wikitext)).lines == lines_of(one.wikitext)
 
 
 def test_cutting_lists_of_sources_first_changes_nothing(monkeypatch):
-    cut = [extract(one) for one in real_pages("2016-04")]
+    cut = list(real_articles("2016-04"))
     monkeypatch.setattr(page_module, "cut_lists", lambda text, _removed: text)
     assert [extract(one) for one in real_pages("2016-04")] == cut
 
@@ -112,7 +112,7 @@ def test_cut_and_uncut_ways_give_the_same_lines_of_real_pages(end, monkeypatch):
     for number, one in enumerate(real_pages("2016-04")):
         if number % 6 == 0:
             wikitext = f"{end}\n{one.wikitext}" if end else one.wikitext
-            assert extract(page(wikitext)).lines == uncut(wikitext, monkeypatch)
+            assert lines_of(wikitext) == uncut(wikitext, monkeypatch)
 
 
 def test_text_without_templates_is_what_another_parser_makes_of_it():

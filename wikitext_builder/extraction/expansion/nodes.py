@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.preprocessor import MAX_OPEN
-from wikitext_builder.extraction.trim import CONTROLS, OPAQUE_TAGS, REMOVED_TAGS
+from wikitext_builder.extraction.trim import CONTROLS, OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
 
 # Extension tags whose content is no template code. `section` marks a part of a page, which is ordinary text.
 EXTENSION_TAGS = (REMOVED_TAGS | OPAQUE_TAGS) - {"includeonly", "section"}
@@ -52,7 +52,7 @@ def included(wikitext: str) -> str:
 
 def _without_marks(text: str) -> str:
     kept: list[str] = []
-    unclosed: set[str] = set()
+    closing = ClosingTags(text)
     position = 0
     while match := MARK.search(text, position):
         start, after = match.span()
@@ -63,12 +63,11 @@ def _without_marks(text: str) -> str:
             position = _end_of_comment(text, start, kept)
         elif match[0].endswith("/>") or not name:
             kept.append(match[0] if match["name"] else "")
-        elif name in unclosed or not (closing := closing_tag(name).search(text, after)):
-            unclosed.add(name)
+        elif (end := closing.end_after(name, after)) < 0:
             position = len(text) if match["without"] else after
             kept.append("" if match["without"] else match[0])
         else:
-            position = closing.end()
+            position = end
             kept.append("" if match["without"] else text[start:position])
     return "".join([*kept, text[position:]])
 
@@ -83,14 +82,6 @@ def _end_of_comment(text: str, start: int, kept: list[str]) -> int:
         kept[-1] = kept[-1].rstrip(" \t")
         return rest.end()
     return end + 3
-
-
-def closing_tag(name: str) -> re.Pattern[str]:
-    """The pattern of the end of an extension tag."""
-    return _CLOSING[name]
-
-
-_CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in {*EXTENSION_TAGS, "noinclude"}}
 
 
 def redirect_target(wikitext: str) -> str | None:
@@ -157,7 +148,7 @@ class _Parser:
         self.text = text
         self.stack: list[_Opener] = []
         self.parts: list[Part] = [Part()]  # the innermost part of each open pair of braces
-        self.unclosed: set[str] = set()
+        self.closing = ClosingTags(text)
 
     def run(self) -> Nodes:
         text, position = self.text, 0
@@ -199,13 +190,8 @@ class _Parser:
 
     def end_of_tag(self, match: re.Match[str]) -> int:
         """Where an extension tag ends with its content; without a closing tag it is text."""
-        name = match["tag"].lower()
-        if match[0].endswith("/>") or name in self.unclosed:
-            return match.end()
-        if closing := closing_tag(name).search(self.text, match.end()):
-            return closing.end()
-        self.unclosed.add(name)
-        return match.end()
+        end = -1 if match[0].endswith("/>") else self.closing.end_after(match["tag"].lower(), match.end())
+        return match.end() if end < 0 else end
 
     def separate(self, mark: str) -> None:
         """Begin a part at a bar, and note the first equals sign of an argument."""
