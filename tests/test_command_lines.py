@@ -18,7 +18,7 @@ from ps_models.cli import commands as ps_models
 from tests.conftest import ROOT
 from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.cli import cli as wikitext_builder
-from wikitext_builder.verbosity import PACKAGES, is_quiet, set_volume
+from wikitext_builder.progress import PACKAGES, is_quiet, set_verbosity
 
 PROGRAMS = {"wikitext_builder": wikitext_builder, "ps_models": ps_models, "lm_benchmarks": lm_benchmarks}
 ROOTS = [ROOT / "wikitext_builder", ROOT / "ps_models", ROOT / "benchmarks" / "lm_benchmarks"]
@@ -28,7 +28,7 @@ FOLDERS = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
 @pytest.fixture(autouse=True)
 def usual_volume() -> Iterator[None]:
     yield
-    set_volume(None)
+    set_verbosity(None)
 
 
 def module(name: str, *arguments: str, **environment: str) -> str:
@@ -49,7 +49,8 @@ def test_python_m_runs_each_program(name: str, tmp_path: Path) -> None:
     assert module(name, "--help").startswith(f"Usage: {program} [OPTIONS] COMMAND")
     words = {"COMP_WORDS": f"{program} ", "COMP_CWORD": "1", "HOME": str(tmp_path)}
     completed = module(name, **{f"_{name.upper()}_COMPLETE": "bash_complete", **words})
-    assert completed.splitlines() == [f"plain,{command}" for command in PROGRAMS[name].commands]
+    shown = [name for name, command in PROGRAMS[name].commands.items() if not command.hidden]
+    assert completed.splitlines() == [f"plain,{one}" for one in shown]
 
 
 def test_the_shell_completes_choices_and_options() -> None:

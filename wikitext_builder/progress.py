@@ -1,14 +1,21 @@
-"""Progress of long runs: bars with rate and remaining time on a terminal, lines elsewhere."""
+"""What commands print besides results: progress, and with --verbose each step.
+
+Progress is bars with rate and remaining time on a terminal, lines elsewhere. The library logs with Python's
+`logging`, under the names of the packages; a program that uses it decides what becomes of that. The commands
+decide here, for all three command lines.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO, TypeVar
 
+import click
 from rich.console import Console, RenderableType
 from rich.filesize import decimal
 from rich.progress import (
@@ -24,10 +31,9 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
-from wikitext_builder.verbosity import is_quiet
-
 Result = TypeVar("Result")
 
+PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here
     "check": "laws",
@@ -213,3 +219,34 @@ def _quiet_lines(stream: TextIO, clock: Callable[[], float], *, as_json: bool = 
             print(line, file=stream, flush=True)
 
     return report
+
+
+# --- verbosity
+
+
+class _LogLines(logging.Handler):
+    """Prints each record as a line on stderr, above the bars if there are some."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record."""
+        click.echo(self.format(record), err=True)
+
+
+def set_verbosity(verbose: bool | None) -> None:
+    """Say how much is printed on stderr.
+
+    Args:
+        verbose: True: also what is logged, such as each request. False: no progress, only errors. None:
+            progress.
+    """
+    level = {True: logging.INFO, None: logging.WARNING, False: logging.ERROR}[verbose]
+    for name in PACKAGES:
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        if not logger.handlers:
+            logger.addHandler(_LogLines())
+
+
+def is_quiet() -> bool:
+    """Returns True if only results and errors are printed."""
+    return not logging.getLogger(PACKAGES[0]).isEnabledFor(logging.WARNING)

@@ -39,7 +39,7 @@ from ps_models.training.schedules import finished, learning_rate
 from ps_models.training.stopping import stop_signals
 from ps_models.training.update import Position, Training
 from wikitext_builder import __version__
-from wikitext_builder.commit import commit
+from wikitext_builder.hashing import commit
 from wikitext_builder.progress import Progress, no_progress
 
 LOG = logging.getLogger(__name__)

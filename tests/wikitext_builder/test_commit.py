@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wikitext_builder.commit import _of_installation, _of_work_tree
+from wikitext_builder.hashing import _of_installation, _of_work_tree
 
 
 def git(folder: Path, *words: str) -> str:

@@ -12,8 +12,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from wikitext_builder.progress import QUIET_SECONDS, _bars, _quiet_lines, no_progress, shown_progress
-from wikitext_builder.verbosity import set_volume
+from wikitext_builder.progress import (
+    QUIET_SECONDS,
+    _bars,
+    _quiet_lines,
+    no_progress,
+    set_verbosity,
+    shown_progress,
+)
 
 
 def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> None:
@@ -43,10 +49,10 @@ def test_a_report_that_only_brings_a_note_is_a_line_at_once() -> None:
 
 def test_who_wants_it_quiet_gets_nothing() -> None:
     stream = StringIO()
-    set_volume(False)
+    set_verbosity(False)
     with shown_progress(stream) as report:
         report("extract", 1, 2)
-    set_volume(None)
+    set_verbosity(None)
     assert stream.getvalue() == ""
 
 

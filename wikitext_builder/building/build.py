@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 from wikitext_builder.article import SPLITS
 from wikitext_builder.building import card
@@ -45,9 +45,7 @@ from wikitext_builder.runners.processes import Runner, Serial
 from wikitext_builder.text_overlap.overlap import overlap
 from wikitext_builder.text_overlap.result import Overlap, is_compared, write_into_card
 from wikitext_builder.text_overlap.sources import files_of
-from wikitext_builder.wiki.dates import days_of, months_of
-
-DATES: Final = ("created", "promoted")  # that a store knows of a page
+from wikitext_builder.wiki.dates import PAGE_DATES, days_of, months_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +146,8 @@ def build_months(
     Raises:
         BuilderError: An argument is wrong, no month has a page, or a build fails.
     """
-    if by not in DATES:
-        raise BuilderError(f"--by {by}: expected {' or '.join(DATES)}")
+    if by not in PAGE_DATES:
+        raise BuilderError(f"--by {by}: expected {' or '.join(PAGE_DATES)}")
     names, rules = months_of(months), options.pop("include", ())
     rules = [rules] if isinstance(rules, str) else list(rules)
     reports: dict[str, BuildReport | None] = {}

@@ -6,7 +6,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder import __version__
-from wikitext_builder.cli import datasets, demo, overlap, pages
+from wikitext_builder.cli import analysis, datasets, pages
 from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
 
@@ -28,7 +28,7 @@ def cli() -> None:
 
 
 add_cite_option(cli, lambda path: wb.cite(path), "a dataset")
-for _command in (*demo.COMMANDS, *pages.COMMANDS, *datasets.COMMANDS, *overlap.COMMANDS):
+for _command in (datasets.demo, *pages.COMMANDS, *datasets.COMMANDS, *analysis.COMMANDS):
     cli.add_command(_command)
 
 

@@ -1,13 +1,16 @@
-"""Commands that make datasets and describe them."""
+"""Commands that make datasets and check them, and the pipeline on the bundled sample."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +19,23 @@ import click
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import (
+    ANY,
+    COUNT,
     FILE,
     FOLDER,
     SECTIONS_HELP,
-    csv_option,
+    WHOLE,
     json_option,
     language_option,
     listed,
     store_option,
     stored_filters,
 )
-from wikitext_builder.cli.run import Program
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SECTIONS, SOURCES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.progress import shown_progress
-from wikitext_builder.tables import csv_text
-from wikitext_builder.verbosity import is_quiet
+from wikitext_builder.progress import is_quiet, shown_progress
+from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.wiki.dates import PAGE_DATES
 
 if TYPE_CHECKING:
     from wikitext_builder.building.build import BuildReport
@@ -46,16 +50,11 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
     from wikitext_builder.tokens.tokenizer import tokenize_line
 
     tokenize_line("", language)  # an unknown language is an error even if there is no line
-    with _bad_encoding(getattr(file, "name", "-")):
+    try:
         for line in file:
             sys.stdout.write(file_line(tokenize_line(line.decode().rstrip("\n"), language)))
-
-
-@contextmanager
-def _bad_encoding(name: str) -> Iterator[None]:
-    try:
-        yield
     except UnicodeDecodeError as error:
+        name = getattr(file, "name", "-")
         raise BuilderError(f"{name}: {error}; expected text in UTF-8, see `iconv`") from error
 
 
@@ -64,45 +63,31 @@ def _bad_encoding(name: str) -> Iterator[None]:
 @store_option
 @click.option("--out", type=FOLDER, required=True, help="Folder to make.")
 @language_option
-@click.option("--as-of", help="Take the newest revisions of the store that are not after this date.")
+@click.option("--as-of", help="Take the newest revisions of the store on or before this date.")
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
 @stored_filters
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, in folders of OUT.")
 @click.option(
     "--by",
-    type=click.Choice(["created", "promoted"]),
+    type=click.Choice(PAGE_DATES),
     default="created",
     help="With --months: which date of a page counts.",
 )
 @click.option("--valid-titles", type=FILE, help="File with the titles of valid, one per line.")
 @click.option("--test-titles", type=FILE, help="File with the titles of test, one per line.")
-@click.option(
-    "--train-articles", type=click.IntRange(min=1), help="At most this many, instead of the recipe's number."
-)
-@click.option("--valid-articles", type=click.IntRange(min=0), help="Instead of the recipe's number.")
-@click.option("--test-articles", type=click.IntRange(min=0), help="Instead of the recipe's number.")
-@click.option(
-    "--test-words",
-    type=click.IntRange(min=1),
-    help="Of live: take articles until they have this many words, instead of a number of articles.",
-)
-@click.option(
-    "--min-count",
-    type=click.IntRange(min=1),
-    help="Rarer words become <unk>; the recipes have 3, live has 1.",
-)
-@click.option(
-    "--sections",
-    type=click.Choice(SECTIONS),
-    help=f"{SECTIONS_HELP}  [default: official]",
-)
+@click.option("--train-articles", type=COUNT, help="At most this many, instead of the recipe's number.")
+@click.option("--valid-articles", type=WHOLE, help="Instead of the recipe's number.")
+@click.option("--test-articles", type=WHOLE, help="Instead of the recipe's number.")
+@click.option("--test-words", type=COUNT, help="For `live`: add articles until this many words is reached.")
+@click.option("--min-count", type=COUNT, help="Rarer words become <unk>; the recipes have 3, live has 1.")
+@click.option("--sections", type=click.Choice(SECTIONS), help=f"{SECTIONS_HELP}  [default: official]")
 @click.option(
     "--source",
     type=click.Choice(SOURCES),
     help="Where lines come from. rendered: the HTML of a page if the store has it (`fetch --rendered`), else"
     " its wikitext.  [default: wikitext]",
 )
-@click.option("--seed", help="Of the split, instead of the recipe's seed.")
+@click.option("--seed", help="Seed for the split.  [default: the recipe's]")
 @click.option(
     "--articles",
     type=click.Choice(ARTICLES),
@@ -110,22 +95,12 @@ def _bad_encoding(name: str) -> Iterator[None]:
     callback=lambda _context, _parameter, value: value or None,  # not given: as the recipe says
     help="Export whole articles as plain text too; repeatable.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    show_default="one per core",
-    help="Processes on this machine.",
-)
+@click.option("--workers", type=COUNT, show_default="one per core", help="Processes on this machine.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers do the work: tcp://host:8786.")
-@click.option(
-    "--work",
-    "work_url",
-    default="",
-    help="URL for intermediate results, for workers that do not reach your disk.",
-)
+@click.option("--work", default="", help="URL for intermediate results, if workers do not reach your disk.")
 @click.option(
     "--against",
-    type=click.Path(path_type=Path, exists=True),
+    type=ANY,
     multiple=True,
     help="Compare the dataset with other text and write the result into it, see `overlap`; repeatable.",
 )
@@ -137,7 +112,6 @@ def build(
     lock_path: Path | None,
     months: str | None,
     by: str,
-    work_url: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -146,15 +120,14 @@ def build(
     WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each, the same ones.
     The recipe live is a test set alone, of all pages.
     """
-    options |= {"lock": lock_path, "work": work_url}
+    options["lock"] = lock_path
     reports: dict[str, BuildReport | None]
     with shown_progress(as_json=as_json) as progress:
+        options["progress"] = progress
         if months:
-            reports = wb.build_months(
-                recipe, store_path, out, months=months, by=by, progress=progress, **options
-            )
+            reports = wb.build_months(recipe, store_path, out, months=months, by=by, **options)
         else:
-            reports = {"": wb.build(recipe, store_path, out, progress=progress, **options)}
+            reports = {"": wb.build(recipe, store_path, out, **options)}
     for name, report in reports.items():
         missing = f"{out / name}: no page is of this month, or all are rejected"
         for warning in report.warnings if report else (missing,):
@@ -172,35 +145,31 @@ def _print_report(out: Path, report: BuildReport) -> None:
         click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
     click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
     if not report.already_built:
-        _print_work(report)
+        for line in _work_done(report):
+            click.echo(f"  {line}")
     if report.overlap:
         from wikitext_builder.text_overlap.result import as_text
 
         click.echo(f"\n{as_text(report.overlap, most=0)}", nl=False)
 
 
-def _print_work(report: BuildReport) -> None:
-    _print_speed(report)
-    if report.shards_found:
-        click.echo(f"  found      {report.shards_found:,} shards of pages were there already")
-    if report.older:
-        click.echo(f"  not used   {report.older:,} older revisions of the same pages or titles")
-    click.echo(f"  rejected   {listed(report.rejected)}")
-    click.echo(f"  left out   {listed(dict(Counter(report.left_out).most_common(8)))}")
-    if report.left_out_reasons:
-        click.echo(f"  because of {listed(report.left_out_reasons)}")
-    if report.expanded:
-        click.echo(f"  expanded   {report.expanded:,} template calls from templates of the store")
-
-
-def _print_speed(report: BuildReport) -> None:
+def _work_done(report: BuildReport) -> Iterator[str]:
     total = sum(report.seconds.values())
     stages = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in report.seconds.items())
-    speed = (
-        f": {report.pages / total:.1f} pages/s, {report.wikitext_bytes / 1e6 / total:.2f} MB/s of wikitext"
-    )
+    pages, megabytes = report.pages / total, report.wikitext_bytes / 1e6 / total
     # Pages of shards that were there took no time: a speed would say nothing.
-    click.echo(f"  {report.pages:,} pages in {total:.1f} s{'' if report.shards_found else speed} ({stages})")
+    speed = "" if report.shards_found else f": {pages:.1f} pages/s, {megabytes:.2f} MB/s of wikitext"
+    yield f"{report.pages:,} pages in {total:.1f} s{speed} ({stages})"
+    if report.shards_found:
+        yield f"found      {report.shards_found:,} shards of pages were there already"
+    if report.older:
+        yield f"not used   {report.older:,} older revisions of the same pages or titles"
+    yield f"rejected   {listed(report.rejected)}"
+    yield f"left out   {listed(dict(Counter(report.left_out).most_common(8)))}"
+    if report.left_out_reasons:
+        yield f"because of {listed(report.left_out_reasons)}"
+    if report.expanded:
+        yield f"expanded   {report.expanded:,} template calls from templates of the store"
 
 
 @click.command()
@@ -221,86 +190,69 @@ def verify(directory: Path, as_json: bool) -> None:
     wrong = sum(check.passed is False for check in checks)
     if quiet and not wrong:
         skipped = sum(check.passed is None for check in checks)
-        click.echo(f"{directory}: {len(checks) - skipped} checks passed, {skipped} could not be made")
+        click.echo(f"{directory}: {len(checks) - skipped} checks passed, {skipped or 'none'} skipped")
     if wrong:
         raise BuilderError(f"{directory}: {wrong} of {len(checks)} checks failed")
 
 
-name_option = click.option(
-    "--name",
-    "names",
-    multiple=True,
-    help="What to call a dataset; once per dataset, in their order.  [default: title, or where it lies]",
-)
-overlay_option = click.option("--overlay", is_flag=True, help="All curves in one panel.")
+# --- the pipeline on the bundled sample
+
+MODELS_NEED = ("torch", "safetensors")  # the packages of the extra `models`
+# The small sample has many rare words: from two occurrences on they stay, so that the model meets names.
+DATASET = """
+wikitext-builder import {out}/sample.xml --store {out}/pages.store
+wikitext-builder build demo --store {out}/pages.store --out {out}/wikitext-demo --min-count 2
+wikitext-builder verify {out}/wikitext-demo --quiet
+wikitext-builder stats {out}/wikitext-demo
+wikitext-builder plot zipf {out}/wikitext-demo --out {out}/zipf.png
+"""
+MODEL = """
+ps-models train pointer-sentinel-lstm {out}/wikitext-demo --out {out}/model --preset tiny
+ps-models evaluate {out}/model {out}/wikitext-demo --split test
+ps-models explain {out}/model {out}/wikitext-demo --split test --start best --out {out}/explain.html
+"""
+NEXT = """
+The dataset is in {out}/wikitext-demo, its Zipf plot in {out}/zipf.png.
+{model} Next:
+  head -5 {out}/wikitext-demo/wiki.train.tokens
+  wikitext-builder extract --store {out}/pages.store --title Octopus | wikitext-builder tokenize
+  wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"""
+EXPLAINED = "{out}/explain.html shows how a small model predicts: open it in a browser."
+NO_MODEL = "To train a model and look into it: pip install 'wikitext-builder[models]', and run this again."
 
 
 @click.command()
-@click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@name_option
-@json_option
-@csv_option
-def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
-    """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
+@click.option("--out", type=FOLDER, default="demo", help="Folder for everything that it makes.")
+def demo(out: Path) -> None:
+    """Run the whole pipeline once, on 28 bundled articles: a dataset, its statistics and plot, a small model.
 
-    A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
+    Prints each command and runs it. The model needs the extra `models` (torch), and about a minute.
     """
-    from wikitext_builder.stats.statistics import as_text, to_records
-
-    table = wb.statistics(*directories, names=names)
-    if as_json:
-        click.echo(json.dumps(to_records(table)))
-    else:
-        click.echo(csv_text(to_records(table)) if as_csv else as_text(table), nl=False)
-
-
-@click.command()
-@click.argument("first", type=FOLDER)
-@click.argument("second", type=FOLDER)
-@name_option
-@click.option("--words", type=click.IntRange(min=0), default=20, help="How many words to list.")
-@click.option(
-    "--titles", type=click.IntRange(min=0), default=10, help="How many titles of each kind to print."
-)
-@json_option
-def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: int, as_json: bool) -> None:
-    """Compare two datasets: articles added, gone, changed or moved, and words whose frequency changed most.
-
-    FIRST and SECOND hold datasets built here, or in the layout of WikiText or of the Penn Treebank.
-    """
-    from wikitext_builder.dataset.diff import as_text
-
-    found = wb.diff(first, second, names=names, words=words)
-    click.echo(json.dumps(asdict(found)) if as_json else as_text(found, titles=titles), nl=as_json)
+    has_models = all(find_spec(package) for package in MODELS_NEED)
+    _copy_sample(out)
+    for line in (DATASET + MODEL * has_models).split("\n"):
+        if line:
+            _run([word.format(out=out) for word in line.split()])
+    where = shlex.quote(str(out))
+    click.echo(NEXT.format(out=where, model=(EXPLAINED if has_models else NO_MODEL).format(out=where)))
 
 
-@click.group(cls=Program)
-def plot() -> None:
-    """Draw a dataset; the suffix of --out chooses PNG or SVG."""
+def _copy_sample(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(SAMPLE_DUMP, out / "sample.xml")
+    except OSError as error:
+        raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
 
 
-@plot.command("zipf")
-@click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
-@name_option
-@overlay_option
-def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
-    """Draw the frequency of each word of train over its rank, several datasets side by side."""
-    click.echo(wb.plot_zipf(*directories, out=out, names=names, overlay=overlay))
+def _run(words: list[str]) -> None:
+    """Run a command of this project as the user would; what it prints goes where ours goes."""
+    click.echo(f"\n$ {shlex.join(words)}")
+    module = words[0].replace("-", "_")
+    quiet = ["--quiet"] if is_quiet() and "--quiet" not in words else []
+    done = subprocess.run([sys.executable, "-m", module, *words[1:], *quiet], check=False)  # noqa: S603 - ours
+    if done.returncode:
+        raise click.exceptions.Exit(done.returncode)  # it has said what is wrong
 
 
-@plot.command("window")
-@click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
-@click.option(
-    "--split", type=click.Choice(["train", "valid", "test"]), default="train", help="Which file to read."
-)
-@click.option("--longest", type=click.IntRange(min=1), default=500, help="The largest L, in words.")
-@name_option
-@overlay_option
-def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
-    """Draw how often a word is among the last L words: the paper chose its window by this plot."""
-    click.echo(wb.plot_window(*directories, **options))
-
-
-COMMANDS = (tokenize, build, verify, stats, diff, plot)
+COMMANDS = (tokenize, build, verify)

@@ -16,6 +16,8 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 DUMP = click.Path(path_type=Path, exists=True, dir_okay=False)
+ANY = click.Path(path_type=Path, exists=True)
+COUNT, WHOLE = click.IntRange(min=1), click.IntRange(min=0)
 SEED = click.IntRange(0, 2**63 - 1)  # what numpy and torch both take
 
 
@@ -94,7 +96,7 @@ def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: s
 
 
 SECTIONS_HELP = (
-    "What goes with a section of lists, such as References. official: its heading and own text, sub-sections"
+    "What to remove with list sections, such as References. official: the heading and own text, sub-sections"
     " stay; clean: all of it, and empty sections."
 )
 

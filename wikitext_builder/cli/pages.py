@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import click
 
 import wikitext_builder as wb
 from wikitext_builder.cli.options import (
+    COUNT,
     DUMP,
     SECTIONS_HELP,
     RealRange,
@@ -23,6 +25,7 @@ from wikitext_builder.cli.options import (
     page_filters,
     store_option,
 )
+from wikitext_builder.dataset.recipes import SECTIONS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -44,59 +47,29 @@ from wikitext_builder.wiki.languages import LANGUAGES
     help="{kinds}; may be repeated.  [default: good and featured]",
 )
 @page_filters
-@click.option("--as-of", help="The newest revisions up to this date, with one request per page.")
-@click.option("--limit", type=click.IntRange(min=1), help="The greatest number of titles.")
-@click.option("--maxlag", type=RealRange(min=0), help="Wait while the wiki lags by more seconds.")
+@click.option("--as-of", help="The newest revisions on or before this date, with one request per page.")
+@click.option("--limit", type=COUNT, help="Fetch at most this many titles.")
+@click.option("--maxlag", type=RealRange(min=0), help="Wait while database lag exceeds this many seconds.")
 @click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
 @click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")
 @json_option
-def fetch(
-    store_path: Path,
-    contact: str,
-    api: str | None,
-    language: str,
-    select: tuple[str, ...],
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    as_of: str | None,
-    limit: int | None,
-    maxlag: float | None,
-    parallel: int,
-    expand: bool,
-    rendered: bool,
-    as_json: bool,
-) -> None:
+def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
     """Fetch Good and Featured articles through the Wikipedia API into a store."""
     with shown_progress(as_json=as_json) as progress:
-        report = wb.fetch(
-            store_path,
-            select=select,
-            include=include,
-            exclude=exclude,
-            contact=contact,
-            language=language,
-            api=api,
-            as_of=as_of,
-            limit=limit,
-            maxlag=maxlag,
-            parallel=parallel,
-            expand=expand,
-            rendered=rendered,
-            progress=progress,
-        )
+        report = wb.fetch(store_path, progress=progress, **options)
     if as_json:
         parts = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
         click.echo(json.dumps({name: one and asdict(one) for name, one in parts.items()}))
         return
     pages = report.pages
-    click.echo(f"{pages.selected:,} selected: {pages.fetched:,} fetched, {pages.present:,} settled before")
+    click.echo(f"{pages.selected:,} selected: {pages.fetched:,} fetched, {pages.present:,} already done")
     click.echo(f"  rejected  {listed(pages.rejected)}")
     if report.expansions:
         _print_expanded(report.expansions.expanded, report.expansions.failed)
     if report.html:
         html = report.html
-        click.echo(f"  rendered  {html.fetched:,}, {html.present:,} before; not: {listed(html.failed)}")
+        click.echo(f"  rendered  {html.fetched:,}, {html.present:,} already done; not: {listed(html.failed)}")
     for warning in pages.warnings:
         click.echo(f"the wiki warns: {warning}", err=True)
 
@@ -109,38 +82,21 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 @click.argument("dumps", nargs=-1, required=True, type=DUMP)
 @store_option
 @language_option
-@click.option(
-    "--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured ones."
-)
-@click.option("--as-of", help="Of a dump with history: the newest revisions up to this date.")
+@click.option("--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured.")
+@click.option("--as-of", help="For dumps with history: the newest revision on or before this date.")
 @page_filters
 @json_option
 def import_(
-    dumps: tuple[Path, ...],
-    store_path: Path,
-    language: str,
-    everything: bool,
-    as_of: str | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    as_json: bool,
+    dumps: tuple[Path, ...], store_path: Path, language: str, everything: bool, as_json: bool, **options: Any
 ) -> None:
     """Import articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
 
     Keeps pages whose own wikitext has the mark of Good or Featured, and all templates.
     """
+    options |= {"language": language, "keep": "all" if everything else "marked"}
     for path in dumps:
         with shown_progress(as_json=as_json) as progress:
-            report = wb.import_dump(
-                store_path,
-                path,
-                language=language,
-                keep="all" if everything else "marked",
-                as_of=as_of,
-                include=include,
-                exclude=exclude,
-                progress=progress,
-            )
+            report = wb.import_dump(store_path, path, progress=progress, **options)
         if as_json:
             click.echo(json.dumps({"dump": str(path), **asdict(report)}))
             continue
@@ -190,7 +146,7 @@ def status(store_path: Path, as_json: bool) -> None:
 @click.command()
 @store_option
 @language_option
-@click.option("--as-of", help="The newest revisions of the store up to this date.")
+@click.option("--as-of", help="The newest revisions of the store on or before this date.")
 def lock(store_path: Path, language: str, as_of: str | None) -> None:
     """Write the lock file of a store to stdout: the newest revision of each page.
 
@@ -203,12 +159,7 @@ def lock(store_path: Path, language: str, as_of: str | None) -> None:
 @store_option
 @language_option
 @click.option("--title", required=True, help="The title of the article, as Wikipedia writes it.")
-@click.option(
-    "--sections",
-    type=click.Choice(["official", "clean"]),
-    default="official",
-    help=SECTIONS_HELP,
-)
+@click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
 def extract(store_path: Path, language: str, title: str, sections: str) -> None:
     """Print the plain lines of one article, with headings as `== Heading ==`.
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
-from wikitext_builder.verbosity import set_volume
+from wikitext_builder.progress import set_verbosity
 
 
 class Program(click.Group):
@@ -21,12 +21,12 @@ class Program(click.Group):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.params.append(_volume_option())
+        self.params.append(_verbosity_option())
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, and the options that all have."""
         if not isinstance(cmd, Program):
-            cmd.params.append(_volume_option())
+            cmd.params.append(_verbosity_option())
         super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -35,19 +35,19 @@ class Program(click.Group):
         return list(self.commands)
 
 
-def _volume_option() -> click.Option:
+def _verbosity_option() -> click.Option:
     return click.Option(
         ["-v/-q", "--verbose/--quiet"],
         default=None,
         expose_value=False,
-        callback=_hear_volume,
-        help="Also print each step, such as each request; or no progress, only results and errors.",
+        callback=_set,
+        help="-v: log every step, such as each request; -q: only results and errors.",
     )
 
 
-def _hear_volume(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
+def _set(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
     if verbose is not None or context.parent is None:  # else what was said before the command's name counts
-        set_volume(verbose)
+        set_verbosity(verbose)
 
 
 def run(program: click.Command, *, stopped: str = "stopped") -> None:

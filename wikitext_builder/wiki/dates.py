@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from wikitext_builder.errors import BuilderError
 
+PAGE_DATES = ("created", "promoted")  # that a store can know of a page
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)

@@ -47,9 +47,8 @@ from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import LanguageModel
-from wikitext_builder.commit import commit
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.hashing import commit, file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 PACKAGES: Final = ("torch", "numpy", "transformers", "tokenizers", "kenlm")  # whose versions may matter

@@ -1,0 +1,177 @@
+"""Commands that say what is in datasets: statistics, differences, plots, overlap with other text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+import wikitext_builder as wb
+from wikitext_builder.article import SPLITS
+from wikitext_builder.cli.options import ANY, COUNT, FILE, FOLDER, WHOLE, RealRange, csv_option, json_option
+from wikitext_builder.cli.run import Program
+from wikitext_builder.progress import shown_progress
+from wikitext_builder.tables import csv_text
+from wikitext_builder.wiki.languages import LANGUAGES
+
+name_option = click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="What to call a dataset; once per dataset, in their order.  [default: title, or where it lies]",
+)
+overlay_option = click.option("--overlay", is_flag=True, help="All curves in one panel.")
+
+
+@click.command()
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@name_option
+@json_option
+@csv_option
+def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
+    """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
+
+    A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
+    """
+    from wikitext_builder.stats.statistics import as_text, to_records
+
+    table = wb.statistics(*directories, names=names)
+    if as_json:
+        click.echo(json.dumps(to_records(table)))
+    else:
+        click.echo(csv_text(to_records(table)) if as_csv else as_text(table), nl=False)
+
+
+@click.command()
+@click.argument("first", type=FOLDER)
+@click.argument("second", type=FOLDER)
+@name_option
+@click.option("--words", type=WHOLE, default=20, help="How many words to list.")
+@click.option("--titles", type=WHOLE, default=10, help="How many titles of each kind to print.")
+@json_option
+def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: int, as_json: bool) -> None:
+    """Compare two datasets: articles added, gone, changed or moved, and words whose frequency changed most.
+
+    FIRST and SECOND hold datasets built here, or in the layout of WikiText or of the Penn Treebank.
+    """
+    from wikitext_builder.dataset.diff import as_text
+
+    found = wb.diff(first, second, names=names, words=words)
+    click.echo(json.dumps(asdict(found)) if as_json else as_text(found, titles=titles), nl=as_json)
+
+
+@click.group(cls=Program)
+def plot() -> None:
+    """Draw a dataset; the suffix of --out chooses PNG or SVG."""
+
+
+@plot.command("zipf")
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
+@name_option
+@overlay_option
+def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
+    """Draw the frequency of each word of train over its rank, several datasets side by side."""
+    click.echo(wb.plot_zipf(*directories, out=out, names=names, overlay=overlay))
+
+
+@plot.command("window")
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
+@click.option("--split", type=click.Choice(SPLITS), default="train", help="Which file to read.")
+@click.option("--longest", type=COUNT, default=500, help="The largest L, in words.")
+@name_option
+@overlay_option
+def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
+    """Draw how often a word is among the last L words: the paper chose its window by this plot."""
+    click.echo(wb.plot_window(*directories, **options))
+
+
+@click.command()
+@click.argument("dataset", type=ANY)
+@click.option(
+    "--against",
+    type=ANY,
+    multiple=True,
+    help="A dataset, store, dump, lock file, file of text, or folder of them; repeatable."
+    "  [default: the dataset's own train]",
+)
+@click.option(
+    "--split",
+    "splits",
+    type=click.Choice(SPLITS),
+    multiple=True,
+    help="Split; repeatable.  [default: all; without --against valid and test]",
+)
+@click.option(
+    "--words", type=COUNT, multiple=True, help="Length of n-grams; repeatable.  [default: 8 and 13]"
+)
+@click.option("--as-of", help="Revisions of stores and dumps up to this date.")
+@click.option(
+    "--language", type=click.Choice(sorted(LANGUAGES)), help="Language of dumps.  [default: the dataset's]"
+)
+@click.option(
+    "--column", default="text", help="Column of JSON lines and Parquet that has the text; a.b is b in a."
+)
+@click.option("--memory", type=COUNT, default=2000, help="Megabytes for the index.")
+@click.option("--workers", type=COUNT, default=1, help="Processes, which share the files.")
+@click.option(
+    "--new-lines-only",
+    "out",
+    type=FOLDER,
+    help="Folder to make: a dataset of only those paragraphs that are new, in the layout of WikiText.",
+)
+@click.option(
+    "--share",
+    type=RealRange(min=0, max=1, min_open=True),
+    default=0.2,
+    help="With --new-lines-only: a paragraph with this fraction of its n-grams in the other text is not new.",
+)
+@click.option("--most", type=WHOLE, default=10, help="How many articles to print.")
+@click.option("--card", is_flag=True, help="Write the result into the dataset's card too.")
+@json_option
+@csv_option
+def overlap(
+    dataset: Path,
+    against: tuple[Path, ...],
+    out: Path | None,
+    share: float,
+    most: int,
+    card: bool,
+    as_json: bool,
+    as_csv: bool,
+    **options: Any,
+) -> None:
+    """Find how much of each article of DATASET stands in other text: paragraphs, n-grams, longest stretch.
+
+    Without --against the other text is the train of DATASET: how much of valid and test does train have?
+
+    Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
+    read as a stream and can be of any size.
+    """
+    from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, write_into_card
+
+    options["against"] = against or None
+    if card:
+        built_card(dataset)  # what is missing is an error now, and not after all comparing
+    with shown_progress(as_json=as_json) as progress:
+        new = wb.new_lines(dataset, out, share=share, progress=progress, **options) if out else None
+        found = new.overlap if new else wb.overlap(dataset, progress=progress, **options)
+    if card:
+        write_into_card(dataset, found)
+    if as_json:
+        kept = {"kept": [asdict(one) for one in new.kept]} if new else {}
+        click.echo(json.dumps({**asdict(found), **kept}, ensure_ascii=False))
+    else:
+        click.echo(csv_text(as_rows(found)) if as_csv else as_text(found, most=most), nl=False)
+        for one in new.kept if new and not as_csv else ():
+            click.echo(
+                f"new in {one.split}: {one.articles:,} articles, {one.paragraphs:,} paragraphs,"
+                f" {one.words:,} words"
+            )
+
+
+COMMANDS = (stats, diff, plot, overlap)
