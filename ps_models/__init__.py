@@ -21,31 +21,28 @@ if TYPE_CHECKING:
     from ps_models.configs import list_models
     from ps_models.evaluation.evaluate import Score
     from ps_models.evaluation.signature import Signature
-    from ps_models.experiment.check_device import DeviceCheck, DeviceChecks, check_device
     from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.models.add_ons import NeuralCacheConfig
     from ps_models.trained_model import Evaluation, TextScore, TrainedModel, evaluate, generate, load, score
-    from ps_models.training.loop import Pace, StoppedError
+    from ps_models.training.loop import Pace, RunLimits, StoppedError
     from ps_models.training_run import TrainedRun, train
 else:
     _get, __dir__ = lazy_names(
         __name__,
         {
             "BrokenLawError": "ps_models.invariants",
-            "DeviceCheck": "ps_models.experiment.check_device",
-            "DeviceChecks": "ps_models.experiment.check_device",
             "Evaluation": "ps_models.trained_model",
             "Explanation": "ps_models.analysis.page",
             "FrequencyComparison": "ps_models.analysis.frequency",
             "NeuralCacheConfig": "ps_models.models.add_ons",
             "Pace": "ps_models.training.loop",
+            "RunLimits": "ps_models.training.loop",
             "Score": "ps_models.evaluation.evaluate",
             "Signature": "ps_models.evaluation.signature",
             "StoppedError": "ps_models.training.loop",
             "TextScore": "ps_models.trained_model",
             "TrainedModel": "ps_models.trained_model",
             "TrainedRun": "ps_models.training_run",
-            "check_device": "ps_models.experiment.check_device",
             "check_generative": "ps_models.invariants",
             "check_language_model": "ps_models.invariants",
             "check_trainable": "ps_models.invariants",
@@ -68,8 +65,6 @@ else:
 
 __all__ = [
     "BrokenLawError",
-    "DeviceCheck",
-    "DeviceChecks",
     "Evaluation",
     "Explanation",
     "FrequencyComparison",
@@ -77,13 +72,13 @@ __all__ = [
     "ModelError",
     "NeuralCacheConfig",
     "Pace",
+    "RunLimits",
     "Score",
     "Signature",
     "StoppedError",
     "TextScore",
     "TrainedModel",
     "TrainedRun",
-    "check_device",
     "check_generative",
     "check_language_model",
     "check_trainable",

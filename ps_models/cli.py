@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import click
 
 import ps_models as pm
-from ps_models.choices import CONTEXTS, EQUAL, PRECISIONS
+from ps_models.evaluation.signature import CONTEXTS
+from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange, add_cite_option
@@ -51,6 +52,12 @@ def model_name(context: click.Context, parameter: click.Parameter, value: str) -
     if value not in (names := pm.list_models()):
         raise click.BadParameter(f"{value!r} is not one of {', '.join(names)}.", context, parameter)
     return value
+
+
+def no_cuda_graphs(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """An option of version 0.1."""
+    if value:
+        raise click.BadParameter("torch's own graphs replace it: use --compile.", context, parameter)
 
 
 def passage_start(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
@@ -95,32 +102,6 @@ def list_models(*, as_json: bool) -> None:
             click.echo(f"  {name:<{width}} {preset.about}")
 
 
-@commands.command("check-device")
-@device_option
-@json_option
-def check_device(*, device: str, as_json: bool) -> None:
-    """Which precisions, and CUDA graphs, compute rightly on this machine: a test of a minute.
-
-    Two small models train for a few updates in each way. Without dropout, losses and gradients are compared
-    with float64 on the processor; with CUDA graphs they must be those of the same updates without graphs. The
-    status is 1 if the default, fp32, is not right.
-    """
-    with shown_progress() as progress:
-        found = pm.check_device(device, progress=progress)
-    if as_json:
-        click.echo(json.dumps({**asdict(found), "verdict": found.verdict}))
-    else:
-        click.echo(found.device)
-        click.echo(f"{'model':<22} {'way':<22} {'difference':>10} {'allowed':>8} {'tokens/s':>9}")
-        for check in found.checks:
-            if check.difference is not None:
-                numbers = f"{check.difference:>10.1e} {check.allowed:>8.0e} {check.tokens_per_second:>9,.0f}"
-                click.echo(f"{check.model:<22} {check.way:<22} {numbers}  {check.failed}".rstrip())
-        click.echo(found.verdict)
-    if not found.usable:
-        raise SystemExit(1)
-
-
 @commands.command()
 @click.argument("model", callback=model_name, metavar="MODEL")
 @click.argument("data", type=EXISTING)
@@ -137,11 +118,8 @@ def check_device(*, device: str, as_json: bool) -> None:
 @click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates per line of the log.")
 @click.option("--max-updates", type=click.IntRange(min=1), help="Save and stop after this many updates.")
 @click.option("--max-minutes", type=RealRange(min=0), help="Save and stop after this many minutes from now.")
-@click.option(
-    "--cuda-graphs/--no-cuda-graphs",
-    default=False,
-    help="Replay updates as CUDA graphs, on one GPU; this has not been tried on a GPU yet.",
-)
+@click.option("--compile", is_flag=True, help="Compile updates by torch.compile; on a GPU with CUDA graphs.")
+@click.option("--cuda-graphs/--no-cuda-graphs", expose_value=False, callback=no_cuda_graphs, hidden=True)
 @click.option("--tensorboard", "log_events", is_flag=True, help="Also write events for TensorBoard.")
 @device_option
 def train(
@@ -157,14 +135,14 @@ def train(
     Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
     Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without a stop.
     """
-    pace = pm.Pace(
+    limits = pm.RunLimits(
         save_seconds=save_minutes * 60,
         log_every=log_every,
         max_updates=max_updates,
         max_seconds=None if max_minutes is None else max_minutes * 60,
     )
     with shown_progress() as progress:
-        found = pm.train(**options, pace=pace, progress=progress)
+        found = pm.train(**options, limits=limits, progress=progress)
     if found.rank == 0:
         counts = f"{found.epochs} epochs, {found.updates} updates"
         already = "is trained already: " if found.trained_before else ""
@@ -272,7 +250,7 @@ def explain(*, out: Path, **options: Any) -> None:
 @click.option("--buckets", default=10, type=click.IntRange(min=1), help="How many groups of words.")
 @click.option(
     "--equal",
-    type=click.Choice(EQUAL),
+    type=click.Choice(("types", "tokens")),
     default="types",
     help="All groups have equally many types (different words), or about equally many tokens of train.",
 )

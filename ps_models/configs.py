@@ -15,7 +15,9 @@ from ps_models.models import MODELS
 from ps_models.presets import PRESETS, preset_of
 from ps_models.presets.preset import Preset
 from ps_models.training.config import TrainingConfig
+from ps_models.training.optimizers import BOOLEANS, options_of, read_option
 
+NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
 LARGEST: Final = 2**31 - 1  # whole number of a configuration; torch cannot multiply much larger ones
 
 
@@ -35,20 +37,27 @@ def make_configs(
     """
     chosen = preset_of(model, preset)
     config_class: Any = MODELS[model][0]
-    fields: dict[str, Any] = {**chosen.model, **chosen.training, "vocab_size": vocab_size}
+    fields: dict[str, Any] = {**chosen.model, **chosen.training}
     kinds = {**get_type_hints(config_class), **get_type_hints(TrainingConfig)}
-    for key, value in _pairs(settings):
-        if key not in kinds or key == "vocab_size":
-            known = ", ".join(sorted(kinds.keys() - {"vocab_size"}))
+    kinds = {name: kind for name, kind in kinds.items() if name not in NOT_SET}
+    given = dict(_pairs(settings))
+    optimizer = str(given.get("optimizer", fields.get("optimizer", TrainingConfig.optimizer))).lower()
+    options = options_of(optimizer)
+    for key, value in given.items():
+        if key not in kinds and key not in options:
+            known = ", ".join(sorted({*kinds, *options}))
             raise ModelError(f"{key}: no such setting; expected key=value with a key of {known}")
-        fields[key] = _value(key, value, kinds[key])
+        if key in kinds:
+            fields[key] = _value(key, value, kinds[key])
+    own_options = {key: read_option(optimizer, key, given[key]) for key in given if key not in kinds}
+    fields |= {"vocab_size": vocab_size, "optimizer_options": own_options}
     own = {entry.name for entry in dataclasses.fields(config_class)}
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
-    if training.optimizer == "adamw" and getattr(model_config, "pointer_rate", 1.0) != 1.0:
+    if training.optimizer not in ("sgd", "asgd") and getattr(model_config, "pointer_rate", 1.0) != 1.0:
         raise ModelError(
-            f"pointer_rate={model_config.pointer_rate:g} with optimizer=adamw: it scales gradients, which"
-            " does not change the steps of AdamW; use pointer_rate=1, or optimizer=sgd"
+            f"pointer_rate={model_config.pointer_rate:g} with optimizer={training.optimizer}: it scales"
+            f" gradients, which does not change its steps; use pointer_rate=1, or optimizer=sgd"
         )
     return model_config, training
 
@@ -96,7 +105,6 @@ def completed_fields(model: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return config_class.completed(fields)
 
 
-BOOLEANS = {"yes": True, "true": True, "no": False, "false": False}
 KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is expected, and how it is read
     bool: ("yes or no", lambda text: BOOLEANS[text.lower()]),
     int: ("an integer", int),

@@ -11,8 +11,8 @@ from functools import cache
 
 import torch
 
-from ps_models.choices import PRECISIONS
 from ps_models.errors import ModelError
+from ps_models.hyperparameters import PRECISIONS
 
 LOG = logging.getLogger(__name__)
 SLOW = 2.0  # times the duration in float32: then bf16 costs more than it gains, whatever the model

@@ -15,9 +15,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from ps_models.errors import ModelError
+
+PRECISIONS: Final = ("fp32", "tf32", "bf16")  # of arithmetic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

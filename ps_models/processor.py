@@ -1,4 +1,4 @@
-"""How the commands use a processor: its threads and its memory.
+"""How the commands use a processor: its threads, its memory, and the signals that stop a long run.
 
 The threads of a product wait for each other. A recurrent model makes many small products one after the
 other: its threads wait longer than they work, and far longer if another program has one of the cores. The
@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ps_models.errors import needed_packages
@@ -124,3 +125,26 @@ def keep_freed_memory() -> bool:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     return mallopt is not None and bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, MOST))
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM wait until the update is done; a second one ends the process as usual."""
+    seen: list[int] = []
+
+    def remember(number: int, frame: object) -> None:
+        del frame
+        seen.append(number)
+        signal.signal(number, before[signal.Signals(number)])
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        before = {number: signal.signal(number, remember) for number in numbers}
+    except ValueError:  # not in the main thread, where only the caller can handle signals
+        yield lambda: False
+        return
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])

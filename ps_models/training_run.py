@@ -19,10 +19,9 @@ from ps_models.evaluation.evaluate import Score
 from ps_models.hyperparameters import Config
 from ps_models.language_model import Prepared
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
-from ps_models.training.cuda_graphs import choose_recorder
-from ps_models.training.distributed import torchrun_world
+from ps_models.training.distributed import torchrun_context
 from ps_models.training.logs import tensorboard
-from ps_models.training.loop import Pace, TrainingData, run_training
+from ps_models.training.loop import RunLimits, TrainingData, run_training
 from wikitext_builder.dataset.load import FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -60,8 +59,9 @@ def train(
     settings: Mapping[str, object] | Iterable[str] = (),
     device: str = "auto",
     log_events: bool = False,
-    pace: Pace = Pace(),  # noqa: B008 - it is frozen
-    cuda_graphs: bool = False,
+    limits: RunLimits = RunLimits(),  # noqa: B008 - it is frozen
+    pace: RunLimits | None = None,
+    compile: bool = False,  # noqa: A002 - as torch names it
     progress: Progress = no_progress,
 ) -> TrainedRun:
     """Train a model on a dataset; under torchrun, with one process per GPU. Call it again to resume it.
@@ -77,20 +77,22 @@ def train(
         settings: Hyperparameters that replace the preset's: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
         log_events: Also write events for TensorBoard.
-        pace: When to save, log and stop.
-        cuda_graphs: Replay updates as CUDA graphs, on one GPU; this has not been tried on a GPU yet.
+        limits: When to save, log and stop.
+        pace: The name of `limits` in version 0.1.
+        compile: Compile the updates with torch.compile: minutes at the start, then faster updates, whose
+            numbers differ in the last digits. On a GPU it uses CUDA graphs; no GPU has run it yet.
         progress: Called with the number of tokens that are done.
 
     Raises:
         ModelError: Something is missing or wrong, or the folder has a run with other settings.
-        StoppedError: The user stopped the run, or `pace` did; the same call resumes it.
+        StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """
     data, out = Path(data), Path(out)
     dataset, vocabulary = _training_data(data)
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
     saved = _saved_run(out, model, asdict(model_config), vocabulary, data)
-    with torchrun_world() as world:
+    with torchrun_context() as world:
         chosen = choose_device(device, world.rank)
         texts = _texts(model, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
@@ -104,8 +106,8 @@ def train(
                 world=world,
                 progress=progress if leads else no_progress,
                 events=events,
-                pace=pace,
-                recorder=choose_recorder(cuda_graphs, made, chosen, world),
+                limits=pace or limits,
+                compiled=compile,
             )
     before = (saved.training or {})["position"]["losses"] if saved else None
     done = before is not None and tuple(before) == position.losses

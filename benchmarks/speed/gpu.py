@@ -1,13 +1,13 @@
-"""Training speed on a GPU: kernel by kernel, by CUDA graphs, with cuDNN; in each precision, at K = 1, 10, L.
+"""Training speed on a GPU: kernel by kernel, compiled, with cuDNN; in each precision, at K = 1, 10, L.
 
     python benchmarks/speed/gpu.py DATA --out DIR [--minutes M] [--updates N]
     python benchmarks/speed/gpu.py DATA --out DIR --smoke
 
 The pointer sentinel-LSTM of the paper's medium size, on the words and the text of DATA. A row times whole
 updates (loss, gradients, clip, step) of chunks with their full look-back, after some updates for set-up and
-capture. Rows of graphs say whether their losses and gradients equal those of kernel by kernel, to the last
-bit. cuDNN has no zoneout, so its rows are of the same model without it. Below them: validation (its "epoch"
-is all of valid), and the recurrence alone, captured as a graph. Each row is written to gpu.jsonl as soon as
+compilation. Compiled rows say how near their losses and gradients are to those of kernel by kernel. cuDNN has
+no zoneout, so its rows are of the same model without it. Below them: validation (its "epoch" is all of
+valid), and the recurrence alone. Each row is written to gpu.jsonl as soon as
 it is measured, and gpu.md is the table of all rows; rows that were left out are there too, with the reason.
 `--smoke` is for machines without a GPU: tiny sizes, to check that the script runs.
 """
@@ -21,7 +21,6 @@ import gc
 import json
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -37,15 +36,16 @@ from ps_models.configs import make_configs, make_model
 from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text, read_stream
 from ps_models.devices import choose_device
+from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
-from ps_models.training.cuda_graphs import WARM_UP, CudaGraphs, reason_of
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.update import Position, Training
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
-WAYS = ("kernel by kernel", "CUDA graphs", "cuDNN, no zoneout", "cuDNN and CUDA graphs, no zoneout")
+WAYS = ("kernel by kernel", "compiled", "cuDNN, no zoneout")
+WARM_UP = 5  # updates for set-up and compilation
 PRECISIONS = ("fp32", "bf16", "tf32")
 Measure = Callable[[], "Row | list[Row]"]
 ROW_SECONDS = 8.0  # at most, of what is timed
@@ -64,7 +64,7 @@ class Row:
     tokens: int = 0  # that were scored
     epoch_seconds: float = 0.0
     gigabytes: float = 0.0  # at the peak
-    same: str = ""  # whether its numbers are those of the same updates kernel by kernel
+    same: str = ""  # how near its numbers are to those of the same updates kernel by kernel
     left_out: str = ""
 
 
@@ -93,8 +93,8 @@ class Bench:
         torch.manual_seed(1)
         model = make_model(MODEL, config).to(self.device).train()
         rows = to_rows(self.stream, training.batch_size)
-        recorder = CudaGraphs(self.device) if "CUDA graphs" in way else None
-        run = Training(model, rows, training, device=self.device, world=ONE_PROCESS, recorder=recorder)
+        compiled = way == "compiled"
+        run = Training(model, rows, training, device=self.device, world=ONE_PROCESS, compiled=compiled)
         run.position = Position(chunk=-(-self.window // stride))
         return run
 
@@ -105,13 +105,13 @@ class Bench:
 
 
 def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, Any]) -> Row:
-    """Time whole updates; `plain` keeps the numbers without graphs, for comparison."""
+    """Time whole updates; `plain` keeps the numbers of kernel by kernel, for comparison."""
     gc.collect()  # the run of the previous row refers to itself
     if bench.on_gpu:
         torch.cuda.reset_peak_memory_stats(bench.device)
     run = bench.training(way, precision, K)
     chunks = ((chunk, targets) for chunk, targets in run.chunks() if not any(chunk.shorter))
-    warm = [(run.update(*pair), pair[1]) for pair in islice(chunks, WARM_UP + 2)]
+    warm = [(run.update(*pair), pair[1]) for pair in islice(chunks, WARM_UP)]
     bench.wait()
     timed, started = [], time.perf_counter()
     for chunk, targets in chunks:
@@ -126,10 +126,8 @@ def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, 
         return Row(what=way, precision=precision, K=K, left_out="the text is too short")
     key, numbers = (precision, K, "no zoneout" in way), torch.tensor(run.read([*warm, *timed]))
     same = ""
-    if run.recorded is None:
+    if run.compiled is None:
         plain[key] = numbers
-    elif run.recorded.refused is not None:
-        return Row(what=way, precision=precision, K=K, left_out=f"no graph: {run.recorded.refused}")
     elif key in plain:
         same = agreement(numbers, plain[key])
     per_epoch = -(-run.rows.tokens.shape[1] // K)
@@ -160,32 +158,18 @@ def recurrence(bench: Bench, hidden: int) -> list[Row]:
         for name, row in recurrence_rows(hidden, bf16=False).items():
             one = Row(what=f"recurrence alone: {name}", updates=bench.updates)
             try:
-                seconds = replayed(bench, row.run)
+                row.run()
+                bench.wait()
+                started = time.perf_counter()
+                for _ in range(bench.updates):
+                    row.run()
+                bench.wait()
+                seconds = time.perf_counter() - started
             except RuntimeError as error:  # the next rows are still tried
                 rows.append(replace(one, left_out=left_out(error)))
             else:
                 rows.append(replace(one, seconds=seconds, tokens=row.tokens * bench.updates))
     return rows
-
-
-def replayed(bench: Bench, run: Callable[[], object]) -> float:
-    """Seconds of the replays of one row."""
-    recorder = CudaGraphs(bench.device)
-    for _ in range(WARM_UP):
-        recorder.run(run)
-    again = recorder.record(lambda: discard(run()))
-    again()
-    bench.wait()
-    started = time.perf_counter()
-    for _ in range(bench.updates):
-        again()
-    bench.wait()
-    return time.perf_counter() - started
-
-
-def discard(result: object) -> None:
-    """Drop a result that nobody needs."""
-    del result
 
 
 def validation(bench: Bench) -> Row:
@@ -221,20 +205,18 @@ def measured(row: Row, measure: Measure, on_gpu: bool, ends: float) -> list[Row]
     """The rows, or why they were left out."""
     if time.perf_counter() > ends:
         return [replace(row, left_out="no time was left")]
-    if not on_gpu and ("cuDNN" in row.what or row.precision == "tf32"):
+    if not on_gpu and (row.what in WAYS[1:] or row.precision == "tf32"):
         return [replace(row, left_out="needs a GPU")]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the row says that a graph cannot be captured
-            found = measure()
-            return found if isinstance(found, list) else [found]
-    except RuntimeError as error:  # of CUDA: the row reports it, and the next rows are tried
+        found = measure()
+        return found if isinstance(found, list) else [found]
+    except (RuntimeError, ModelError) as error:  # of CUDA: the row reports it, and the next rows are tried
         return [replace(row, left_out=left_out(error))]
 
 
-def left_out(error: RuntimeError) -> str:
+def left_out(error: Exception) -> str:
     """The reason, in one line."""
-    return f"{type(error).__name__}: {reason_of(error)}"
+    return f"{type(error).__name__}: {str(error).splitlines()[0]}"
 
 
 def table(rows: list[Row], heading: str) -> str:

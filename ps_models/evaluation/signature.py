@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 VALUE = re.compile(r"[\w.+-]+", re.ASCII)
 KEY = re.compile(r"[a-z][a-z0-9_]*")
+CONTEXTS: Final = ("carried", "article")  # before an article: all articles before it, or nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,6 @@ class Outputs(NamedTuple):
 class AWDLSTM(StreamModel[AWDLSTMState]):
     """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
 
-    capturable = True  # by CUDA graphs: it never waits for its device
-
     def __init__(self, config: AWDLSTMConfig) -> None:
         super().__init__()
         self.config = config

@@ -177,11 +177,6 @@ class LSTM(StreamModel[LSTMState]):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -config.init, config.init)
 
-    @property
-    def capturable(self) -> bool:
-        """Whether CUDA graphs can capture it: unless the size of the softmax depends on the words."""
-        return not (self.config.cutoffs or self.config.sampled)
-
     def initial_state(self, batch_size: int) -> LSTMState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         like = self._like

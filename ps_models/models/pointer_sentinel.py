@@ -92,11 +92,6 @@ class PointerSentinel(nn.Module):
         self.query.bias.fill_(bias)
         self.sentinel.fill_(score / (H * math.tanh(bias)))
 
-    @property
-    def capturable(self) -> bool:
-        """Whether CUDA graphs can capture it, as the model inside."""
-        return bool(self.inner.capturable)
-
     def initial_state(self, batch_size: int) -> PointerSentinelState:
         """The state at the start of a text: `<eos>` alone in the window."""
         inner, W = self.inner.initial_state(batch_size), self.window

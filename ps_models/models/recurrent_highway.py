@@ -57,8 +57,6 @@ class RecurrentHighwayState(NamedTuple):
 class RecurrentHighway(StreamModel[RecurrentHighwayState]):
     """Embedding, one deep recurrent layer, softmax."""
 
-    capturable = True  # by CUDA graphs: it never waits for its device
-
     def __init__(self, config: RecurrentHighwayConfig) -> None:
         super().__init__()
         self.config = config

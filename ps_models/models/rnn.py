@@ -47,8 +47,6 @@ class RNNState(NamedTuple):
 class RNN(StreamModel[RNNState]):
     """Embedding, one recurrent layer of sigmoid units, softmax."""
 
-    capturable = True  # by CUDA graphs: it never waits for its device
-
     def __init__(self, config: RNNConfig) -> None:
         super().__init__()
         self.config = config

@@ -59,7 +59,6 @@ class RNNLDAState(NamedTuple):
 class RNNLDA(StreamModel[RNNLDAState]):
     """An Elman network that also reads the topics of the text so far."""
 
-    capturable = True  # by CUDA graphs: it never waits for its device
     log_topics_VK: Tensor  # log t, of each word
 
     def __init__(self, config: RNNLDAConfig) -> None:

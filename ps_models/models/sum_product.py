@@ -64,7 +64,6 @@ class SumProductState(NamedTuple):
 class SumProductNetwork(nn.Module):
     """Similarity nodes; per word a sum node, its powers and a sum of these; all divided by their total."""
 
-    capturable = True  # by CUDA graphs: it never waits for its device
     units_K: Tensor  # of the coefficients
 
     def __init__(self, config: SumProductConfig) -> None:

@@ -119,7 +119,6 @@ class TransformerLayer(nn.Module):
 class Transformer(StreamModel[TransformerState]):
     """Embedding, layers of attention, softmax with the embedding's weights."""
 
-    capturable = True  # by CUDA graphs: it never waits for its device
     reads_segments_whole = True  # so that its products are large
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -1,9 +1,9 @@
 """Checkpoints: one safetensors file with the weights, the vocabulary, and all that a resumed run needs.
 
 The file is written under another name and then renamed, so that a reader sees the whole old file or the whole
-new one. What a resumed run needs (optimizer, generators, position, hidden state) is saved by torch and loaded
-with `weights_only=True`: no code from a stranger's pickle is run. It is in the same file, as bytes, so that
-it always belongs to these weights.
+new one. What a resumed run needs (optimizer, generators, position, hidden state) is in the same file, so that
+it always belongs to these weights: as JSON in the header, with its tensors beside the weights. Version 0.1
+let torch save it, as bytes; they are loaded with `weights_only=True`, which runs no code of a stranger.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import os
-import pickle
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,6 +32,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 FORMAT = "ps-models-1"
 BEST, LAST = "best.safetensors", "last.safetensors"
 WEIGHTS = "model."  # the prefix of the names of weights
+TRAINING = "training"  # the name of what a resumed run needs, and the prefix of its tensors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +123,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     words = "\n".join(checkpoint.vocabulary.tokens).encode()
     tensors = {WEIGHTS + name: tensor.contiguous().cpu() for name, tensor in checkpoint.weights.items()}
     tensors["vocabulary"] = _bytes_tensor(words)
-    if checkpoint.training is not None:
-        buffer = io.BytesIO()
-        torch.save(checkpoint.training, buffer)
-        tensors["training"] = _bytes_tensor(buffer.getvalue())
+    training = _plain(checkpoint.training, TRAINING, tensors)
     header = {
         "format": FORMAT,
         "model": checkpoint.model,
@@ -134,6 +131,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
         "facts": json.dumps(checkpoint.facts, sort_keys=True),
         "vocabulary_sha256": vocabulary_hash(checkpoint.vocabulary),
         "digest": digest,
+        **({} if training is None else {TRAINING: json.dumps(training)}),
     }
     header["check"] = _check(header, tensors)
     unfinished = _unfinished(path)
@@ -225,10 +223,10 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
             weights=weights,
             vocabulary=vocabulary,
             facts=facts,
-            training=_training(path, tensors) if training else None,
+            training=_training(path, header, tensors) if training else None,
             digest=header["digest"],
         )
-    except (KeyError, ValueError, TypeError, RuntimeError, pickle.UnpicklingError) as error:
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise _damaged(path, error) from error
 
 
@@ -249,14 +247,37 @@ def _described(vocabulary: Vocabulary) -> str:
     return f"{len(vocabulary)} words, sha256 {vocabulary_hash(vocabulary)[:12]}"
 
 
-def _training(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    if "training" not in tensors:
+def _training(path: Path, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    if TRAINING in header:
+        return _mapping(_with_tensors(json.loads(header[TRAINING]), tensors))
+    if TRAINING not in tensors:
         raise ModelError(f"{path}: has only weights and cannot be resumed; use {LAST}")
-    buffer = io.BytesIO(tensors["training"].numpy().tobytes())
     try:
+        buffer = io.BytesIO(tensors[TRAINING].numpy().tobytes())
         return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
     except Exception as error:  # torch's reader of a stranger's bytes documents none, and raises many kinds
         raise _damaged(path, repr(error)) from error
+
+
+def _plain(value: object, name: str, tensors: dict[str, Tensor]) -> object:
+    """The same tree for JSON; its tensors go to `tensors`, and their names into the tree."""
+    if isinstance(value, Tensor):
+        tensors[name] = value.detach().cpu().contiguous()
+        return {"tensor": name}
+    if isinstance(value, dict):
+        return {str(key): _plain(each, f"{name}.{key}", tensors) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each, f"{name}.{index}", tensors) for index, each in enumerate(value)]
+    return value
+
+
+def _with_tensors(value: object, tensors: Mapping[str, Tensor]) -> object:
+    """The tree of `_plain` with its tensors."""
+    if isinstance(value, dict):
+        if value.keys() == {"tensor"}:
+            return tensors[value["tensor"]]
+        return {key: _with_tensors(each, tensors) for key, each in value.items()}
+    return [_with_tensors(each, tensors) for each in value] if isinstance(value, list) else value
 
 
 def _from_json(text: str) -> dict[str, Any]:
@@ -272,20 +293,10 @@ def _check_facts(facts: Mapping[str, Any]) -> None:
     if isinstance(training, dict):
         numbers |= {name: training[name] for name in ("epochs", "patience", "seed") if name in training}
     for name, value in numbers.items():
-        whole_number(value, name)
+        if type(value) is not int or not 0 <= value < 2**63:
+            raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
     if not isinstance(facts.get("preset"), str | None):
         raise ValueError(f"preset is {facts['preset']!r:.40}, expected a name")  # noqa: TRY004 - of a file
-
-
-def whole_number(value: object, name: str) -> int:
-    """A count in a file.
-
-    Raises:
-        ValueError: It is none.
-    """
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
-    return value
 
 
 def _mapping(value: object) -> dict[str, Any]:
@@ -299,7 +310,9 @@ def _digest(tensors: Mapping[str, Tensor]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name].detach().contiguous().cpu()
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        # Of one number the stride may be any; `view` needs 1.
+        numbers = tensor.as_strided((tensor.numel(),), (1,))
+        digest.update(numbers.view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
@@ -315,4 +328,6 @@ def _bytes_tensor(content: bytes) -> Tensor:
 
 
 def _damaged(path: Path, reason: object) -> ModelError:
-    return ModelError(f"{path}: not a whole checkpoint ({reason}); remove it and train again, or use another")
+    return ModelError(
+        f"{path}: not a whole checkpoint ({reason}); use another one, or train again in another folder"
+    )

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class DistributedContext:
     """The processes of a run, and which of them this one is."""
 
     rank: int = 0
@@ -51,11 +51,11 @@ class World:
         return everyone
 
 
-ONE_PROCESS = World()
+ONE_PROCESS = DistributedContext()
 
 
 @contextmanager
-def torchrun_world() -> Iterator[World]:
+def torchrun_context() -> Iterator[DistributedContext]:
     """The processes that torchrun started; only this one if torchrun did not start it."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
@@ -64,7 +64,7 @@ def torchrun_world() -> Iterator[World]:
     # Processes also exchange tensors of the CPU: numbers to agree on, or all tensors of a run on the CPU.
     dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     try:
-        yield World(rank=dist.get_rank(), size=size)
+        yield DistributedContext(rank=dist.get_rank(), size=size)
         dist.barrier()  # no process closes its connections while another one still reads from them
     finally:
         dist.destroy_process_group()

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +20,7 @@ from ps_models.data.dataset import Text
 from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import Score, evaluating, score_texts
-from ps_models.processor import fitted_threads
+from ps_models.processor import fitted_threads, stop_signals
 from ps_models.training.checkpoint import (
     BEST,
     LAST,
@@ -28,16 +29,12 @@ from ps_models.training.checkpoint import (
     remove_unfinished,
     save_checkpoint,
     weights_of,
-    whole_number,
 )
-from ps_models.training.config import TrainingConfig
-from ps_models.training.cuda_graphs import Recorder
-from ps_models.training.distributed import ONE_PROCESS, World
+from ps_models.training.config import TrainingConfig, finished, learning_rate
+from ps_models.training.distributed import ONE_PROCESS, DistributedContext
 from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
-from ps_models.training.schedules import finished, learning_rate
-from ps_models.training.stopping import stop_signals
-from ps_models.training.update import Position, Training
+from ps_models.training.update import Position, Training, Whole
 from wikitext_builder import __version__
 from wikitext_builder.hashing import commit
 from wikitext_builder.progress import Progress, no_progress
@@ -61,7 +58,7 @@ class TrainingData:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pace:
+class RunLimits:
     """When a run saves, logs and stops; it does not change what the model learns.
 
     Attributes:
@@ -77,6 +74,9 @@ class Pace:
     max_seconds: float | None = None
 
 
+Pace = RunLimits  # its name in version 0.1
+
+
 def run_training(
     model: nn.Module,
     data: TrainingData,
@@ -85,11 +85,11 @@ def run_training(
     *,
     resume: Checkpoint | None = None,
     device: torch.device | str = "cpu",
-    world: World = ONE_PROCESS,
+    world: DistributedContext = ONE_PROCESS,
     progress: Progress = no_progress,
     events: Events | None = None,
-    pace: Pace = Pace(),
-    recorder: Recorder | None = None,
+    limits: RunLimits = RunLimits(),
+    compiled: bool = False,
 ) -> Position:
     """Train a model and keep its last and its best checkpoint in a folder.
 
@@ -103,18 +103,18 @@ def run_training(
         world: The processes of the run.
         progress: Called with the number of tokens, over all epochs, that are done.
         events: Also takes the numbers of updates and epochs, such as TensorBoard's writer.
-        pace: When to save, log and stop.
-        recorder: Records updates and replays them; see `choose_recorder`.
+        limits: When to save, log and stop.
+        compiled: Compile the updates, with CUDA graphs on a GPU.
 
     Returns:
         Where the run ended.
 
     Raises:
-        StoppedError: The user stopped it (Ctrl-C, SIGTERM), or `pace` did; it can be resumed.
+        StoppedError: The user stopped it (Ctrl-C, SIGTERM), or `limits` did; it can be resumed.
         ModelError: The loss is no longer a number, or `resume` is of a different run.
     """
     rows = to_rows(data.stream, config.batch_size)
-    run = Training(model, rows, config, device=torch.device(device), world=world, recorder=recorder)
+    run = Training(model, rows, config, device=torch.device(device), world=world, compiled=compiled)
     warn_if_slow(run.device, config.precision)
     lengths = None
     if resume is not None and resume.training is not None:
@@ -130,9 +130,9 @@ def run_training(
                 (out / BEST).unlink(missing_ok=True)
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
-        ends = math.inf if pace.max_seconds is None else time.monotonic() + pace.max_seconds
+        ends = math.inf if limits.max_seconds is None else time.monotonic() + limits.max_seconds
         sessions = _sessions(resume, run.device)
-        session = _Session(run, data, out, log, progress, pace, ends, asked_to_stop, sessions)
+        session = _Session(run, data, out, log, progress, limits, ends, asked_to_stop, sessions)
         session.run_all()
     return run.position
 
@@ -145,11 +145,11 @@ def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
     """
     try:
         run.restore(snapshot)
-        return {name: whole_number(snapshot["logs"][name], name) for name in LOGS}
+        return {name: msgspec.convert(snapshot["logs"][name], Whole) for name in LOGS}
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(
-            f"the checkpoint cannot be resumed: its training part is not whole ({error!r}); remove it and"
-            " train again"
+            f"this version cannot resume the checkpoint ({error!r}); keep it: its weights can be used, and"
+            " the version that wrote it may resume it; to train again, use another --out"
         ) from error
 
 
@@ -170,7 +170,7 @@ class _Session:
     out: Path
     log: RunLog | None  # None except in the first process
     progress: Progress
-    pace: Pace
+    limits: RunLimits
     ends: float  # in seconds of time.monotonic
     asked_to_stop: Callable[[], bool]
     sessions: tuple[str, ...]  # the code and the device of each, for the checkpoint
@@ -208,7 +208,7 @@ class _Session:
     def _after_update(self) -> None:
         run, now = self.run, time.monotonic()
         stop = self._must_stop() or self._updates_are_done()
-        due = now - self.last_save >= self.pace.save_seconds
+        due = now - self.last_save >= self.limits.save_seconds
         late = len(self.unread) >= READ_UPDATES or now - self.last_read >= READ_SECONDS
         if not (run.waits or stop or due or late):
             return
@@ -233,7 +233,7 @@ class _Session:
         return summed[len(found) :]
 
     def _updates_are_done(self) -> bool:
-        most = self.pace.max_updates
+        most = self.limits.max_updates
         return most is not None and self.run.position.update + len(self.unread) >= most
 
     def _must_stop(self) -> bool:
@@ -250,7 +250,7 @@ class _Session:
             seconds=position.seconds + seconds,
         )
         rate = run.optimizer.param_groups[0]["lr"]
-        if self.log is not None and position.update % self.pace.log_every == 0:
+        if self.log is not None and position.update % self.limits.log_every == 0:
             self.log.update(
                 {
                     "update": position.update,
@@ -277,7 +277,7 @@ class _Session:
         averages = averaged_weights(run.optimizer)
         with _swapped(averages), evaluating(run.model):
             scores = score_texts(
-                run.scores,
+                run.model,  # type: ignore[arg-type]
                 self.data.valid,
                 device=run.device,
                 progress=self._validating,
@@ -311,7 +311,7 @@ class _Session:
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         del stage
         self.progress("valid", done, total, note)
-        # The end of `pace` waits for its result.
+        # The end of `limits` waits for its result.
         if self.asked_to_stop() and done != total and self.run.world.size == 1:
             self._stop()
 

@@ -1,76 +1,111 @@
-"""The optimizers by name, their learning rate within an epoch, and averaged weights."""
+"""Optimizers by name, any class of torch.optim; the learning rate within an epoch; averaged weights."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ps_models.errors import ModelError
 
 if TYPE_CHECKING:
     from ps_models.training.config import TrainingConfig
 
-
-def _sgd(trained: list[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    return torch.optim.SGD(
-        trained,
-        lr=config.learning_rate,
-        weight_decay=config.weight_decay,
-        fused=not any(parameter.is_meta for parameter in trained),  # one pass over each; meta has none
-    )
-
-
-def _adamw(trained: list[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(
-        trained,
-        lr=config.learning_rate,
-        weight_decay=config.weight_decay,
-        capturable=_on_gpu(trained),
-        fused=True,  # one operator for all parameters: on a CPU it takes a third of the time
-    )
-
-
-def _asgd(trained: list[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+NEVER: Final = 1e12  # no run has as many steps
+# A name of ours: a class, and its options that differ from torch's defaults. An entry is all that an
+# optimizer needs to train and to resume. Any other class of torch.optim has its own name, in lower case.
+OPTIMIZERS: Final[dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]]] = {
+    "sgd": (torch.optim.SGD, {"fused": True}),
+    "adamw": (torch.optim.AdamW, {"fused": True}),  # one operator for all weights: a third of the time
     # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until averaging starts.
-    return torch.optim.ASGD(
-        trained,
-        lr=config.learning_rate,
-        weight_decay=config.weight_decay,
-        lambd=0.0,
-        t0=NEVER,
-        capturable=_on_gpu(trained),
-    )
-
-
-def _on_gpu(parameters: Iterable[nn.Parameter]) -> bool:
-    """Returns True if tensors count the steps, with and without CUDA graphs: both give the same numbers."""
-    return any(parameter.is_cuda for parameter in parameters)
-
-
-SCALARS = ("step", "eta", "mu")  # of an optimizer's state; its other tensors have the shape of the weight
-STATES = {  # names in the state of a weight that has been updated
-    torch.optim.SGD: {"momentum_buffer"},
-    torch.optim.AdamW: {"step", "exp_avg", "exp_avg_sq"},
-    torch.optim.ASGD: {"step", "eta", "mu", "ax"},
+    "asgd": (torch.optim.ASGD, {"lambd": 0.0, "t0": NEVER}),
 }
-ADVICE = "train again with another --out"
-NEVER = 1e12  # no run has as many steps
-OPTIMIZERS: dict[str, Callable[[list[nn.Parameter], TrainingConfig], torch.optim.Optimizer]] = {
-    "sgd": _sgd,
-    "adamw": _adamw,
-    "asgd": _asgd,
-}  # their names are in ps_models.choices too, which needs no torch
+# LBFGS computes the loss several times per step; SparseAdam needs sparse gradients.
+UNUSABLE: Final = ("lbfgs", "sparseadam", "optimizer")
+# Options that the configuration or the device decides, or that change how a step is computed, not what.
+OURS: Final = ("lr", "weight_decay", "t0", "maximize", "differentiable", "capturable", "foreach", "fused")
+KEPT: Final = ("lr", "t0")  # of the options, what changes during a run
+BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def optimizer_class(name: str) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
+    """The class of an optimizer and the options that our name stands for.
+
+    >>> optimizer_class("nadam")
+    (<class 'torch.optim.nadam.NAdam'>, {})
+
+    Raises:
+        ModelError: There is no such optimizer.
+    """
+    known = {
+        each.lower(): found
+        for each, found in vars(torch.optim).items()
+        if inspect.isclass(found) and issubclass(found, torch.optim.Optimizer)
+    }
+    if name in OPTIMIZERS:
+        return OPTIMIZERS[name]
+    if name in UNUSABLE or name not in known:
+        names = sorted({*known, *OPTIMIZERS} - {*UNUSABLE})
+        raise ModelError(f"optimizer={name}: expected {', '.join(names)}")
+    return known[name], {}
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The options of an optimizer that `--set` takes besides ours, with torch's defaults."""
+    parameters = inspect.signature(optimizer_class(name)[0]).parameters
+    defaults = {key: one.default for key, one in parameters.items() if key not in OURS}
+    return {key: value for key, value in defaults.items() if type(value) in (bool, int, float, tuple)}
+
+
+def read_option(name: str, key: str, value: object) -> object:
+    """The value of an option; a text is read as what torch's default is: yes or no, a number, or several.
+
+    Raises:
+        ModelError: It is something else.
+    """
+    default = options_of(name)[key]
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(default, bool):
+        expected = "yes or no"
+        if text.lower() in BOOLEANS:
+            return BOOLEANS[text.lower()]
+    else:
+        count = len(default) if isinstance(default, tuple) else 1
+        expected = "a number" if count == 1 else f"{count} numbers, as {','.join(map(str, default))}"
+        with suppress(ValueError):
+            numbers = tuple(None if part.lower() == "none" else float(part) for part in text.split(","))
+            if len(numbers) == count:
+                return numbers if isinstance(default, tuple) else numbers[0]
+    raise ModelError(f"{key}={text}: expected {expected}")
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimizer that a configuration names, for all parameters that need gradients."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return OPTIMIZERS[config.optimizer](trained, config)
+    """The optimizer that a configuration names, for all parameters that need gradients.
+
+    Raises:
+        ModelError: The optimizer refuses the weights or its options.
+    """
+    return _optimizer([weight for weight in model.parameters() if weight.requires_grad], config)
+
+
+def _optimizer(weights: Sequence[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+    kind, ours = optimizer_class(config.optimizer)
+    options = {"lr": config.learning_rate, **ours, **config.optimizer_options}
+    if "weight_decay" in inspect.signature(kind).parameters:
+        options["weight_decay"] = config.weight_decay
+    elif config.weight_decay:
+        raise ModelError(f"weight_decay={config.weight_decay}: {kind.__name__} has none; expected 0")
+    if any(weight.is_meta for weight in weights):
+        options.pop("fused", None)  # the device without numbers has no fused steps
+    try:
+        return kind(list(weights), **options)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(f"optimizer={config.optimizer}: {str(error).splitlines()[0]}") from error
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -93,50 +128,64 @@ def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Ite
         set_learning_rate(optimizer, rate)
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
+def load_optimizer(
+    optimizer: torch.optim.Optimizer, saved: Mapping[str, Any], config: TrainingConfig
+) -> None:
     """Load a saved state, also from another device.
 
-    Of the options only the learning rate and the start of averaging are taken: all others follow from the
-    settings of the run, which are checked.
+    A new optimizer steps once over weights of zero: its state says what each weight's must be. Otherwise a
+    fused step would read beyond the end of a stranger's tensor. Of the options only those that change during
+    a run are taken; all others follow from the settings of the run, which are checked.
 
     Raises:
-        ModelError: The state is not of these parameters: a fused step would read beyond its end.
+        ModelError: The state is not of this optimizer and these weights.
     """
-    groups = [
-        {**now, "params": group["params"], **{name: group[name] for name in ("lr", "t0") if name in now}}
-        for group, now in zip(saved["param_groups"], optimizer.param_groups, strict=True)
-    ]
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    shapes = dict(enumerate(weight.shape for weight in weights))
+    expected = _stepped(weights, config)
     states = {}
-    for number, state in saved["state"].items():
-        if number not in shapes or (state and set(state) != STATES[type(optimizer)]):
-            raise ModelError(
-                f"the checkpoint's optimizer has {sorted(map(str, state))} of weight {number!r:.20}, expected"
-                f" {sorted(STATES[type(optimizer)])} of one of {len(weights)} weights; {ADVICE}"
-            )
-        states[number] = {name: _dense(found, name, number, shapes[number]) for name, found in state.items()}
-    for group in groups:
-        numbers = [group[name] for name in ("lr", "t0") if name in group]
-        if not all(type(number) in (int, float) and 0 <= number < math.inf for number in numbers):
-            raise ModelError(f"the checkpoint's optimizer has lr, t0 = {numbers!r:.80}; {ADVICE}")
-    optimizer.load_state_dict({**saved, "state": states, "param_groups": groups})
+    for key, state in saved["state"].items():
+        number = int(key)
+        if not 0 <= number < len(weights):
+            raise ModelError(f"the checkpoint's optimizer has weight {number} of {len(weights)}")
+        found = {name: value for name, value in state.items() if value is not None}  # a momentum not begun
+        states[number] = _checked(found, expected[number], number)
+    groups = []
+    for group, now in zip(saved["param_groups"], optimizer.state_dict()["param_groups"], strict=True):
+        kept = {name: group[name] for name in KEPT if name in now}
+        if not all(type(number) in (int, float) and 0 <= number < math.inf for number in kept.values()):
+            raise ModelError(f"the checkpoint's optimizer has {kept!r:.80}, expected finite numbers")
+        groups.append({**now, **kept})
+    optimizer.load_state_dict({"state": states, "param_groups": groups})
 
 
-def _dense(found: object, name: str, number: int, shape: torch.Size) -> torch.Tensor | None:
-    """A tensor of a weight's state: it has the weight's shape, and memory for each of its numbers."""
-    if found is None and name == "momentum_buffer":
-        return None
-    wanted = () if name in SCALARS else tuple(shape)
-    kind = type(found).__name__
-    if torch.is_tensor(found):
-        if found.layout == torch.strided and found.shape == wanted and found.is_floating_point():
-            return found.contiguous()  # of a number that is repeated there may be only one
-        kind = f"shape {tuple(found.shape)} of {found.dtype} ({found.layout})"
-    raise ModelError(
-        f"the checkpoint's {name} of weight {number} has {kind}, expected shape {wanted} of a floating type;"
-        f" {ADVICE}"
-    )
+def _stepped(weights: Sequence[nn.Parameter], config: TrainingConfig) -> list[dict[str, Any]]:
+    """The state of each weight after the first step of a new optimizer."""
+    zeros = [nn.Parameter(torch.zeros_like(weight)) for weight in weights]
+    for weight in zeros:
+        weight.grad = torch.zeros_like(weight)
+    fresh = _optimizer(zeros, config)
+    fresh.step()
+    return [fresh.state[weight] for weight in zeros]
+
+
+def _checked(state: Mapping[str, Any], expected: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """A weight's state, if it has the names, shapes and types that are expected; empty: it had no step."""
+    if state and state.keys() != expected.keys():
+        raise ModelError(
+            f"the checkpoint's optimizer has {sorted(map(str, state))} of weight {number}, expected"
+            f" {sorted(expected)}"
+        )
+    for name, value in state.items():
+        if (found := _kind(value)) != (wanted := _kind(expected[name])):
+            raise ModelError(f"the checkpoint's {name} of weight {number} has {found}, expected {wanted}")
+    # Of a number that is repeated there may be only one in memory.
+    return {name: value.contiguous() if torch.is_tensor(value) else value for name, value in state.items()}
+
+
+def _kind(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"shape {tuple(value.shape)} of {value.dtype} ({value.layout})"
 
 
 def start_averaging(
@@ -157,7 +206,7 @@ def start_averaging(
     return True
 
 
-def averaged_weights(optimizer: torch.optim.Optimizer) -> dict[nn.Parameter, torch.Tensor]:
+def averaged_weights(optimizer: torch.optim.Optimizer) -> dict[nn.Parameter, Tensor]:
     """The averages that replace the weights at evaluation; empty if nothing is averaged."""
     if not isinstance(optimizer, torch.optim.ASGD):
         return {}

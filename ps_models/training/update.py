@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
@@ -14,25 +15,25 @@ from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import Score
-from ps_models.language_model import AnyState, LanguageModel, Penalised, map_state, tensors_of
-from ps_models.training.checkpoint import whole_number
-from ps_models.training.config import TrainingConfig
-from ps_models.training.cuda_graphs import RecordedScores, RecordedUpdates, Recorder
-from ps_models.training.distributed import World
+from ps_models.language_model import AnyState, Penalised, map_state, tensors_of
+from ps_models.training.config import TrainingConfig, finished, learning_rate
+from ps_models.training.distributed import DistributedContext
 from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
-from ps_models.training.schedules import finished, learning_rate
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]  # or infinite, but not NaN
 
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
     """Where a run is."""
 
-    update: int = 0  # updates done since the start
-    chunk: int = 0  # chunks done in this epoch
-    nats: float = 0.0  # of this epoch so far
-    targets: int = 0  # of this epoch so far
-    seconds: float = 0.0  # spent in training, over all sessions
-    losses: tuple[float, ...] = ()  # mean nats per token of valid, one per epoch
+    update: Whole = 0  # updates done since the start
+    chunk: Whole = 0  # chunks done in this epoch
+    nats: Amount = 0.0  # of this epoch so far
+    targets: Whole = 0  # of this epoch so far
+    seconds: Amount = 0.0  # spent in training, over all sessions
+    losses: tuple[Amount, ...] = ()  # mean nats per token of valid, one per epoch
 
     @property
     def epoch(self) -> int:
@@ -77,8 +78,8 @@ class Training:
         config: TrainingConfig,
         *,
         device: torch.device,
-        world: World,
-        recorder: Recorder | None = None,
+        world: DistributedContext,
+        compiled: bool = False,
     ) -> None:
         self.model, self.config, self.device, self.world = model, config, device, world
         self.batch_size = len(rows)
@@ -88,18 +89,16 @@ class Training:
         self.optimizer = make_optimizer(model, config)
         self.position = Position()
         self.state = self._initial_state()
-        self.scores = cast("LanguageModel[Any]", model)  # for validation
-        self.recorded: RecordedUpdates | None = None
-        if recorder is not None:
-            self.recorded = RecordedUpdates(self._step, self.state, recorder)
-            self.state = self.recorded.state
-            self.scores = RecordedScores(self.scores, recorder)
-        # On a CPU numbers are ready at once; several processes sum theirs at each update.
-        self.waits = world.size > 1 or (device.type == "cpu" and recorder is None)
+        self.compiled = self._compiled() if compiled else None
         use_products(config.precision)
 
+    @property
+    def waits(self) -> bool:
+        """Whether numbers are read at once: a CPU has them, and several processes sum theirs each update."""
+        return self.world.size > 1 or self.device.type == "cpu"
+
     def update(self, chunk: Chunk, targets: int) -> Tensor:
-        """Train on a chunk.
+        """Train on a chunk, without waiting for the device.
 
         Args:
             chunk: This process's rows.
@@ -109,10 +108,18 @@ class Training:
             Two numbers for `read`, on the device and possibly not computed yet: the summed nats of this
             process's targets, and the norm of the gradient before clipping.
         """
-        if self.recorded is not None:
-            return self.recorded(chunk, targets, self._constants())
-        numbers, self.state = self._step(chunk, self.state, targets)
-        return numbers
+        self.optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+            nats, penalty, self.state = self._loss(chunk)
+        divisor = targets if self.config.loss == "token" else self.batch_size
+        # DDP averages over processes: sums must be multiplied by their number, means must not.
+        loss: Any = nats * (self.world.size / divisor) + penalty * (targets / divisor)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
+        share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
+        with scaled_learning_rate(self.optimizer, share):
+            self.optimizer.step()
+        return torch.stack([nats.detach(), norm]).double()
 
     def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
         """The numbers of the updates since `position`, each given with its targets; waits for the device.
@@ -129,26 +136,6 @@ class Training:
                     " train again with a lower learning_rate or clip"
                 )
         return [(nats, norm) for nats, norm in found]
-
-    def _step(self, chunk: Chunk, state: AnyState, targets: int) -> tuple[Tensor, AnyState]:
-        """One update that does not wait for the device; returns its numbers and the state after it."""
-        self.optimizer.zero_grad(set_to_none=True)
-        # Autocast empties its cache of weights at its end, so that a replay casts them again.
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            nats, penalty, after = self.loss(chunk, state)
-        divisor = targets if self.config.loss == "token" else self.batch_size
-        # DDP averages over processes: sums must be multiplied by their number, means must not.
-        (nats * (self.world.size / divisor) + penalty * (targets / divisor)).backward()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
-        share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
-        with scaled_learning_rate(self.optimizer, share):
-            self.optimizer.step()
-        return torch.stack([nats.detach(), norm]).double(), after
-
-    def _constants(self) -> tuple[object, ...]:
-        """What a recorded step takes as constant: the optimizer's options."""
-        groups = self.optimizer.param_groups
-        return tuple(value for group in groups for name, value in group.items() if name != "params")
 
     def chunks(self) -> Iterator[tuple[Chunk, int]]:
         """The rest of the epoch, with the number of each chunk's targets over all processes."""
@@ -167,12 +154,12 @@ class Training:
     def next_epoch(self) -> None:
         """Go back to the start of the text."""
         self.position = replace(self.position, chunk=0, nats=0.0, targets=0)
-        self._begin(self._initial_state())
+        self.state = self._initial_state()
 
     def snapshot(self) -> dict[str, Any]:
         """All that a resumed run needs except the weights; the same on every process."""
         own = {
-            "state": [tensor.detach().cpu() for tensor in tensors_of(self.state)],
+            "state": [tensor.detach().cpu().clone() for tensor in tensors_of(self.state)],
             "rng": torch.get_rng_state(),
         }
         if self.device.type == "cuda":
@@ -198,10 +185,10 @@ class Training:
                 f" {self.world.size}; resume it with the same number"
             )
         own = snapshot["processes"][self.world.rank]
-        load_optimizer(self.optimizer, snapshot["optimizer"])
+        load_optimizer(self.optimizer, snapshot["optimizer"], self.config)
         self.position = position
         words: int = self.model.config.vocab_size  # type: ignore[assignment, union-attr]
-        self._begin(_state(own["state"], self._initial_state(), words))
+        self.state = _state(own["state"], self._initial_state(), words)
         torch.set_rng_state(own["rng"])
         if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
@@ -209,22 +196,43 @@ class Training:
     def _initial_state(self) -> AnyState:
         return self.model.initial_state(len(self.rows))  # type: ignore[operator]
 
-    def _begin(self, state: AnyState) -> None:
-        if self.recorded is None:
-            self.state = state
-        else:
-            self.recorded.begin(state)
+    def _compiled(self) -> nn.Module:
+        """The loss as torch compiles it, with torch's own CUDA graphs on a GPU.
+
+        Raises:
+            ModelError: Chunks have random lengths: each would be compiled.
+        """
+        if self.config.random_strides:
+            raise ModelError(
+                "--compile needs chunks of one length; train without it or without random_strides"
+            )
+        graphs = self.device.type == "cuda" and self.world.size == 1
+        mode = "reduce-overhead" if graphs else "default"
+        return cast("nn.Module", torch.compile(self.loss, mode=mode, dynamic=False))
+
+    def _loss(self, chunk: Chunk) -> tuple[Tensor, Tensor | float, AnyState]:
+        """The numbers of `ChunkLoss`; compiled for the length that all chunks have but the first and last."""
+        whole = chunk.scored == self.config.stride and not any(chunk.shorter)
+        if self.compiled is None or not whole or chunk.advance != chunk.scored:
+            found: tuple[Tensor, Tensor | float, AnyState] = self.loss(chunk, self.state)
+            return found
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        try:
+            nats, penalty, state = self.compiled(chunk, self.state)
+        except torch._dynamo.exc.TorchDynamoException as error:
+            reason = str(error).splitlines()[0]
+            raise ModelError(
+                f"this machine cannot compile the model ({reason}); train without --compile"
+            ) from error
+        # The next replay of a CUDA graph overwrites its results.
+        return nats, penalty, map_state(Tensor.clone, state)
 
 
 def _position(saved: Mapping[str, Any]) -> Position:
     """A saved position, if it can be one."""
-    position = Position(**{**saved, "losses": tuple(saved["losses"])})
-    for name in ("update", "chunk", "targets"):
-        whole_number(getattr(position, name), name)
-    numbers = (position.nats, position.seconds, *position.losses)
-    if not all(type(number) is float and not math.isnan(number) for number in numbers):
-        raise ValueError(f"nats, seconds and losses {numbers!r:.200}, expected numbers")
-    return position
+    if saved.keys() != (names := {field.name for field in fields(Position)}):
+        raise ValueError(f"a position of {sorted(saved)}, expected {sorted(names)}")
+    return msgspec.convert(saved, Position)
 
 
 def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnyState:

@@ -8,7 +8,7 @@ import json
 import math
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from lm_benchmarks.records.lines import to_line
 from lm_benchmarks.records.result import from_json, read_results
 from lm_benchmarks.records.trained import read_curve
 from safetensors.torch import save_file
+from torch import Tensor
 
 import ps_models
 from ps_models.configs import config_of, make_model
@@ -81,32 +82,44 @@ def _checkpoint(content: bytes) -> str:
 def _config(content: bytes) -> str:
     """A checkpoint whose hashes are right, with a configuration, facts and words of a stranger."""
     model, config, facts, words = (content.split(b"\n", 3) + [b""] * 3)[:4]
-    path = _sealed(text_of(model), text_of(config), text_of(facts), words, b"")
+    path = _sealed(text_of(model), text_of(config), text_of(facts), words)
     return f"{ps_models.load(path, device='cpu').model}"
 
 
 def _training(content: bytes) -> str:
-    """The training part of a checkpoint: any bytes, or a whole one with a value replaced."""
-    part = content[1:]
-    if content[:1] != b"\0":
+    """The training part of a checkpoint: JSON, or bytes for torch; or a whole one with a value replaced."""
+    kind, part = content[:1], content[1:]
+    tensors: dict[str, Tensor] = {}
+    as_json = checkpoints._plain(_snapshot(), checkpoints.TRAINING, tensors)
+    if kind == b"\0":
+        tensors = {checkpoints.TRAINING: checkpoints._bytes_tensor(part or b" ")}
+    elif kind != b"\1":
         snapshot = copy.deepcopy(_snapshot())
         places = [*_places(snapshot)]
         holder, key = places[int.from_bytes(content[1:2], "big") % len(places)]
         holder[key] = HOSTILE[int.from_bytes(content[2:3], "big") % len(HOSTILE)]
-        part = _saved(snapshot)
-    path = _sealed("lstm", json.dumps(CONFIG), "{}", b"<unk>\n<eos>\nthe", part)
+        as_json = checkpoints._plain(snapshot, checkpoints.TRAINING, tensors)
+    text = "" if kind == b"\0" else text_of(part) if kind == b"\1" else json.dumps(as_json, default=str)
+    path = _sealed("lstm", json.dumps(CONFIG), "{}", b"<unk>\n<eos>\nthe", text, tensors)
     found = read_checkpoint(path, training=True).training
     assert found is not None
     return f"{_restored(_tiny(), found)}"
 
 
-def _sealed(model: str, config: str, facts: str, words: bytes, training: bytes) -> Path:
+def _sealed(
+    model: str,
+    config: str,
+    facts: str,
+    words: bytes,
+    training: str = "",
+    more: Mapping[str, Tensor] | None = None,
+) -> Path:
     """A checkpoint with the hashes of what it holds."""
     weights = checkpoints.weights_of(_tiny().model)
     tensors = {checkpoints.WEIGHTS + name: tensor for name, tensor in weights.items()}
-    tensors |= {"vocabulary": checkpoints._bytes_tensor(words or b"<unk>")}
-    tensors |= {"training": checkpoints._bytes_tensor(training or b" ")}
+    tensors |= {"vocabulary": checkpoints._bytes_tensor(words or b"<unk>"), **(more or {})}
     header = {"format": checkpoints.FORMAT, "model": model, "config": config, "facts": facts}
+    header |= {checkpoints.TRAINING: training} if training else {}
     header["digest"] = checkpoints._digest(weights)
     header["check"] = checkpoints._check(header, tensors)
     path = HERE / "sealed.safetensors"
@@ -258,7 +271,11 @@ TARGETS: Final[dict[str, Target]] = {
     "training": Target(
         run=_training,
         refuses=REFUSES,
-        seeds=(b"\0" + _saved(_snapshot()), *(b"\1\xff" + bytes((number,)) for number in range(2))),
+        seeds=(
+            b"\0" + _saved(_snapshot()),
+            b"\1" + json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode(),
+            *(b"\2\xff" + bytes((number,)) for number in range(2)),
+        ),
         longest=1 << 15,
     ),
     "completions": Target(

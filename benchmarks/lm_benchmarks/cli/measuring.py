@@ -25,7 +25,8 @@ from lm_benchmarks.cli.options import (
 )
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.metrics import METRICS
-from ps_models.choices import CONTEXTS, PRECISIONS
+from ps_models.evaluation.signature import CONTEXTS
+from ps_models.hyperparameters import PRECISIONS
 from wikitext_builder.article import SPLITS
 from wikitext_builder.progress import shown_progress
 

@@ -41,11 +41,10 @@ from lm_benchmarks.measuring.windows import convention_file, measure_windows
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.lines import finite
 from lm_benchmarks.records.result import Result, TokenGroup, Tried
-from ps_models.choices import CONTEXTS
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
-from ps_models.evaluation.signature import Signature, signature_value
+from ps_models.evaluation.signature import CONTEXTS, Signature, signature_value
 from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import commit, file_sha256

@@ -17,9 +17,8 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import Int63, Record
 from lm_benchmarks.records.lines import finite
 from ps_models.errors import ModelError
-from ps_models.training.config import TrainingConfig
+from ps_models.training.config import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS
-from ps_models.training.schedules import finished
 
 if TYPE_CHECKING:
     from ps_models.training.checkpoint import Checkpoint
@@ -195,6 +194,9 @@ def settings_of(checkpoint: Checkpoint, preset: str | None) -> tuple[str, ...]:
     wanted = {**asdict(configs[0]), **asdict(configs[1])}
     fields = completed_fields(checkpoint.model, checkpoint.config)
     found = {**fields, **checkpoint.settings}
+    options = found.pop("optimizer_options", {})  # each is a setting too; no preset has one
+    wanted |= dict.fromkeys(options)
+    found |= options
     return tuple(
         f"{key}={_setting(found[key])}"
         for key, value in wanted.items()

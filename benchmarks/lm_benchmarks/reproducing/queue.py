@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
-from ps_models.training.stopping import stop_signals
+from ps_models.processor import stop_signals
 
 POLL_SECONDS: Final = 0.5
 ATTEMPTS: Final = 3  # of a command that a signal ended, such as the kernel's when memory is short

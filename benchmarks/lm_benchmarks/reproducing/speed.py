@@ -17,7 +17,7 @@ from lm_benchmarks.reproducing.plan import Texts, TrainingJob
 from lm_benchmarks.reproducing.state import TrainingState
 from ps_models.processor import given_threads
 from ps_models.training.checkpoint import LAST, read_checkpoint
-from ps_models.training.loop import Pace, StoppedError
+from ps_models.training.loop import RunLimits, StoppedError
 
 SECONDS: Final = 8.0  # of updates; the first of them also warms up
 SPEEDS: Final = "speeds.jsonl"
@@ -61,8 +61,8 @@ def measure_speed(
     with given_threads(threads), TemporaryDirectory() as name:
         run, before = Path(name), (0, 0.0)
         if short:
-            before = _trained(one.job, data, run, settings, texts, Pace(max_updates=short))
-        after = _trained(one.job, data, run, settings, texts, Pace(max_seconds=SECONDS))
+            before = _trained(one.job, data, run, settings, texts, RunLimits(max_updates=short))
+        after = _trained(one.job, data, run, settings, texts, RunLimits(max_seconds=SECONDS))
     if after == before:  # it has no more epochs
         before = 0, 0.0
     found = Speed(
@@ -76,16 +76,16 @@ def measure_speed(
 
 
 def _trained(
-    job: TrainingJob, data: Path, run: Path, settings: Sequence[str], texts: Texts, pace: Pace
+    job: TrainingJob, data: Path, run: Path, settings: Sequence[str], texts: Texts, limits: RunLimits
 ) -> tuple[int, float]:
-    """Train until a pace stops it; returns all tokens and seconds of the run so far."""
+    """Train until a limits stops it; returns all tokens and seconds of the run so far."""
     began, stopped = time.monotonic(), None
     try:
-        pm.train(job.model, data, run, preset=job.preset, settings=settings, pace=pace)
+        pm.train(job.model, data, run, preset=job.preset, settings=settings, limits=limits)
     except StoppedError as error:
         stopped = error
     position = (read_checkpoint(run / LAST, training=True).training or {})["position"]
-    most = pace.max_updates
+    most = limits.max_updates
     ended = time.monotonic() - began >= SECONDS if most is None else position["update"] >= most
     if stopped and not ended:  # the user did
         raise stopped

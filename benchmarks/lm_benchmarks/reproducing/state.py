@@ -15,8 +15,7 @@ from lm_benchmarks.reporting.published import COUNTED
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST
-from ps_models.training.config import TrainingConfig
-from ps_models.training.schedules import finished
+from ps_models.training.config import TrainingConfig, finished
 from wikitext_builder.article import SPLITS
 
 MEASURED: Final = ("valid", "test")

@@ -17,7 +17,7 @@ from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.config import TrainingConfig
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS, UPDATES
-from ps_models.training.loop import Pace, StoppedError
+from ps_models.training.loop import RunLimits, StoppedError
 from ps_models.training.update import Training
 from tests.ps_models.tiny import make_dataset, settings_of
 
@@ -174,7 +174,9 @@ def test_a_stopped_run_of_random_lengths_resumes_to_the_same_result(tmp_path, st
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     pm.train("awd-lstm", dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError):
-        pm.train("awd-lstm", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
+        pm.train(
+            "awd-lstm", dataset, parts, settings=settings, device="cpu", limits=RunLimits(max_updates=stop)
+        )
     pm.train("awd-lstm", dataset, parts, settings=settings, device="cpu")
     losses = [
         [json.loads(line)["loss"] for line in (folder / UPDATES).read_text().splitlines()]

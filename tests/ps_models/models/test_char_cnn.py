@@ -8,7 +8,7 @@ from ps_models.configs import make_configs, make_model
 from ps_models.errors import ModelError
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig, spelled
 from ps_models.training.checkpoint import LAST, read_checkpoint
-from ps_models.training.loop import Pace, StoppedError
+from ps_models.training.loop import RunLimits, StoppedError
 from tests.ps_models.tiny import make_dataset, settings_of
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -177,7 +177,9 @@ def test_checkpoints_keep_spellings_and_a_stopped_run_resumes_to_the_same_result
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     pm.train("char-cnn", dataset, whole, settings=settings, device="cpu")
     with pytest.raises(StoppedError):
-        pm.train("char-cnn", dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=13))
+        pm.train(
+            "char-cnn", dataset, parts, settings=settings, device="cpu", limits=RunLimits(max_updates=13)
+        )
     pm.train("char-cnn", dataset, parts, settings=settings, device="cpu")
     saved = read_checkpoint(whole / LAST)
     assert saved.digest == read_checkpoint(parts / LAST).digest

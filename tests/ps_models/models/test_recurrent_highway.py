@@ -7,7 +7,7 @@ from torch import Tensor
 from ps_models.configs import make_configs, make_model
 from ps_models.layers.highway import highway_steps
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.training.schedules import learning_rate
+from ps_models.training.config import learning_rate
 from tests.ps_models.tiny import chance_of_a_word_by_heart
 
 PTB = 10_000

@@ -1,15 +1,17 @@
 """A checkpoint is whole, or an error says what was found and what to do."""
 
 import json
+import math
 import os
 import random
 import resource
 import signal
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
@@ -18,8 +20,10 @@ from ps_models.trained_model import load
 from ps_models.training.checkpoint import (
     BEST,
     LAST,
+    TRAINING,
     Checkpoint,
-    _training,
+    _bytes_tensor,
+    _check,
     check_vocabulary,
     checkpoint_file,
     load_weights,
@@ -109,10 +113,21 @@ class Evil:
         return (os.mkdir, ("evil",))
 
 
+def pickled(path, part):
+    """The checkpoint with a training part as version 0.1 saved it: bytes of torch's, whatever they are."""
+    with safe_open(path, framework="pt") as file:
+        header = {name: value for name, value in file.metadata().items() if name != TRAINING}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    tensors = {name: value for name, value in tensors.items() if not name.startswith(TRAINING)}
+    tensors[TRAINING] = _bytes_tensor(part)
+    save_file(tensors, path, header | {"check": _check(header, tensors)})
+
+
 def test_no_code_is_run(saved, monkeypatch, tmp_path):
-    written, path = saved
+    _, path = saved
     monkeypatch.chdir(tmp_path)
-    save_checkpoint(path, replace(written, training={"evil": Evil()}))
+    torch.save({"evil": Evil()}, tmp_path / "evil.pt")
+    pickled(path, (tmp_path / "evil.pt").read_bytes())
     with pytest.raises(ModelError, match="not a whole checkpoint"):
         read_checkpoint(path, training=True)
     assert not (tmp_path / "evil").exists()
@@ -213,10 +228,42 @@ def test_half_a_character_in_a_configuration_is_refused(saved):
 
 
 @pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
-def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(part):
-    content = {"training": torch.frombuffer(bytearray(part or b" "), dtype=torch.uint8)}
+def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(saved, part):
+    pickled(saved[1], part or b" ")
     with pytest.raises(ModelError, match="not a whole checkpoint"):
-        _training(Path("last.safetensors"), content)
+        read_checkpoint(saved[1], training=True)
+
+
+def test_a_training_part_of_version_0_1_is_read(saved, tmp_path):
+    tree = {"optimizer": {"state": {0: {"step": torch.tensor(3.0)}}}, "position": {"losses": (1.5,)}}
+    torch.save(tree, tmp_path / "tree.pt")
+    pickled(saved[1], (tmp_path / "tree.pt").read_bytes())
+    assert read_checkpoint(saved[1], training=True).training == tree
+
+
+def test_a_training_part_is_read_as_it_was_whatever_is_in_it(saved):
+    written, path = saved
+    tree: dict[str, Any] = {
+        "empty": torch.zeros(2, 0),
+        "one": torch.tensor(3),
+        "none": None,
+        "deep": [{"rate": 1 / 3}, math.inf],
+    }
+    save_checkpoint(path, replace(written, training=tree))
+    read = read_checkpoint(path, training=True).training
+    assert read is not None
+    assert (read["none"], read["deep"]) == (None, [{"rate": 1 / 3}, math.inf])
+    for name in ("empty", "one"):
+        assert read[name].shape == tree[name].shape
+        assert torch.equal(read[name], tree[name])
+
+
+@pytest.mark.parametrize("name", ["'training.wings'", "[]", "7", "null"])
+def test_a_training_part_that_names_no_tensor_of_the_file_is_refused(saved, name):
+    written, path = saved
+    save_checkpoint(path, replace(written, training={"rng": {"tensor": name.strip("'")}}))
+    with pytest.raises(ModelError, match="not a whole checkpoint"):
+        read_checkpoint(path, training=True)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ps_models.evaluation.evaluate import Score
 from ps_models.training import loop
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog, tensorboard
-from ps_models.training.loop import Pace, StoppedError
+from ps_models.training.loop import RunLimits, StoppedError
 from tests.conftest import ROOT
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
 
@@ -52,7 +52,14 @@ def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model,
     pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
     for stop in (1, 13, 25, 39):
         with pytest.raises(StoppedError, match=f"after update {stop};.* `ps-models train` resumes it"):
-            pm.train(model, tiny_dataset, parts, settings=settings, device="cpu", pace=Pace(max_updates=stop))
+            pm.train(
+                model,
+                tiny_dataset,
+                parts,
+                settings=settings,
+                device="cpu",
+                limits=RunLimits(max_updates=stop),
+            )
     pm.train(model, tiny_dataset, parts, settings=settings, device="cpu")
     assert losses(whole) == losses(parts)
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
@@ -263,7 +270,7 @@ def test_a_run_does_not_go_on_by_a_schedule_that_gives_an_epoch_another_rate(tin
             *("lstm", tiny_dataset, tmp_path / "out"),
             settings=settings,
             device="cpu",
-            pace=Pace(max_updates=first.updates + 1),
+            limits=RunLimits(max_updates=first.updates + 1),
         )
     with pytest.raises(ModelError, match=r"other settings \(decay_after 2 → 3\)"):
         pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "decay_after=3"), device="cpu")
@@ -340,7 +347,7 @@ def test_a_checkpoint_says_by_which_code_each_session_trained_it(tiny_dataset, t
                 tmp_path / "out",
                 settings=settings,
                 device="cpu",
-                pace=Pace(max_updates=stop),
+                limits=RunLimits(max_updates=stop),
             )
     one, two = read_checkpoint(tmp_path / "out" / LAST).sessions
     assert re.fullmatch(r"wikitext-builder \S+ abc, torch \S+, cpu \(.*threads\)", one)
@@ -397,7 +404,9 @@ def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, 
         changed(training)
     training = {name: value for name, value in training.items() if value is not None}
     save_checkpoint(tmp_path / LAST, replace(saved, training=training))
-    with pytest.raises(ModelError, match=r"its training part is not whole .*remove it and train again$"):
+    with pytest.raises(
+        ModelError, match=r"this version cannot resume the checkpoint .*keep it: .*use another --out$"
+    ):
         pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
 
 
@@ -436,9 +445,9 @@ def test_a_finished_run_can_be_resumed_for_more_epochs(tiny_dataset, tmp_path):
 
 def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
     for most in (20, 5):
-        pace = Pace(max_updates=most)
+        limits = RunLimits(max_updates=most)
         with pytest.raises(StoppedError, match="after update 20;"):
-            pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", pace=pace)
+            pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", limits=limits)
 
 
 def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
@@ -515,7 +524,7 @@ def test_a_run_that_may_take_less_time_than_a_validation_comes_to_its_end(tiny_d
                 *("lstm", tiny_dataset, tmp_path / "out"),
                 settings=settings,
                 device="cpu",
-                pace=Pace(max_seconds=0),
+                limits=RunLimits(max_seconds=0),
             )
             break
     else:
@@ -537,5 +546,5 @@ def test_a_run_that_begins_again_has_no_best_checkpoint_of_an_older_one(tiny_dat
     pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
     (tmp_path / "out" / LAST).unlink()
     with pytest.raises(StoppedError):
-        pm.train("rnn", tiny_dataset, tmp_path / "out", device="cpu", pace=Pace(max_updates=1))
+        pm.train("rnn", tiny_dataset, tmp_path / "out", device="cpu", limits=RunLimits(max_updates=1))
     assert pm.load(tmp_path / "out", device="cpu").checkpoint.model == "rnn"

@@ -1,0 +1,207 @@
+"""An update never waits for its device, whose numbers are read late; compiled, it gives the same numbers."""
+
+import shutil
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+import ps_models as pm
+from ps_models.configs import make_configs, make_model
+from ps_models.data.batching import to_rows
+from ps_models.errors import ModelError
+from ps_models.models import MODELS
+from ps_models.models.lstm import LSTMLayer
+from ps_models.training.checkpoint import LAST, read_checkpoint
+from ps_models.training.config import TrainingConfig
+from ps_models.training.distributed import ONE_PROCESS
+from ps_models.training.loop import RunLimits, StoppedError
+from ps_models.training.update import ChunkLoss, Training
+from tests.ps_models.tiny import SETTINGS, make_dataset
+
+RECURRENT = ("zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2")
+TRANSFORMER = ("layers=1", "heads=2", "inner_size=12", "window=4", "attention_dropout=0.2")
+TINY = {  # with all that is drawn at random
+    "awd-lstm": ("layers=2", "embedding_size=4"),
+    "lstm": ("layers=1", *RECURRENT),
+    "pointer-sentinel-awd-lstm": ("layers=2", "embedding_size=4", "window=4"),
+    "pointer-sentinel-lstm": ("layers=1", "window=4", *RECURRENT, "per_gate=yes"),
+    "pointer-sentinel-transformer": (*TRANSFORMER, "pointer_window=4"),
+    "rhn": ("depth=3",),
+    "rnn": ("dropout=0.3",),
+    "rnn-lda": ("topics=3", "document_lines=2", "lda_passes=3", "dropout=0.3"),
+    "sum-product-network": ("context=3", "powers=3"),
+    "transformer": TRANSFORMER,
+}
+
+
+@pytest.fixture(autouse=True)
+def products():
+    """As they were: precisions are of the whole process."""
+    yield
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = True
+
+
+def training(model, config, device="cpu", more=(), **options):
+    """A run in progress on random words."""
+    torch.manual_seed(1)
+    made = make_model(model, make_configs(model, None, ("hidden_size=8", *more), 20)[0]).to(device).train()
+    rows = to_rows(torch.randint(20, (60,)), config.batch_size)
+    return Training(made, rows, config, device=torch.device(device), world=ONE_PROCESS, **options)
+
+
+class Watched(TorchDispatchMode):
+    """Sees tensors that are made on another device than the model's, or meet there.
+
+    The device is "meta", which computes nothing, so that to wait for a number is an error. What is computed
+    from the CPU's tensors alone is none of its business: the rows of all processes stay there.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.elsewhere = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        given, made = ({one.device.type for one in tensors(part)} for part in ((args, kwargs), result))
+        if given != {"cpu"} and "cpu" in given | made:
+            self.elsewhere.append(func.overloadpacket.__name__)
+        return result
+
+
+def tensors(tree):
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+@pytest.fixture
+def no_autocast_of_meta(monkeypatch):
+    """Torch knows of none, not even that it is off."""
+    autocast, enabled = torch.autocast, torch.is_autocast_enabled
+    monkeypatch.setattr(
+        torch, "autocast", lambda kind, *a, **k: nullcontext() if kind == "meta" else autocast(kind, *a, **k)
+    )
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: kind != "meta" and enabled(kind))
+
+
+def test_every_model_but_one_is_tried():
+    """The character-aware CNN asks which words are there, to make each one's letters once."""
+    assert MODELS.keys() - TINY.keys() == {"char-cnn"}
+
+
+@pytest.mark.usefixtures("no_autocast_of_meta")
+@pytest.mark.parametrize("model", TINY)
+def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model):
+    config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01)
+    run, watched = training(model, config, device="meta", more=TINY[model]), Watched()
+    for watching in (nullcontext(), watched):  # without, too: torch avoids to wait where it is watched
+        with watching:
+            for chunk, targets in run.chunks():
+                run.update(chunk, targets)
+            run.next_epoch()
+    assert watched.elsewhere == []
+
+
+@pytest.mark.parametrize("save_seconds", [0.0, 1000.0])
+def test_a_number_that_is_nan_is_reported_late_but_never_saved(tmp_path, monkeypatch, save_seconds):
+    monkeypatch.setattr(Training, "waits", False)  # as on a GPU
+    settings = (*SETTINGS, *RECURRENT, "learning_rate=1e37", "clip=0", "stride=2")
+    out = tmp_path / "out"
+    with pytest.raises(ModelError, match="the gradient is"):
+        pm.train(
+            *("lstm", make_dataset(tmp_path), out),
+            settings=settings,
+            device="cpu",
+            limits=RunLimits(save_seconds=save_seconds),
+        )
+    assert (out / LAST).exists() == (save_seconds == 0)
+    if (out / LAST).exists():
+        assert all(weight.isfinite().all() for weight in read_checkpoint(out / LAST).weights.values())
+
+
+@pytest.mark.parametrize(("precision", "wanted"), [("fp32", False), ("bf16", False), ("tf32", True)])
+def test_products_are_rounded_to_tf32_only_where_it_is_asked_for(precision, wanted):
+    training("lstm", TrainingConfig(batch_size=4, precision=precision))
+    assert torch.backends.cudnn.allow_tf32 == wanted
+    assert torch.get_float32_matmul_precision() == ("high" if wanted else "highest")
+
+
+def test_a_layer_by_torch_is_near_the_same_in_bfloat16():
+    torch.manual_seed(1)
+    layer = LSTMLayer(8, 8)
+    for parameter in layer.parameters():
+        torch.nn.init.uniform_(parameter, -0.3, 0.3)
+    inputs, start = torch.randn(6, 2, 8), tuple(torch.zeros(2, 2, 8))
+    exact, _ = layer.by_torch(inputs, start, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        near, (h, c) = layer.by_torch(inputs, start, 3)
+    assert near.dtype == h.dtype == c.dtype == torch.float32
+    torch.testing.assert_close(near, exact, rtol=0.05, atol=0.02)
+
+
+# --- compiled
+
+COMPILED = ("lstm", "pointer-sentinel-lstm")
+SHORT = TrainingConfig(batch_size=4, stride=2, bptt=2)
+
+
+def losses_and_gradients(model, compiled):
+    """Of two updates with dropout and zoneout."""
+    run = training(model, SHORT, more=TINY[model])
+    loss, found = compiled(ChunkLoss(run.model)), []
+    torch.manual_seed(2)
+    chunks = [chunk for chunk, _ in run.chunks() if chunk.advance == chunk.scored and not any(chunk.shorter)]
+    for chunk in chunks[:2]:
+        run.model.zero_grad()
+        nats, penalty, run.state = loss(chunk, run.state)
+        (nats / 4 + penalty).backward()
+        found.append([nats.detach(), *(weight.grad.clone() for weight in run.model.parameters())])
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", COMPILED)
+def test_a_model_compiles_without_a_break_to_the_same_losses_and_gradients(model):
+    """Traced as for a compiler, and computed by torch's own operators, with the same random numbers."""
+    torch.compiler.reset()
+    traced = losses_and_gradients(
+        model, lambda loss: torch.compile(loss, backend="aot_eager", fullgraph=True, dynamic=False)
+    )
+    torch.testing.assert_close(traced, losses_and_gradients(model, lambda loss: loss), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")
+@pytest.mark.parametrize("model", COMPILED)
+def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, monkeypatch, model):
+    """With torch's random numbers; a stopped run resumes to the same weights as one in one go."""
+    monkeypatch.setattr("torch._inductor.config.fallback_random", True)
+    torch.compiler.reset()
+    data, more = make_dataset(tmp_path), ("hidden_size=8", "batch_size=4", "stride=2", "bptt=2", "epochs=1")
+
+    def train(name, **options):
+        pm.train(model, data, tmp_path / name, settings=(*more, *TINY[model]), device="cpu", **options)
+
+    train("plain")
+    train("compiled", compile=True)
+    with pytest.raises(StoppedError):
+        train("stopped", compile=True, limits=RunLimits(max_updates=30))
+    train("stopped", compile=True)
+    plain, compiled, stopped = (read_checkpoint(tmp_path / name) for name in ("plain", "compiled", "stopped"))
+    torch.testing.assert_close(compiled.weights, plain.weights, rtol=1e-3, atol=1e-5)
+    assert stopped.digest == compiled.digest
+
+
+def test_compile_is_refused_where_it_cannot_be(tmp_path, monkeypatch):
+    data = make_dataset(tmp_path)
+    with pytest.raises(ModelError, match="--compile needs chunks of one length"):
+        pm.train("lstm", data, tmp_path / "a", settings=("random_strides=yes",), device="cpu", compile=True)
+
+    def missing(*_):
+        raise torch._dynamo.exc.TorchDynamoException("no g++")
+
+    monkeypatch.setattr(torch, "compile", lambda *_, **__: missing)
+    with pytest.raises(ModelError, match=r"cannot compile the model \(no g\+\+\); train without --compile"):
+        pm.train("lstm", data, tmp_path / "b", settings=SETTINGS, device="cpu", compile=True)
