@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ps_models.analysis.page import Explanation, explain
     from ps_models.citation import cite
     from ps_models.configs import list_models
-    from ps_models.evaluation.evaluate import Score
-    from ps_models.evaluation.signature import Signature
+    from ps_models.evaluation.signature import Score, Signature
     from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.models.add_ons import NeuralCacheConfig
     from ps_models.trained_model import Evaluation, TextScore, TrainedModel, evaluate, generate, load, score
@@ -37,7 +36,7 @@ else:
             "NeuralCacheConfig": "ps_models.models.add_ons",
             "Pace": "ps_models.training.loop",
             "RunLimits": "ps_models.training.loop",
-            "Score": "ps_models.evaluation.evaluate",
+            "Score": "ps_models.evaluation.signature",
             "Signature": "ps_models.evaluation.signature",
             "StoppedError": "ps_models.training.loop",
             "TextScore": "ps_models.trained_model",

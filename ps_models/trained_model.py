@@ -18,8 +18,8 @@ from ps_models.configs import config_of, make_model
 from ps_models.data.dataset import read_texts, text_of_lines, vocabulary_hash
 from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, each_evaluating, evaluating, score_texts, token_nats
-from ps_models.evaluation.signature import Signature, signature_value
+from ps_models.evaluation.evaluate import each_evaluating, evaluating, score_texts, token_nats
+from ps_models.evaluation.signature import Score, Signature, signature_value
 from ps_models.language_model import Generative, LanguageModel, Recurrent, State
 from ps_models.models.add_ons import Maskable, MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.training.checkpoint import (

@@ -15,7 +15,7 @@ from ps_models.configs import config_of, make_configs, make_model
 from ps_models.data.dataset import read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score
+from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import Config
 from ps_models.language_model import Prepared
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint

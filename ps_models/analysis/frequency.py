@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from ps_models.analysis.figure import POINTER, STYLE, VOCABULARY, picture_metadata
 from ps_models.data.dataset import read_stream, read_texts
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, evaluating, token_nats
-from ps_models.evaluation.signature import Signature
+from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.evaluation.signature import Score, Signature
 from ps_models.language_model import LanguageModel
 from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.trained_model import Source, checkpoint_signature, open_data, opened

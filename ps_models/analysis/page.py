@@ -32,8 +32,8 @@ from ps_models.analysis.predictions import (
 )
 from ps_models.data.dataset import read_stream
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, read_up_to
-from ps_models.evaluation.signature import Signature
+from ps_models.evaluation.evaluate import read_up_to
+from ps_models.evaluation.signature import Score, Signature
 from ps_models.trained_model import Source, checkpoint_signature, open_data, opened
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset

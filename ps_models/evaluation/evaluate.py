@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import CONTEXTS
-from ps_models.evaluation.signature import Score as Score
+from ps_models.evaluation.signature import CONTEXTS, Score
 from ps_models.language_model import AnyState, LanguageModel, State
 from ps_models.processor import fitted_threads
 from wikitext_builder.progress import Progress, no_progress

@@ -1,4 +1,7 @@
-"""Scores, and the signature of a number: one line that says all that decides it. They need no torch."""
+"""A score, and the signature of a number: one line that says all that decides it.
+
+Nothing here needs torch: programs that only read results start at once.
+"""
 
 from __future__ import annotations
 
@@ -11,43 +14,6 @@ from typing import Final
 VALUE = re.compile(r"[\w.+-]+", re.ASCII)
 KEY = re.compile(r"[a-z][a-z0-9_]*")
 CONTEXTS: Final = ("carried", "article")  # before an article: all articles before it, or nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How well a model predicted a text. Scores of disjoint texts add up: sum first, then divide once.
-
-    >>> (Score(nats=2.0, tokens=1, bytes=4) + Score(nats=4.0, tokens=2, bytes=8)).perplexity == math.exp(2)
-    True
-    """
-
-    nats: float = 0.0  # -log p of the whole text, the natural logarithm
-    tokens: int = 0  # that were predicted, including <eos>
-    bytes: int = 0  # UTF-8, of the text as scored: tokens separated by a space, lines ended by a newline
-
-    def __add__(self, other: Score) -> Score:
-        return Score(self.nats + other.nats, self.tokens + other.tokens, self.bytes + other.bytes)
-
-    @property
-    def perplexity(self) -> float:
-        """The exponential of the mean nats per token; infinite if that overflows.
-
-        Raises:
-            ZeroDivisionError: There are no tokens.
-        """
-        try:
-            return math.exp(self.nats / self.tokens)
-        except OverflowError:
-            return math.inf
-
-    @property
-    def bits_per_byte(self) -> float:
-        """Bits per byte of text: comparable between models with different tokens.
-
-        Raises:
-            ZeroDivisionError: There are no bytes.
-        """
-        return self.nats / math.log(2) / self.bytes
 
 
 class Signature(Mapping[str, str]):
@@ -105,3 +71,40 @@ def signature_value(text: str) -> str:
     'my-data-new'
     """
     return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-") or "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a model predicted a text. Scores of disjoint texts add up: sum first, then divide once.
+
+    >>> (Score(nats=2.0, tokens=1, bytes=4) + Score(nats=4.0, tokens=2, bytes=8)).perplexity == math.exp(2)
+    True
+    """
+
+    nats: float = 0.0  # -log p of the whole text, the natural logarithm
+    tokens: int = 0  # that were predicted, including <eos>
+    bytes: int = 0  # UTF-8, of the text as scored: tokens separated by a space, lines ended by a newline
+
+    def __add__(self, other: Score) -> Score:
+        return Score(self.nats + other.nats, self.tokens + other.tokens, self.bytes + other.bytes)
+
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the mean nats per token; infinite if that overflows.
+
+        Raises:
+            ZeroDivisionError: There are no tokens.
+        """
+        try:
+            return math.exp(self.nats / self.tokens)
+        except OverflowError:
+            return math.inf
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits per byte of text: comparable between models with different tokens.
+
+        Raises:
+            ZeroDivisionError: There are no bytes.
+        """
+        return self.nats / math.log(2) / self.bytes

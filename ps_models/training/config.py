@@ -5,11 +5,11 @@ Nothing here needs torch: programs that only read records of trainings start at 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import PRECISIONS, Amount, Config, Count, OneOf, Range, Size
 
 Schedule = Callable[["TrainingConfig", float, Sequence[float]], float]
@@ -34,12 +34,8 @@ def _decay_unless_one_better(config: TrainingConfig, rate: float, losses: Sequen
     """From the third epoch on, lower unless perplexity is better by more than 1; as in Kim et al.'s code."""
     if len(losses) < 3:
         return rate
-    before, last = map(_perplexity, losses[-2:])
+    before, last = (Score(loss, 1).perplexity for loss in losses[-2:])
     return rate if before - last > 1 else rate * config.decay
-
-
-def _perplexity(loss: float) -> float:
-    return math.exp(loss) if loss < 700 else math.inf
 
 
 def _constant(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:

@@ -19,7 +19,8 @@ from ps_models.data.batching import to_rows
 from ps_models.data.dataset import Text
 from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, evaluating, score_texts
+from ps_models.evaluation.evaluate import evaluating, score_texts
+from ps_models.evaluation.signature import Score
 from ps_models.processor import fitted_threads, stop_signals
 from ps_models.training.checkpoint import (
     BEST,

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score
+from ps_models.evaluation.signature import Score
 from ps_models.language_model import AnyState, Penalised, map_state, tensors_of
 from ps_models.training.config import TrainingConfig, finished, learning_rate
 from ps_models.training.distributed import DistributedContext

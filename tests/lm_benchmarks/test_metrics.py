@@ -9,7 +9,7 @@ from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
 from msgspec.structs import astuple, replace
 
 from ps_models.data.dataset import Text
-from ps_models.evaluation.evaluate import Score
+from ps_models.evaluation.signature import Score
 from tests.conftest import ROOT
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 

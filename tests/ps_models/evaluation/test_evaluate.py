@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ps_models.analysis.predictions import Prediction, predictions
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, read_up_to, score_texts, token_nats
+from ps_models.evaluation.evaluate import read_up_to, score_texts, token_nats
+from ps_models.evaluation.signature import Score
 from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig

@@ -8,7 +8,8 @@ import torch
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, score_texts
+from ps_models.evaluation.evaluate import score_texts
+from ps_models.evaluation.signature import Score
 from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig, tuned_neural_cache
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM

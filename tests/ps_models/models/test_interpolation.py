@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score, score_texts
+from ps_models.evaluation.evaluate import score_texts
+from ps_models.evaluation.signature import Score
 from ps_models.invariants import check_generative, check_language_model
 from ps_models.models.baselines import NGram, NGramConfig, Unigram
 from ps_models.models.interpolation import Interpolation, fit_weights, interpolate

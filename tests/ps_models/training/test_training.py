@@ -22,7 +22,7 @@ import torch
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import Score
+from ps_models.evaluation.signature import Score
 from ps_models.training import loop
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog, tensorboard
