@@ -1,4 +1,4 @@
-"""Headings and paragraphs of wikitext whose templates, links, tables and tags are already replaced."""
+"""Splits wikitext without templates, links, tables and tags into headings and paragraphs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Block:
 
 
 def split_blocks(text: str) -> list[Block]:
-    r"""The headings and paragraphs of a text, in order.
+    r"""Return the headings and paragraphs of a text, in order.
 
     >>> [(block.level, block.text) for block in split_blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
     [(0, 'a b'), (2, 'C'), (0, 'd'), (0, 'e'), (0, 'f')]
@@ -48,7 +48,7 @@ def split_blocks(text: str) -> list[Block]:
 
 
 def _set_apart(lines: list[str]) -> Iterator[str]:
-    """The lines, with blank ones around those that contain a block, and at its place.
+    """Return the lines, with blank ones around those that contain a block, and at its place.
 
     As in MediaWiki's `BlockLevelPass`: a line with a `<div>`, `<figure>` or `<table>` in it closes the
     paragraph before it, and the line after it begins a new one. Items and headings stay on one line.
@@ -95,7 +95,7 @@ def _broken(line: str) -> Iterator[Block]:
 
 
 def _own_line_blocks(line: str) -> Iterator[Block]:
-    """The blocks of a line that stands alone: a heading, a list item, an indented line."""
+    """Return the blocks of a line that stands alone: a heading, a list item, an indented line."""
     if line.startswith("=") and (match := HEADING.fullmatch(line)):
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
@@ -109,13 +109,13 @@ def _own_line_blocks(line: str) -> Iterator[Block]:
 
 
 def _term_and_definition(item: str) -> list[str]:
-    """The two parts of `; term: definition`; a term alone loses its colon."""
+    """Return the two parts of `; term: definition`; a term alone loses its colon."""
     parts = TERM.split(item, maxsplit=1)
     return parts if len(parts) > 1 else [item.rstrip(": ")]
 
 
 def _heading(match: re.Match[str]) -> Block:
-    """A heading at level 2 or deeper; level 1 is for the title only.
+    """Return a heading at level 2 or deeper; level 1 is for the title only.
 
     If one side has more equals signs than the other, the extra ones are text, as in MediaWiki.
     """
@@ -125,7 +125,7 @@ def _heading(match: re.Match[str]) -> Block:
 
 
 def remove_quotes(line: str) -> str:
-    """The line without its marks of italics and bold.
+    """Return the line without its marks of italics and bold.
 
     Two apostrophes are italics, three are bold, five are both; a fourth one, and those over five, are text.
     If bold and italics are both unbalanced, one run of three is an apostrophe and italics (`L'''étoile''`).
@@ -155,7 +155,7 @@ def remove_quotes(line: str) -> str:
 
 
 def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | None:
-    """The run of three with the apostrophe: after a one-letter word, else a longer one, else a space."""
+    """Return the run of three with the apostrophe: after a one-letter word, a longer one, or a space."""
     candidates = [index for index, run in enumerate(runs) if len(run[0]) in {3, 4}]
 
     def rank(index: int) -> int:

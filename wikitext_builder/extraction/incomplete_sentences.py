@@ -1,4 +1,4 @@
-"""Sentences with a hole where a number of another page is missing: they are cut.
+"""Drops sentences whose template data could not be expanded.
 
 "With some million inhabitants it is the largest city" is worse than no sentence. See decision 15.
 """
@@ -23,13 +23,13 @@ LONGEST_WORD = 8  # characters before a dot that NO_END looks at
 LONGEST_PARENTHESES = 300  # characters before and after a hole
 
 
-def cut_holes(text: str, holes: list[re.Match[str]]) -> str:
-    r"""The text without the sentences, or the parentheses in them, that have one of the holes.
+def drop_incomplete(text: str, holes: list[re.Match[str]]) -> str:
+    r"""Return the text without sentences, or parentheses in them, that have one of the holes.
 
     >>> text = "It is old. With \x031\x04 people it is large (\x032\x04, in 2020). It has a river."
-    >>> cut_holes(text, list(re.finditer("\x03\\d\x04", text)))
+    >>> drop_incomplete(text, list(re.finditer("\x03\\d\x04", text)))
     'It is old. It has a river.'
-    >>> cut_holes(text, list(re.finditer("\x032\x04", text)))
+    >>> drop_incomplete(text, list(re.finditer("\x032\x04", text)))
     'It is old. With \x031\x04 people it is large. It has a river.'
     """
     ends = _ends(text)
@@ -42,7 +42,7 @@ def cut_holes(text: str, holes: list[re.Match[str]]) -> str:
 
 
 def _parenthesis(text: str, hole: re.Match[str]) -> tuple[int, int] | None:
-    """Where the innermost parentheses around the hole are, with a space before them."""
+    """Return where the innermost parentheses around the hole are, with a space before them."""
     before = [*PARENTHESIS.finditer(text, max(0, hole.start() - LONGEST_PARENTHESES), hole.start())]
     after = PARENTHESIS.search(text, hole.end(), hole.end() + LONGEST_PARENTHESES)
     if not before or before[-1][0] in ")）" or after is None or after[0] in "(（":
@@ -52,7 +52,7 @@ def _parenthesis(text: str, hole: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _ends(text: str) -> list[int]:
-    """Where sentences begin and end: at the start, after each end, at the end of the text."""
+    """Return where sentences begin and end: at the start, after each end, at the end of the text."""
     return [
         0,
         *(

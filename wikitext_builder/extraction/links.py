@@ -1,4 +1,4 @@
-"""Links: their text, in or out of a sentence, and the categories that they name."""
+"""Reads links: their text, in or out of a sentence, and the categories that they name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LinkReader:
         self.categories = _prefixes(language.category_namespaces + english.category_namespaces)
 
     def __call__(self, parts: list[str]) -> str:
-        """The text of a link in its sentence.
+        """Return the text of a link in its sentence.
 
         >>> read = LinkReader(LANGUAGES["en"])
         >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
@@ -87,7 +87,7 @@ class LinkReader:
         return match[1] if match else target
 
     def is_picture(self, target: str) -> bool:
-        """True if a link with this target is a picture; its caption follows the first bar."""
+        """Return True if a link with this target is a picture; its caption follows the first bar."""
         prefix, colon, _ = target.partition(":")
         if not colon or "\n" in target:
             return False
@@ -111,7 +111,7 @@ def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def replace_external_links(text: str) -> str:
-    r"""The text with each external link replaced by its label; a link without a label shows only a number.
+    r"""Return the text with labels in place of external links; a link without one shows only a number.
 
     >>> replace_external_links("see [http://example.org the map], [http://example.org] or http://example.org")
     'see the map, \x02 or http://example.org'
@@ -128,7 +128,7 @@ def _links_of_line(line: str) -> str:
 
 
 def own_categories(wikitext: str, language: str = "en") -> tuple[str, ...]:
-    """The categories of a page, without their namespace, each once and in the order of the wikitext.
+    """Return the categories of a page, without their namespace, each once and in the order of the wikitext.
 
     Categories that templates add are not among them: only the wiki knows these.
 
@@ -154,7 +154,7 @@ def _category_names(wikitext: str, link: re.Pattern[str]) -> Iterator[str]:
 
 @cache
 def _category_link(language: str) -> re.Pattern[str]:
-    """A link to a category; the lengths are bounded, so that a search is linear."""
+    """Return a link to a category; the lengths are bounded, so that a search is linear."""
     names = dict.fromkeys((*language_of(language).category_namespaces, "Category"))
     namespace = "|".join(re.escape(name) for name in names)
     space, name, sort_key = r"[ _\t]{0,9}", r"([^\[\]{}|<>#\n]{1,300})", r"(?:\|[^\[\]]{0,300})?"

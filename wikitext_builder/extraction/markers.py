@@ -1,4 +1,4 @@
-"""Marks in a text for what is not text: control characters, which trimmed wikitext does not contain."""
+"""Sentinel characters for non-text elements: control characters, which trimmed wikitext does not contain."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
 
 
 def add_seams(text: str) -> str:
-    """The text with marks that keep its apostrophes apart from those around it."""
+    """Return the text with marks that keep its apostrophes apart from those around it."""
     before = SEAM if text.startswith("'") else ""
     return f"{before}{text}{SEAM}" if text.endswith("'") else before + text
 
 
 def formula(latex: str) -> str:
-    """The mark of a formula. It hides the LaTeX from all that reads wikitext.
+    """Return the mark of a formula. It hides the LaTeX from all that reads wikitext.
 
     Each byte is a character of a private plane, and another one ends it. `polish` removes these characters
     from all other text.
@@ -38,13 +38,13 @@ def formula(latex: str) -> str:
 
 
 def latex_of(mark: str) -> str:
-    """The LaTeX of the mark of a formula; empty if it is not known."""
+    """Return the LaTeX of the mark of a formula; empty if it is not known."""
     latex = bytes(ord(one) - 0x10FF00 for one in mark[1:-1]).decode(errors="ignore")
     return "".join(filter(str.isprintable, latex)).strip()
 
 
 def with_latex(text: str) -> str:
-    """The text with each formula as LaTeX between dollar signs; `<formula>` if its LaTeX is not known."""
+    """Return the text with formulas as LaTeX between dollar signs; `<formula>` if the LaTeX is unknown."""
     return FORMULA_MARK.sub(_dollars, text) if FORMULA in text else text
 
 
@@ -54,7 +54,7 @@ def _dollars(mark: re.Match[str]) -> str:
 
 
 def without_latex(text: str) -> str:
-    """The text with `<formula>` for each formula, as in the official files."""
+    """Return the text with `<formula>` for each formula, as in the official files."""
     return FORMULA_MARK.sub(SHOWN_FORMULA, text) if FORMULA in text else text
 
 
@@ -66,18 +66,18 @@ class LeftOut:
         self.data: set[str] = set()  # the numbers of calls with data of another page
 
     def mark(self, source: str, *, is_data: bool = False) -> str:
-        """The mark to leave in place of the call."""
+        """Return the mark to leave in place of the call."""
         self.sources.append(source)
         if is_data:
             self.data.add(str(len(self.sources) - 1))
         return f"{UNKNOWN_START}{len(self.sources) - 1}{UNKNOWN_END}"
 
-    def holes_in(self, text: str) -> list[re.Match[str]]:
-        """Where calls with data of another page are missing."""
+    def data_calls_in(self, text: str) -> list[re.Match[str]]:
+        """Return where calls with data of another page are missing."""
         return [match for match in UNKNOWN.finditer(text) if match[1] in self.data] if self.data else []
 
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
-        """The wikitext of the calls marked in a text, in order.
+        """Return the wikitext of the calls marked in a text, in order.
 
         A call that is `alone` in its block and has only named arguments is nearly always a box of links
         (`{{Greek religion|state=collapsed}}`) and not part of a sentence: it does not count.

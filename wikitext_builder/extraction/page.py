@@ -1,4 +1,4 @@
-"""extract: one page of wikitext becomes one article of lines.
+"""Extracts one article of lines from one page of wikitext.
 
 The steps, in order: `trim` cuts comments and references, and `sections` the text of lists of sources;
 `preprocessor` replaces templates and links, the innermost first; `tags` and `tables` remove HTML and tables;
@@ -18,7 +18,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.expansion.expander import Expander, Templates
-from wikitext_builder.extraction.incomplete_sentences import cut_holes
+from wikitext_builder.extraction.incomplete_sentences import drop_incomplete
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
@@ -51,7 +51,7 @@ def extract(
     expansions: Mapping[str, str] = NO_EXPANSIONS,
     templates: Templates | None = None,
 ) -> Article:
-    """The article that a reader of a page sees: headings and paragraphs, one per line.
+    """Return the article that a reader of a page sees: headings and paragraphs, one per line.
 
     Args:
         page: A page, or wikitext; wikitext has no revision, so templates with an age count up to today.
@@ -110,7 +110,7 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
 def _with_templates(
     article: Article, page: Page, way: _Way, expansions: Mapping[str, str], templates: Templates
 ) -> Article:
-    """The article again, with the calls that it leaves out expanded from templates."""
+    """Return the article again, with the calls that it leaves out expanded from templates."""
     macros = TemplateReader(
         page=page,
         expansions=NO_EXPANSIONS,
@@ -144,7 +144,7 @@ def _page_of_wikitext(wikitext: str, title: str) -> Page:
 
 
 def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool) -> Article:
-    """The article of a page's blocks, with blank lines around headings and at the end.
+    """Return the article of a page's blocks, with blank lines around headings and at the end.
 
     Args:
         page: Where the blocks come from.
@@ -158,8 +158,8 @@ def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formu
     unknown: list[str] = []
     for block in found:
         unknown += left_out.calls_in(block.text, alone=not block.level)
-        holes = left_out.holes_in(block.text)
-        text = cut_holes(block.text, holes) if holes else block.text
+        holes = left_out.data_calls_in(block.text)
+        text = drop_incomplete(block.text, holes) if holes else block.text
         if not block.level:
             paragraph = [line] if (line := polish(text)) else []
             whole += paragraph
@@ -182,7 +182,7 @@ def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formu
 
 
 def choose_variant(text: str) -> str:
-    """The text with one script chosen where it gives several; rules that show nothing are removed.
+    """Return the text with one script chosen where it gives several; rules that show nothing are removed.
 
     >>> choose_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
     '计算机、只、'

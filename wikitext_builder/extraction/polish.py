@@ -1,4 +1,4 @@
-"""Lines made fit for a corpus: entities, spaces, characters, and the holes that removed calls leave."""
+"""Makes lines fit for a corpus: entities, spaces, characters, and the holes that removed calls leave."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FORMULA_LINE = re.compile(rf" ?((?:{FORMULA_MARK.pattern}|{SHOWN_FORMULA})(?: ?[
 
 
 def polish(text: str) -> str:
-    r"""The line of one paragraph, in which formulas are still marks; empty if nothing is left.
+    r"""Return the line of one paragraph, in which formulas are still marks; empty if nothing is left.
 
     >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
     ('Café is open', '= x', '')
@@ -63,7 +63,7 @@ def polish(text: str) -> str:
 
 
 def own_lines(line: str) -> list[str]:
-    r"""The pieces of a polished line whose formulas stand on lines of their own, as in the official files.
+    r"""Return the pieces of a polished line, formulas on lines of their own as in the official files.
 
     >>> own_lines("where \x01, as \x01 is"), own_lines("no formula")
     (['where', '\x01,', 'as', '\x01', 'is'], ['no formula'])
@@ -75,17 +75,17 @@ def own_lines(line: str) -> list[str]:
 
 
 def polish_heading(text: str) -> str:
-    """The text of a heading on one line, without outer equals signs."""
+    """Return the text of a heading on one line, without outer equals signs."""
     return _clean_characters(_close_holes(_mark_unknown(text.replace(BREAK, " ")))).strip("= ")
 
 
 def _mark_unknown(text: str) -> str:
-    """The text with the mark of a removed call in place of each unknown call."""
+    """Return the text with the mark of a removed call in place of each unknown call."""
     return UNKNOWN.sub(GONE, text) if UNKNOWN_START in text else text
 
 
 def _clean_characters(text: str) -> str:
-    """The text with entities decoded, in NFC, with plain single spaces and no invisible characters.
+    """Return the text with entities decoded, in NFC, with plain single spaces and no invisible characters.
 
     The LaTeX of formulas stays as it is.
     """
@@ -108,7 +108,7 @@ def _clean_characters(text: str) -> str:
 
 
 def _without_slips(text: str) -> str:
-    """The text without brackets that an editor forgot, such as `]]` alone; those of `x[y[0]]` stay."""
+    """Return the text without brackets that an editor forgot, such as `]]` alone; those of `x[y[0]]` stay."""
     open_ones: Counter[str] = Counter()
 
     def kept(run: re.Match[str]) -> str:
@@ -125,13 +125,13 @@ def _without_slips(text: str) -> str:
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    """The character of an entity; a name that does not exist stays as it is."""
+    """Return the character of an entity; a name that does not exist stays as it is."""
     known = entity[0][1] == "#" or entity[0][1:] in html5
     return html.unescape(entity[0]) if known else entity[0]
 
 
 def _close_holes(text: str) -> str:
-    """The text with the holes of removed calls closed, as a careful editor would; nothing else changes."""
+    """Return the text with the holes of removed calls closed, as a careful editor would do it."""
     if GONE not in text:
         return text
     text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep the next steps linear
@@ -161,7 +161,7 @@ def _without_amount(aside: re.Match[str]) -> str:
 
 
 def _not_a_heading(line: str) -> str:
-    """The line without closing equals signs if it also opens with one: only headings look like that.
+    """Return the line without closing equals signs if it also opens with one: only headings look like that.
 
     The official files have false headings there; a program that reads the files must be able to tell.
     """

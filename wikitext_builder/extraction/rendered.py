@@ -1,4 +1,4 @@
-"""extract_rendered: one page as MediaWiki renders it becomes one article, with the lines of its wikitext.
+"""Extracts the article of one page as MediaWiki renders it, with the lines that its wikitext gives.
 
 It reads the output of the classic parser (`action=parse`, or a whole page with its skin) and of Parsoid.
 libxml2 reports tags and texts one by one: there is no tree and no recursion, so time and memory are linear in
@@ -70,7 +70,7 @@ ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 def extract_rendered(
     page_html: str, page: Page, *, language: str = "en", sections: str = "official"
 ) -> Article:
-    """The article that a reader of a rendered page sees: headings and paragraphs, one per line.
+    """Return the article that a reader of a rendered page sees: headings and paragraphs, one per line.
 
     If all templates of the page are known, its lines are those that `extract` gives for the page's wikitext.
 
@@ -97,7 +97,7 @@ def extract_rendered(
 
 
 def split_rendered_blocks(page_html: str) -> list[Block]:
-    """The headings and paragraphs of rendered HTML, in order.
+    """Return the headings and paragraphs of rendered HTML, in order.
 
     >>> found = split_rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")
     >>> [(one.level, one.text) for one in found]
@@ -139,7 +139,7 @@ class _Walker:
     # --- called by libxml2
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Open an element."""
         self.depth += 1
         if self.depth > MAX_HTML_DEPTH:
             raise RejectedError("too-deep", f"elements nested over {MAX_HTML_DEPTH} deep in the HTML")
@@ -163,7 +163,7 @@ class _Walker:
             self.pieces.append('"')
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Close an element."""
         depth, self.depth = self.depth, self.depth - 1
         if self.removed_at:
             if depth == self.removed_at:
@@ -194,16 +194,16 @@ class _Walker:
         self.pieces.append(text.replace("\n", BREAK) if self.preformatted else text)
 
     def comment(self, text: str) -> None:
-        """A comment is not text."""
+        """Ignore a comment."""
 
     def close(self) -> None:
-        """The end of the HTML."""
+        """End the last block."""
         self.flush()
 
     # --- what it does with them
 
     def enters(self, attributes: Mapping[str, str]) -> bool:
-        """True if this element is the root, which contains the article."""
+        """Return True if this element is the root, which contains the article."""
         key, name = self.root or ("", "")
         if name not in attributes.get(key, "").split():
             return False
@@ -253,7 +253,7 @@ class _Walker:
 
 
 def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
-    """The mark for an element that is left out: empty for a reference; None if the element stays.
+    """Return the mark for an element that is left out: empty for a reference; None if the element stays.
 
     >>> _replacement("sup", {"class": "reference"}), _replacement("b", {}), _replacement("table", {}) == GONE
     ('', None, True)
@@ -277,7 +277,7 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
 
 
 def _is_missing(attributes: Mapping[str, str]) -> bool:
-    """True if a red link stands for a template or a picture that the wiki does not have.
+    """Return True if a red link stands for a template or a picture that the wiki does not have.
 
     A link to the page of a missing picture has a label; only that of the picture itself leads to an upload.
     """

@@ -1,4 +1,4 @@
-"""Which sections stay: sections that primarily feature lists are removed by their exact names.
+"""Removes sections that primarily feature lists, by their exact names.
 
 A name that joins several such names is one too: "Notes and references", "References, notes & sources". No
 heading of the 720 articles of WikiText-2 is such a name.
@@ -21,7 +21,7 @@ SECTION_MODES = ("official", "clean")
 
 
 def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str) -> list[Block]:
-    """The blocks that stay in the article.
+    """Return the blocks that stay in the article.
 
     `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
     if all of its text was tables. `clean` removes the sub-sections and empty headings too.
@@ -39,7 +39,7 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
 
 
 def cut_lists(text: str, removed: Sequence[str]) -> str:
-    r"""The trimmed wikitext without the own text of sections that `select_sections` removes.
+    r"""Return the trimmed wikitext without the own text of sections that `select_sections` removes.
 
     A third of a page is such text, and need not be read. A text that opens what it does not close, or
     closes what it does not open, stays: the rest of the page may depend on it.

@@ -21,7 +21,7 @@ TABLE_LINE = ("|", "!", BOX, GONE, UNKNOWN_START)
 
 
 def remove_tables(text: str) -> str:
-    r"""The text without its tables, also those that a template began.
+    r"""Return the text without its tables, also those that a template began.
 
     Text before the first cell of a row is not in the table: browsers show it above. A table that is never
     closed ends with its last line of rows and cells before the next heading, at the next blank line.

@@ -1,4 +1,4 @@
-"""HTML in wikitext: hidden content and content that is not running text is removed, the rest stays."""
+"""Removes HTML from wikitext, with content that is hidden or not running text; the rest stays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ APOSTROPHE_OR_TAG = frozenset("'<>")
 
 
 def flatten_tags(text: str) -> str:
-    r"""The text without HTML tags, and without the content of tags that contain no running text.
+    r"""Return the text without HTML tags, and without the content of tags that contain no running text.
 
     >>> flatten_tags("H<sub>2</sub>O<span style='display:none'>key</span> <john> a<hr>b")
     'H2O <john> a\n\nb'
@@ -61,7 +61,7 @@ def flatten_tags(text: str) -> str:
 
 
 def _apart(text: str) -> str:
-    """The text with blank lines between lines that have a tag of APART and those that have none."""
+    """Return the text with blank lines between lines that have a tag of APART and those that have none."""
     lines = text.split("\n")
     apart = [APART.search(line) is not None for line in lines]
     ends = ("\n" if one == other else "\n\n" for one, other in pairwise(apart))
@@ -104,7 +104,7 @@ def _is_removed(tag: re.Match[str], name: str) -> bool:
 
 
 def _are_removed(attributes: str) -> bool:
-    """True if the attributes hide a tag, or give it a class whose content is not running text."""
+    """Return True if the attributes hide a tag, or give it a class whose content is not running text."""
     if HIDDEN.search(attributes):
         return True
     if not REMOVED_CLASS.search(attributes):
@@ -135,7 +135,7 @@ def _closing_indices(tags: list[re.Match[str]]) -> dict[int, int]:
 
 
 def _seam(text: str, tag: re.Match[str]) -> str:
-    """A mark if a tag separates apostrophes, alone or next to other tags: `''n''<sub>''i''</sub>`."""
+    """Return a mark if a tag separates apostrophes, alone or next to other tags: `''n''<sub>''i''</sub>`."""
     before, after = text[tag.start() - 1 : tag.start()], text[tag.end() : tag.end() + 1]
     return SEAM if before in APOSTROPHE_OR_TAG and after in APOSTROPHE_OR_TAG else ""
 

@@ -46,7 +46,7 @@ UNENDED = re.compile(r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>
 
 
 def trim(wikitext: str) -> str:
-    """The wikitext without control characters, comments, references and the like, in one linear pass.
+    """Return the wikitext without control characters, comments, references and the like, in one linear pass.
 
     Raises:
         RejectedError: The wikitext is over 4 MiB (`too-large`).
@@ -65,7 +65,7 @@ def trim(wikitext: str) -> str:
 
 
 def _has_controls(encoded: bytes) -> bool:
-    """True if CONTROLS has a match; a search in the bytes takes a tenth of the time."""
+    """Return True if CONTROLS has a match; a search in the bytes takes a tenth of the time."""
     rest = encoded.translate(None, delete=ASCII_CONTROLS)
     return len(rest) < len(encoded) or OTHER_CONTROLS.search(encoded) is not None
 
@@ -107,7 +107,7 @@ def _close_gap(kept: list[str], chars: str) -> None:
 
 
 def _extent(text: str, match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
-    """The end of the comment or tag, and True if it stays in the text."""
+    """Return the end of the comment or tag, and True if it stays in the text."""
     if match[1] is None:
         end = text.find("-->", match.end())
         return (
@@ -130,7 +130,7 @@ class ClosingTags:
         self.exhausted: set[str] = set()
 
     def end_after(self, name: str, position: int) -> int:
-        """The end of the next `</name>`, or -1 if there is none."""
+        """Return the end of the next `</name>`, or -1 if there is none."""
         if name in self.exhausted:
             return -1
         match = _closing(name).search(self.text, position)

@@ -32,7 +32,7 @@ class Templates(Protocol):
     """Wikitext of templates: a dict by name, or what reads them from a store."""
 
     def get(self, name: str, /) -> str | None:
-        """The wikitext of a template by its name as in `template_name`; None if there is none."""
+        """Return the wikitext of a template by its name as in `template_name`; None if there is none."""
 
 
 class Argument(NamedTuple):
@@ -76,7 +76,7 @@ class Expander:
         self._characters = 0
 
     def expanded(self, calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The texts of calls, and the reasons why others have none; each call is in one of the two."""
+        """Return the texts of calls, and the reasons why others have none; each call is in one of the two."""
         texts: dict[str, str] = {}
         reasons: dict[str, str] = {}
         for call in calls:
@@ -87,7 +87,7 @@ class Expander:
         return texts, reasons
 
     def expand(self, wikitext: str) -> str:
-        """The wikitext with all its calls expanded.
+        """Return the wikitext with all its calls expanded.
 
         Raises:
             RejectedError: A call has no text: it needs Lua (`lua`), a function that we do not know
@@ -101,7 +101,7 @@ class Expander:
         return text
 
     def text(self, nodes: Nodes, frame: Frame) -> str:
-        """The text of nodes in a template."""
+        """Return the text of nodes in a template."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise RejectedError("limit", f"calls nested over {MAX_DEPTH} deep")
@@ -120,7 +120,7 @@ class Expander:
             raise RejectedError("limit", "the calls of the page expand to too much")
 
     def _braced(self, node: Braced, frame: Frame) -> str:
-        """The text of a call or a parameter."""
+        """Return the text of a call or a parameter."""
         head = self.text(node.parts[0].pieces, frame)
         if node.width == 3:
             value = self._argument(trimmed(head), frame)
@@ -134,7 +134,7 @@ class Expander:
         return f"\n{result}" if result.startswith(STARTS_LINE) and not node.starts_line else result
 
     def _literal(self, head: str, node: Braced, frame: Frame) -> str:
-        """A call or parameter as text, because nothing can have its name."""
+        """Return a call or parameter as text, because nothing can have its name."""
         parts = [head, *(self.text(part.pieces, frame) for part in node.parts[1:])]
         return f"{'{' * node.width}{'|'.join(parts)}{'}' * node.width}"
 
@@ -147,7 +147,7 @@ class Expander:
         return frame.values[name]
 
     def _call(self, name: str, node: Braced, frame: Frame) -> str | None:
-        """The text of a call; None if no template can have this name."""
+        """Return the text of a call; None if no template can have this name."""
         lower = name.lower()
         if lower.startswith("subst:"):  # MediaWiki shows it
             return None
@@ -166,7 +166,7 @@ class Expander:
         return None if title_fault(title) else self._template(template_name(title), node.parts[1:], frame)
 
     def _template(self, name: str, parts: list[Part], frame: Frame) -> str:
-        """The text of a template: that of our macro, or of its wikitext."""
+        """Return the text of a template: that of our macro, or of its wikitext."""
         arguments = self._arguments(parts, frame)
         inner = Frame(frame.templates, arguments)
         if self._macros is not None and self._macros.knows(name):
@@ -182,7 +182,7 @@ class Expander:
         return self.text(nodes, inner)
 
     def _arguments(self, parts: list[Part], frame: Frame) -> dict[str, Argument]:
-        """The arguments by name or number; the last one with a name wins."""
+        """Return the arguments by name or number; the last one with a name wins."""
         arguments: dict[str, Argument] = {}
         number = 0
         for part in parts:
@@ -199,7 +199,7 @@ class Expander:
         return not NAMESPACE.match(title) or self._templates.get(template_name(title)) is not None
 
     def _body(self, name: str) -> tuple[str, Nodes]:
-        """The name of a template after redirects, and what it gives to a page."""
+        """Return the name of a template after redirects, and what it gives to a page."""
         if name not in self._bodies:
             title, wikitext = name, self._templates.get(name)
             for _ in range(MAX_REDIRECTS):

@@ -33,7 +33,7 @@ TOKEN = re.compile(
 
 
 def included(wikitext: str) -> str:
-    """The part of a template page that a call of the template stands for, without comments.
+    """Return the part of a template page that a call of the template stands for, without comments.
 
     Follows MediaWiki's preprocessor: an unclosed comment or `<noinclude>` runs to the end, and a comment that
     has lines of its own takes them with it.
@@ -85,7 +85,7 @@ def _end_of_comment(text: str, start: int, kept: list[str]) -> int:
 
 
 def redirect_target(wikitext: str) -> str | None:
-    """The title that a redirect leads to; None if a page is not a redirect.
+    """Return the title that a redirect leads to; None if a page is not a redirect.
 
     >>> redirect_target("#REDIRECT [[Template:Citation needed]] {{R from shortcut}}")
     'Template:Citation needed'
@@ -135,7 +135,7 @@ class _Opener:
 
 
 def parse(text: str) -> Nodes:
-    """The calls and parameters of a text, in one pass.
+    """Return the calls and parameters of a text, in one pass.
 
     Raises:
         RejectedError: Too many openers are inside each other (`limit`).
@@ -189,7 +189,7 @@ class _Parser:
             self.stack.append(_Opener(mark, count, starts_line, [self.parts[-1]]))
 
     def end_of_tag(self, match: re.Match[str]) -> int:
-        """Where an extension tag ends with its content; without a closing tag it is text."""
+        """Return where an extension tag ends with its content; without a closing tag it is text."""
         end = -1 if match[0].endswith("/>") else self.closing.end_after(match["tag"].lower(), match.end())
         return match.end() if end < 0 else end
 

@@ -1,4 +1,4 @@
-"""The arithmetic of `#expr`: numbers, brackets and the operators that articles use."""
+"""Evaluates `#expr`: numbers, brackets and the operators that articles use."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def evaluate(text: str) -> float | None:
-    """The value of an expression, None if it is not one.
+    """Return the value of an expression, None if it is not one.
 
     >>> evaluate("2 + 3 * (4 - 1)"), evaluate("7 / 2 round 0"), evaluate("one"), evaluate("1/0")
     (11.0, 4.0, None, None)

@@ -1,4 +1,4 @@
-"""Parser functions and variables of MediaWiki: one table for running text and for templates.
+"""Evaluates parser functions and variables of MediaWiki: one table for running text and templates.
 
 Arguments are expanded only when a function asks for them. What depends on a wiki or another page is refused.
 """
@@ -54,10 +54,10 @@ class Argument(Protocol):
     """An argument after a bar, which is expanded when it is asked for."""
 
     def text(self) -> str:
-        """The whole argument."""
+        """Return the whole argument."""
 
     def has_name(self) -> bool:
-        """True if it has an equals sign."""
+        """Return True if it has an equals sign."""
 
     def name(self) -> str:
         """What stands before its first equals sign."""
@@ -99,7 +99,7 @@ class Arguments:
         return 1 + len(self.rest)
 
     def text(self, index: int) -> str:
-        """An argument without outer spaces; empty if it is absent."""
+        """Return an argument without outer spaces; empty if it is absent."""
         if index == 0:
             return self.first
         return trimmed(self.rest[index - 1].text()) if index <= len(self.rest) else ""
@@ -110,24 +110,24 @@ Variable = Callable[[Context], str]
 
 
 def if_(a: Arguments) -> str:
-    """The second argument if the first is not empty, else the third."""
+    """Return the second argument if the first is not empty, else the third."""
     return a.text(1) if a.first else a.text(2)
 
 
 def if_equal(a: Arguments) -> str:
-    """The third argument if the first two are equal as texts or numbers, else the fourth."""
+    """Return the third argument if the first two are equal as texts or numbers, else the fourth."""
     return a.text(2) if equal(a.first, a.text(1)) else a.text(3)
 
 
 def if_error(a: Arguments) -> str:
-    """The second argument if the first shows an error, else the third, or the first if there is no third."""
+    """Return the second argument if the first shows an error, else the third, or the first without one."""
     if ERROR.search(a.first):
         return a.text(1)
     return a.text(2) if len(a) > 2 else a.first
 
 
 def if_expression(a: Arguments) -> str:
-    """The second argument if the first evaluates to a number other than 0, else the third."""
+    """Return the second argument if the first evaluates to a number other than 0, else the third."""
     value = expression(a.first)
     if ERROR.search(value):
         return value
@@ -135,12 +135,12 @@ def if_expression(a: Arguments) -> str:
 
 
 def if_exist(a: Arguments) -> str:
-    """The second argument if a page can have this title and is not known to be absent, else the third."""
+    """Return the second argument if a page can have this title and may exist, else the third."""
     return a.text(1) if not title_fault(a.first) and a.context.exists(a.first) else a.text(2)
 
 
 def switch(a: Arguments) -> str:
-    """The value of the first case that equals the first argument, else the default."""
+    """Return the value of the first case that equals the first argument, else the default."""
     found = default_follows = False
     last: str | None = None  # the last case, if it has no equals sign
     default: Argument | None = None
@@ -162,7 +162,7 @@ def switch(a: Arguments) -> str:
 
 
 def tag(a: Arguments) -> str:
-    """An extension tag, which a later step reads."""
+    """Return an extension tag, which a later step reads."""
     name = a.first.lower()
     if not TAG.fullmatch(name):
         return error("Unknown extension tag")
@@ -176,7 +176,7 @@ def tag(a: Arguments) -> str:
 
 
 def time(a: Arguments) -> str:
-    """A time, by default that of the revision."""
+    """Return a time, by default that of the revision."""
     now = revision_time(a.context.page.timestamp)
     moment = parsed_time(a.text(1), now) if a.text(1) else now
     if moment is None:
@@ -199,7 +199,7 @@ PLURAL_FORMS: dict[str, Callable[[int], int]] = {
 
 
 def plural(a: Arguments) -> str:
-    """The form of a word for a number."""
+    """Return the form of a word for a number."""
     kind = a.context.language.plural
     if kind == "one":
         return a.text(1 if is_one(a.first) or len(a) < 3 else 2)
@@ -209,7 +209,7 @@ def plural(a: Arguments) -> str:
 
 
 def grouped(value: str, language: Language) -> str:
-    """A number as a language writes it; words after the number stay.
+    """Return a number as a language writes it; words after the number stay.
 
     >>> [grouped("12345.5", LANGUAGES[code]) for code in ("en", "de", "fr")]
     ['12,345.5', '12.345,5', '12 345,5']
@@ -228,7 +228,7 @@ def grouped(value: str, language: Language) -> str:
 
 
 def format_number(a: Arguments) -> str:
-    """A number with separators, or without them (`R`), as the language writes it."""
+    """Return a number with separators, or without them (`R`), as the language writes it."""
     language, mode = a.context.language, a.text(1)
     if language.code == "en" or mode == "NOSEP":
         return formatted_number(a.first, mode)
@@ -240,7 +240,7 @@ def format_number(a: Arguments) -> str:
 
 
 def namespace_name(a: Arguments) -> str:
-    """The name of a namespace by its number or name; those of other languages are not known."""
+    """Return the name of a namespace by its number or name; those of other languages are not known."""
     if a.first not in {"", "0"}:
         a.context.english(f"namespace {a.first}")
     if a.first.isdecimal() and len(a.first) < 5 and int(a.first) in NAMESPACES:
@@ -259,14 +259,14 @@ def _address_part(text: str, mode: str = "QUERY") -> str:
 
 
 def address(a: Arguments) -> str:
-    """The address of a page."""
+    """Return the address of a page."""
     title = _address_part(with_first(a.first, upper=True), "WIKI")
     host = f"//{a.context.language.code}.wikipedia.org"
     return f"{host}/w/index.php?title={title}&{a.text(1)}" if a.text(1) else f"{host}/wiki/{title}"
 
 
 def page_name(a: Arguments) -> str:
-    """The title of another article; those of other namespaces need a wiki's names of namespaces."""
+    """Return the title of another article; those of other namespaces need a wiki's names of namespaces."""
     if ":" in a.first:
         raise RejectedError("function", f"the name of {a.first!r}")
     return with_first(a.first.replace("_", " "), upper=True)
