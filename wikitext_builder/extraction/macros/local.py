@@ -13,14 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.resources import files
 
 from wikitext_builder.extraction.listing import listed
 from wikitext_builder.extraction.macros.call import Call, Macro, joined
 from wikitext_builder.extraction.macros.convert.conversions import convert
 from wikitext_builder.extraction.macros.parser_functions import grouped
 from wikitext_builder.extraction.macros.places import COUNTRIES
+from wikitext_builder.extraction.macros.tables import read_table
 from wikitext_builder.extraction.markers import GONE
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
@@ -278,18 +277,12 @@ KINDS: dict[str, Callable[[Row, str], Macro]] = {
 # --- tables
 
 
-@cache
-def _table(file: str) -> tuple[list[str], ...]:
-    lines = (
-        (files("wikitext_builder.extraction.macros") / "data" / file).read_text(encoding="utf-8").splitlines()
-    )
-    return tuple(line.split("\t") for line in lines if not line.startswith("#"))
+_CLDR_HEAD, *_CLDR = read_table("names", head=True)
 
 
 def _cldr(kind: str, language: str, *, key: str = "code") -> dict[str, str]:
-    head, *rows = _table("names.tsv")
-    code, column = head.index(key), head.index(language)
-    return {row[code]: row[column] for row in rows if row[0] == kind}
+    code, column = _CLDR_HEAD.index(key), _CLDR_HEAD.index(language)
+    return {row[code]: row[column] for row in _CLDR if row[0] == kind}
 
 
 def language_names(language: str) -> dict[str, str]:
@@ -355,7 +348,7 @@ def _data(starts: list[str]) -> re.Pattern[str]:
 
 def _read() -> dict[str, LocalTemplates]:
     rows: dict[str, list[Row]] = {code: [] for code in LANGUAGES if code != "en"}
-    for code, names, kind, arguments, prefix, suffix, _source in _table("local.tsv")[1:]:
+    for code, names, kind, arguments, prefix, suffix, _source in read_table("local"):
         keys = listed(arguments.replace(",", ";")) if arguments else ()
         rows[code].append(Row(LANGUAGES[code], listed(names), kind, keys, prefix, suffix))
     return {code: _templates(LANGUAGES[code], of_code) for code, of_code in rows.items()}

@@ -1,4 +1,4 @@
-"""The tables in `data/`: tab-separated files with a line of column names after the comments."""
+"""Reads tables in `data/`: tab-separated files with a line of column names after the comments."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 
 
-def read_table(name: str) -> list[list[str]]:
-    """The rows of a table; empty cells at the end of a line may be missing.
+def read_table(name: str, *, head: bool = False) -> list[list[str]]:
+    """The rows of a table, with `head` also that of column names; empty cells at the end may be missing.
 
     Raises:
         ValueError: A row has more cells than the table has columns, or nothing in its first one.
@@ -17,7 +17,8 @@ def read_table(name: str) -> list[list[str]]:
     start = next(number for number, line in enumerate(lines) if not line.startswith("# "))
     columns = lines[start].count("\t") + 1
     rows = []
-    for number, line in enumerate(lines[start + 1 :], start + 2):
+    first = start + (0 if head else 1)
+    for number, line in enumerate(lines[first:], first + 1):
         if line.startswith("# "):
             continue
         cells = line.split("\t")
