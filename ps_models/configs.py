@@ -12,8 +12,7 @@ from torch import nn
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Config
 from ps_models.models import MODELS
-from ps_models.presets import PRESETS, preset_of
-from ps_models.presets.preset import Preset
+from ps_models.presets import PRESETS, Preset, preset_of
 from ps_models.training.config import TrainingConfig
 from ps_models.training.optimizers import BOOLEANS, options_of, read_option
 

@@ -6,7 +6,7 @@ import torch
 from ps_models.configs import config_of, make_configs, make_model
 from ps_models.errors import ModelError
 from ps_models.models import MODELS
-from ps_models.presets import PRESETS
+from ps_models.presets import PRESETS, _presets
 
 ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]
 
@@ -23,6 +23,17 @@ def test_every_preset_is_a_model_with_a_schedule(model, preset):
 
 def test_every_model_has_presets():
     assert PRESETS.keys() == MODELS.keys()
+
+
+def test_a_preset_with_a_setting_that_no_model_has_names_its_file(tmp_path, monkeypatch):
+    (tmp_path / "shared.toml").write_text("[parts.small]\nhidden_size = 9\ncutoffs = [5, 7]\n")
+    table = '[tiny]\nabout = "tiny"\nmodel.use = ["small"]\n'
+    (tmp_path / "lstm.toml").write_text(table)
+    monkeypatch.setattr("ps_models.presets.FOLDER", tmp_path)
+    assert _presets("lstm")["tiny"].model == {"hidden_size": 9, "cutoffs": (5, 7)}
+    (tmp_path / "lstm.toml").write_text(table + "training.wings = 2\n")
+    with pytest.raises(ModelError, match="presets: lstm/tiny has wings; expected a field"):
+        _presets("lstm")
 
 
 def test_the_papers_model_and_schedule_are_the_defaults():

@@ -27,6 +27,7 @@ from ps_models.training import loop
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog, tensorboard
 from ps_models.training.loop import RunLimits, StoppedError
+from ps_models.training.optimizers import NEVER, OPTIMIZERS
 from tests.conftest import ROOT
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
 
@@ -36,6 +37,16 @@ MODELS = ("lstm", "pointer-sentinel-lstm")
 def losses(folder: Path) -> list[tuple[int, float]]:
     lines = (folder / UPDATES).read_text().splitlines()
     return [(record["update"], record["loss"]) for record in map(json.loads, lines)]
+
+
+def train(data: Path, out: Path, *settings: str, model: str = "lstm", **options: Any) -> pm.TrainedRun:
+    return pm.train(model, data, out, settings=settings, device="cpu", **options)
+
+
+def stopped(data: Path, out: Path, update: int, *settings: str, model: str = "lstm") -> None:
+    """A run that is stopped after an update."""
+    with pytest.raises(StoppedError, match=f"after update {update};.* `ps-models train` resumes it"):
+        train(data, out, *settings, model=model, limits=RunLimits(max_updates=update))
 
 
 @pytest.fixture
@@ -49,7 +60,7 @@ def tiny_dataset(tmp_path):
 def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, more):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01", more)
-    pm.train(model, tiny_dataset, whole, settings=settings, device="cpu")
+    train(tiny_dataset, whole, *settings, model=model)
     for stop in (1, 13, 25, 39):
         with pytest.raises(StoppedError, match=f"after update {stop};.* `ps-models train` resumes it"):
             pm.train(
@@ -60,7 +71,7 @@ def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model,
                 device="cpu",
                 limits=RunLimits(max_updates=stop),
             )
-    pm.train(model, tiny_dataset, parts, settings=settings, device="cpu")
+    train(tiny_dataset, parts, *settings, model=model)
     assert losses(whole) == losses(parts)
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
     assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
@@ -68,6 +79,26 @@ def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model,
         [line.rsplit(",", 1)[0] for line in (f / EPOCHS).read_text().splitlines()] for f in (whole, parts)
     ]
     assert without_seconds[0] == without_seconds[1]
+
+
+OPTIONS = {"asgd": ("averaging_interval=0", "learning_rate=9"), "rmsprop": ("momentum=0.5", "centered=yes")}
+
+
+@pytest.mark.parametrize("optimizer", [*OPTIMIZERS, "NAdam", "adafactor", "rprop", "rmsprop"])
+def test_each_optimizer_trains_stops_and_resumes(tiny_dataset, tmp_path, optimizer):
+    """Also where averages of the weights have begun, and with options that torch's class has."""
+    own = OPTIONS.get(optimizer, ("learning_rate=0.01",) if optimizer != "sgd" else ())
+    settings = settings_of("lstm", "hidden_size=4", "epochs=4", "stride=20", "patience=0", *own)
+    settings = (*settings, f"optimizer={optimizer}")
+    first = train(tiny_dataset, tmp_path / "whole", *settings)
+    for stop in (4, first.updates - 3):
+        stopped(tiny_dataset, tmp_path / "parts", stop, *settings)
+    assert train(tiny_dataset, tmp_path / "parts", *settings).losses == first.losses
+    last = [read_checkpoint(tmp_path / name / LAST, training=True) for name in ("whole", "parts")]
+    assert last[0].digest == last[1].digest
+    assert last[0].training is not None
+    if optimizer == "asgd":
+        assert last[0].training["optimizer"]["param_groups"][0]["t0"] < NEVER
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -148,16 +179,16 @@ def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, t
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(StoppedError):
-        pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", progress=stop)
+        train(tiny_dataset, tmp_path, *SETTINGS, progress=stop)
     assert asked
     assert ("\n1," in (tmp_path / "epochs.csv").read_text()) is at_its_end
 
 
 def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, tmp_path):
     out = tmp_path / "out"
-    first = pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    first = train(tiny_dataset, out, *SETTINGS)
     files = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()}
-    again = pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    again = train(tiny_dataset, out, *SETTINGS)
     assert (first.trained_before, again) == (False, replace(first, trained_before=True))
     files[UPDATES], files[EPOCHS] = (
         (files[name][0], (out / name).stat().st_mtime_ns) for name in (UPDATES, EPOCHS)
@@ -184,7 +215,7 @@ AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropo
 @pytest.mark.parametrize(("model", "more"), [("pointer-sentinel-lstm", QUIET), ("awd-lstm", AWD)])
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
     settings = settings_of(model, *more, "loss=token")
-    pm.train(model, tiny_dataset, tmp_path / "one", settings=settings, device="cpu")
+    train(tiny_dataset, tmp_path / "one", *settings, model=model)
     script = tmp_path / "script.py"
     script.write_text(TORCHRUN)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -230,7 +261,7 @@ def test_tensorboard_has_all_numbers_when_a_run_ends(tmp_path):
 
 def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", *QUIET, "epochs=6", "optimizer=adamw", "learning_rate=0.02")
-    run = pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+    run = train(tiny_dataset, tmp_path / "out", *settings)
     assert run.perplexity < 20  # of about 50 words
     found = pm.evaluate(tmp_path / "out", tiny_dataset, split="valid", device="cpu")
     assert found.score.perplexity == pytest.approx(run.perplexity, rel=1e-6)
@@ -252,7 +283,7 @@ FALLING = ("schedule=decay-after", "decay_after=2", "learning_rate=0.5")
     "wanted", [("decay_after=3",), ("decay_after=2", "decay=0.9"), ("schedule=constant", "decay=0.1")]
 )
 def test_a_run_goes_on_by_a_schedule_that_gives_the_rates_that_it_had(tiny_dataset, tmp_path, wanted):
-    pm.train("lstm", tiny_dataset, tmp_path / "on", settings=(*SETTINGS, *FALLING), device="cpu")
+    train(tiny_dataset, tmp_path / "on", *SETTINGS, *FALLING)
     whole = (*SETTINGS, *FALLING, *wanted, "epochs=4")
     for folder in ("on", "whole"):
         pm.train("lstm", tiny_dataset, tmp_path / folder, settings=whole, device="cpu")
@@ -264,7 +295,7 @@ def test_a_run_goes_on_by_a_schedule_that_gives_the_rates_that_it_had(tiny_datas
 
 def test_a_run_does_not_go_on_by_a_schedule_that_gives_an_epoch_another_rate(tiny_dataset, tmp_path):
     settings = (*SETTINGS, *FALLING, "epochs=4")
-    first = pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "epochs=2"), device="cpu")
+    first = train(tiny_dataset, tmp_path / "out", *settings, "epochs=2")
     with pytest.raises(StoppedError):  # one update of the third epoch, whose rate is the first that is lower
         pm.train(
             *("lstm", tiny_dataset, tmp_path / "out"),
@@ -273,51 +304,51 @@ def test_a_run_does_not_go_on_by_a_schedule_that_gives_an_epoch_another_rate(tin
             limits=RunLimits(max_updates=first.updates + 1),
         )
     with pytest.raises(ModelError, match=r"other settings \(decay_after 2 → 3\)"):
-        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "decay_after=3"), device="cpu")
+        train(tiny_dataset, tmp_path / "out", *settings, "decay_after=3")
     with pytest.raises(ModelError, match=r"other settings \(decay 0\.5 → 0\.9\)"):
-        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*settings, "decay=0.9"), device="cpu")
+        train(tiny_dataset, tmp_path / "out", *settings, "decay=0.9")
 
 
 def test_a_run_that_would_have_ended_before_is_not_resumed(tiny_dataset, tmp_path):
     """Its weights are of more epochs than the settings have."""
     out, settings = tmp_path / "out", (*SETTINGS, "epochs=4", "patience=0")
-    pm.train("lstm", tiny_dataset, out, settings=settings, device="cpu")
+    train(tiny_dataset, out, *settings)
     with pytest.raises(
         ModelError, match=r"epochs=2, .* would have ended after epoch 2, but epoch 4 has begun"
     ):
-        pm.train("lstm", tiny_dataset, out, settings=(*settings, "epochs=2"), device="cpu")
-    assert pm.train("lstm", tiny_dataset, out, settings=settings, device="cpu").trained_before
+        train(tiny_dataset, out, *settings, "epochs=2")
+    assert train(tiny_dataset, out, *settings).trained_before
 
 
 def test_a_first_loss_that_is_infinite_has_a_best_checkpoint(tiny_dataset, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "score_texts", lambda *_, **__: [Score(math.inf, 1)])
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=1"), device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS, "epochs=1")
     assert (tmp_path / "out" / BEST).is_file()
 
 
 def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_path):
     out = tmp_path / "out"
-    pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+    train(tiny_dataset, out, *SETTINGS)
     with pytest.raises(ModelError, match=r"other settings \(clip 1\.0 → 2\.0\)"):
-        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "clip=2"), device="cpu")
+        train(tiny_dataset, out, *SETTINGS, "clip=2")
     with pytest.raises(ModelError, match=r"hidden_size 8 → 9"):
-        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "hidden_size=9"), device="cpu")
+        train(tiny_dataset, out, *SETTINGS, "hidden_size=9")
     train = tiny_dataset / "wiki.train.tokens"
     text = train.read_text()
     train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
     with pytest.raises(ModelError, match=r"sha256 of train .*use the same data"):
-        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+        train(tiny_dataset, out, *SETTINGS)
     train.write_text(text)
     valid = tiny_dataset / "wiki.valid.tokens"
     before = valid.read_text()
     valid.write_text(before + before)
     with pytest.raises(ModelError, match=r"sha256 of valid .*use the same data"):
-        pm.train("lstm", tiny_dataset, out, settings=(*SETTINGS, "epochs=3"), device="cpu")
+        train(tiny_dataset, out, *SETTINGS, "epochs=3")
     valid.write_text(before)
     with train.open("a") as file:
         file.write(" one more \n")
     with pytest.raises(ModelError, match="vocabulary"):
-        pm.train("lstm", tiny_dataset, out, settings=SETTINGS, device="cpu")
+        train(tiny_dataset, out, *SETTINGS)
 
 
 STOPPED = Path(__file__).with_name("stopped_run") / LAST  # written by version 0.1.0 of November 2025
@@ -328,8 +359,8 @@ def test_a_checkpoint_of_an_older_version_is_read_and_resumed(tiny_dataset, tmp_
     shutil.copy(STOPPED, tmp_path)
     found = pm.evaluate(tmp_path, tiny_dataset, split="valid", device="cpu")
     assert found.score.perplexity == pytest.approx(19.15, abs=0.1)
-    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
-    whole = pm.train("lstm", tiny_dataset, tmp_path / "whole", settings=STOPPED_SETTINGS, device="cpu")
+    run = train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
+    whole = train(tiny_dataset, tmp_path / "whole", *STOPPED_SETTINGS)
     assert run.losses == pytest.approx(whole.losses, rel=1e-4)
     before, now = read_checkpoint(tmp_path).sessions
     assert before == "not recorded"
@@ -364,7 +395,7 @@ def test_fields_that_a_checkpoint_does_not_have_are_as_by_default(tiny_dataset, 
     )
     model: Any = pm.load(tmp_path, device="cpu").model
     assert model.config.type_dropout == 0.0
-    run = pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
+    run = train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
     assert run.epochs == 2
 
 
@@ -407,16 +438,16 @@ def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, 
     with pytest.raises(
         ModelError, match=r"this version cannot resume the checkpoint .*keep it: .*use another --out$"
     ):
-        pm.train("lstm", tiny_dataset, tmp_path, settings=STOPPED_SETTINGS, device="cpu")
+        train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
 
 
 def test_two_runs_do_not_write_into_one_folder(tiny_dataset, tmp_path):
     (tmp_path / "out").mkdir()
     log = RunLog(tmp_path / "out")
     with pytest.raises(ModelError, match="another process"):
-        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+        train(tiny_dataset, tmp_path / "out", *SETTINGS)
     log.close()
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS)
 
 
 def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_path):
@@ -433,13 +464,13 @@ def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_pa
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu")
+    train(tiny_dataset, tmp_path, *SETTINGS)
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
 
 
 def test_a_finished_run_can_be_resumed_for_more_epochs(tiny_dataset, tmp_path):
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
-    found = pm.train("lstm", tiny_dataset, tmp_path / "out", settings=(*SETTINGS, "epochs=3"), device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS)
+    found = train(tiny_dataset, tmp_path / "out", *SETTINGS, "epochs=3")
     assert found.epochs == 3
 
 
@@ -447,14 +478,14 @@ def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
     for most in (20, 5):
         limits = RunLimits(max_updates=most)
         with pytest.raises(StoppedError, match="after update 20;"):
-            pm.train("lstm", tiny_dataset, tmp_path, settings=SETTINGS, device="cpu", limits=limits)
+            train(tiny_dataset, tmp_path, *SETTINGS, limits=limits)
 
 
 def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
     one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
     settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
     with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is not a number; train again"):
-        pm.train("lstm", tiny_dataset, tmp_path, settings=settings, device="cpu")
+        train(tiny_dataset, tmp_path, *settings)
     best = read_checkpoint(tmp_path / BEST)
     assert best.facts["epoch"] == 1
     assert all(weight.isfinite().all() for weight in best.weights.values())
@@ -463,7 +494,7 @@ def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_
 def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
     settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
     with pytest.raises(ModelError, match="lower learning_rate or clip"):
-        pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu")
+        train(tiny_dataset, tmp_path / "out", *settings)
 
 
 def test_a_folder_whose_name_is_not_utf_8_can_be_trained_on_and_resumed(tmp_path):
@@ -493,7 +524,7 @@ def test_a_number_that_torch_cannot_hold_is_refused(tiny_dataset, tmp_path, sett
 
 
 def test_what_a_precision_asks_for_ends_with_the_evaluation(tiny_dataset, tmp_path):
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS)
     trained = pm.load(tmp_path / "out", device="cpu")
     pm.evaluate(trained, tiny_dataset, split="test", precision="tf32")
     assert torch.get_float32_matmul_precision() == "highest"
@@ -503,7 +534,7 @@ def test_what_a_precision_asks_for_ends_with_the_evaluation(tiny_dataset, tmp_pa
 
 
 def test_a_caller_who_trains_between_words_has_gradients(tiny_dataset, tmp_path):
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS)
     trained = pm.load(tmp_path / "out", device="cpu")
     drawn, told = iter(pm.generate(trained, words=3)), predictions(trained.model, torch.tensor([1, 2, 3]))
     assert next(drawn)
@@ -529,11 +560,11 @@ def test_a_run_that_may_take_less_time_than_a_validation_comes_to_its_end(tiny_d
             break
     else:
         pytest.fail("never ends")
-    assert pm.train("lstm", tiny_dataset, tmp_path / "out", settings=settings, device="cpu").trained_before
+    assert train(tiny_dataset, tmp_path / "out", *settings).trained_before
 
 
 def test_weights_that_are_no_numbers_are_not_loaded(tiny_dataset, tmp_path):
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS)
     best = read_checkpoint(tmp_path / "out" / BEST)
     name, weight = next(iter(best.weights.items()))
     weights = {**best.weights, name: torch.full_like(weight, torch.nan)}
@@ -543,7 +574,7 @@ def test_weights_that_are_no_numbers_are_not_loaded(tiny_dataset, tmp_path):
 
 
 def test_a_run_that_begins_again_has_no_best_checkpoint_of_an_older_one(tiny_dataset, tmp_path):
-    pm.train("lstm", tiny_dataset, tmp_path / "out", settings=SETTINGS, device="cpu")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS)
     (tmp_path / "out" / LAST).unlink()
     with pytest.raises(StoppedError):
         pm.train("rnn", tiny_dataset, tmp_path / "out", device="cpu", limits=RunLimits(max_updates=1))
