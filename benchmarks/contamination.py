@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from lm_benchmarks.measuring.contamination import difference_of
+from lm_benchmarks.measuring.contamination import difference_of, measured_articles
 from lm_benchmarks.measuring.matching import (
     Distances,
     Measured,
@@ -39,11 +39,9 @@ from lm_benchmarks.measuring.matching import (
 )
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result
 
 from wikitext_builder.dataset.files import file_line
-from wikitext_builder.dataset.load import Dataset, load
-from wikitext_builder.text_overlap.words import words_of
+from wikitext_builder.dataset.load import load
 
 UNREAD = "--unread"
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored
@@ -99,34 +97,21 @@ def scored_by(folder: Path, model: str) -> Scored:
     """All articles, as a model predicts them that has read none."""
     dataset = load(folder)
     result = measure(model, folder, splits="test", context="article", groups=False, check=False)[0]
-    return Scored(described(dataset, 0, result), read=0)
+    return Scored(measured_articles(dataset, "test", result, [""] * len(result.articles)), read=0)
 
 
 def scored_after_training(folder: Path, out: Path) -> Scored:
     """Train a 5-gram model; return the articles that are scored, those that it has read first."""
     dataset = load(folder)
     texts = list(dataset.articles("test"))
-    out.mkdir(parents=True)
+    (out / "articles").mkdir(parents=True)
+    known = list(dataset.plain_articles("test"))[OTHERS:]
+    (out / "articles" / "test.jsonl").write_text("".join(one.json_line() for one in known), encoding="utf-8")
     for split, some in (("train", texts[: OTHERS + READ]), ("test", texts[OTHERS:])):
         text = "".join(file_line(line) for one in some for line in one.lines)
         (out / f"wiki.{split}.tokens").write_text(text, encoding="utf-8", newline="\n")
     result = measure("kn-5", out, context="article", groups=False, check=False)[0]
-    return Scored(described(dataset, OTHERS, result), read=READ)
-
-
-def described(dataset: Dataset, first: int, result: Result) -> list[Measured]:
-    """The articles of a dataset from the first one on, with what a model made of them."""
-    texts, known = list(dataset.articles("test"))[first:], list(dataset.plain_articles("test"))[first:]
-    return [
-        Measured(
-            title=text.title,
-            quality=one.quality,
-            sums=sums,
-            words=frozenset(words_of(" ".join(text.lines))),
-            categories=frozenset(words_of(" ".join(one.categories))),
-        )
-        for text, one, sums in zip(texts, known, result.articles, strict=True)
-    ]
+    return Scored(measured_articles(load(out), "test", result, [""] * len(result.articles)), read=READ)
 
 
 def study(

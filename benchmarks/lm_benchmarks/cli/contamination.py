@@ -1,4 +1,4 @@
-"""The command that asks whether a model has read the past."""
+"""The command that tests whether a model has read the earlier articles."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from wikitext_builder.progress import shown_progress
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--before", type=EXISTING, required=True, help="Dataset of articles of before the date.")
-@click.option("--after", type=EXISTING, required=True, help="Dataset of articles that came after it.")
+@click.option("--before", type=EXISTING, required=True, help="Dataset of articles from before the date.")
+@click.option("--after", type=EXISTING, required=True, help="Dataset of articles from after it.")
 @split_option
 @click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
 @click.option("--plot", type=OUTPUT_FILE, help="SVG file to write: bits per byte by month.")
@@ -35,8 +35,8 @@ from wikitext_builder.progress import shown_progress
     type=click.Choice(DATES),
     help="Which date of an article counts for the months.  [default: the first that is known for all]",
 )
-@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals.")
-@click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
+@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level.")
+@click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Bootstrap draws.")
 @click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
 @model_options
 @json_option
@@ -73,9 +73,9 @@ def _show(found: lb.Contamination) -> None:
         what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
         click.echo(f"  largest step by month {what}: {found.step[1]:+.4f} at {found.step[0]}")
     click.echo(
-        "The articles of before are clearly easier."
+        "The model finds the earlier articles clearly easier: it has probably read them."
         if found.is_found
-        else "No clear sign that the model has read the articles of before."
+        else "No clear sign that the model has read the earlier articles."
     )
 
 

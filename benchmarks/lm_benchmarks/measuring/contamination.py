@@ -1,4 +1,4 @@
-"""Has a model read the past? The same model on matched articles of before and after a date.
+"""Has a model read the past? Compares its predictions of matched articles from before and after a date.
 
 A model that has read some of the articles of before predicts them better: its bits per byte of the articles
 of after are higher. Articles are compared in pairs that are alike in topic, quality and length; see
@@ -7,11 +7,15 @@ pairs differ less than two sets do, because pairs are alike: that would give mor
 
 News is harder to predict for every model: new names, new events. A reference model that has read neither side
 takes that into account. The difference of the reference on the same pairs is then subtracted, draw by draw.
+
+By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,20 +23,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
+from lm_benchmarks.choices import DATES, FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import bootstrap, expect_draws, interval_of
-from lm_benchmarks.measuring.matching import Matching, Measured, match
+from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
-from lm_benchmarks.measuring.months import Month, by_month, largest_step, months_of
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
+from wikitext_builder.pages.attribution import ATTRIBUTION, LOCK, read_attribution
+from wikitext_builder.pages.lock import read_lock
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.text_overlap.words import words_of
 
+Month = tuple[str, int, float]  # such as 2024-05, the number of articles, their bits per byte
+
+MONTH: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
 PER_WORD: Final = Metric(
     label="bits per word",
     numerator="bits of the whole text",
@@ -114,7 +122,13 @@ def contamination(
     dated, months_of_sides = months_of(sides, split, by)
     shared = sides, split, months_of_sides, progress, {**options, "seed": seed}
     old, new = _measured(model, *shared)
-    matching = _matching(old, new)
+    matching = match(old, new)
+    if len(matching.pairs) < FEWEST:
+        why = said_unmatched(matching.unmatched)
+        raise HarnessError(
+            f"{len(matching.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
+            " take larger datasets"
+        )
     others = _measured(reference, *shared) if reference else None
     months = by_month([*old, *new])
     chosen = [[old[one], new[other]] for one, other in matching.pairs]
@@ -150,17 +164,6 @@ def said_unmatched(unmatched: Sequence[Mapping[str, int]]) -> str:
     return "; ".join(said) or "none"
 
 
-def _matching(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
-    found = match(before, after)
-    if len(found.pairs) < FEWEST:
-        why = said_unmatched(found.unmatched)
-        raise HarnessError(
-            f"{len(found.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
-            " take larger datasets"
-        )
-    return found
-
-
 def _measured(
     model: str,
     sides: Sequence[Dataset],
@@ -170,17 +173,8 @@ def _measured(
     options: Mapping[str, Any],
 ) -> list[list[Measured]]:
     """What the model makes of the articles of both sides, each without context."""
-    results = [
-        measure(
-            model, side.path, splits=split, progress=progress, groups=False, context="article", **options
-        )[0]
-        for side in sides
-    ]
-    _expect_same_model(model, results)
-    return [_articles(*one) for one in zip(sides, [split] * len(sides), months, results, strict=True)]
-
-
-def _expect_same_model(model: str, results: Sequence[Result]) -> None:
+    shared = {"splits": split, "progress": progress, "groups": False, "context": "article", **options}
+    results = [measure(model, side.path, **shared)[0] for side in sides]
     first, second = (one.signature for one in results)
     for name in ("model", "vocabulary") if first.get("words") == "closed" else ("model",):
         if first.get(name) != second.get(name):
@@ -188,34 +182,40 @@ def _expect_same_model(model: str, results: Sequence[Result]) -> None:
                 f"{model} is not the same on both sides ({name}: {first.get(name)} and {second.get(name)}):"
                 " it is made from a dataset's train. Give a model that is trained already, as a checkpoint"
             )
+    return [
+        measured_articles(side, split, result, of_side)
+        for side, result, of_side in zip(sides, results, months, strict=True)
+    ]
 
 
-def _articles(dataset: Dataset, split: str, months: Sequence[str], result: Result) -> list[Measured]:
+def measured_articles(dataset: Dataset, split: str, result: Result, months: Sequence[str]) -> list[Measured]:
+    """The articles of a split with what a model made of them, and what matching needs to know.
+
+    Args:
+        dataset: With whole articles (`articles/`), quality and categories are known.
+        split: Of the dataset.
+        result: Of the model on this split, with the sums of each article.
+        months: Of each article; empty strings if they are not known.
+
+    Raises:
+        HarnessError: The split has no articles.
+    """
     articles = list(dataset.articles(split))
     if len(articles) != len(result.articles) or not articles[0].title:
         raise HarnessError(f"{dataset.path}: {split} has no articles; expected the layout of WikiText")
+    whole = (dataset.path / ARTICLES).is_dir()
+    known = list(dataset.plain_articles(split)) if whole else [None] * len(articles)
     return [
         Measured(
             title=one.title,
             month=month,
-            quality=quality,
+            quality=plain.quality if plain else None,
             sums=sums,
             words=frozenset(words_of(" ".join(one.lines))),
-            categories=categories,
+            categories=frozenset(words_of(" ".join(plain.categories if plain else ()))),
         )
-        for one, month, sums, (quality, categories) in zip(
-            articles, months, result.articles, _described(dataset, split, len(articles)), strict=True
-        )
+        for one, month, sums, plain in zip(articles, months, result.articles, known, strict=True)
     ]
-
-
-def _described(dataset: Dataset, split: str, count: int) -> Iterator[tuple[str | None, frozenset[str]]]:
-    """The quality of each article and the words of its categories, if the dataset has whole articles."""
-    if not (dataset.path / ARTICLES).is_dir():
-        yield from [(None, frozenset())] * count
-        return
-    for one in dataset.plain_articles(split):
-        yield one.quality, frozenset(words_of(" ".join(one.categories)))
 
 
 Pairs = Sequence[Sequence[Measured]]
@@ -255,3 +255,74 @@ def difference_of(
     return Difference(
         metric=name, before=values[0], after=values[1], difference=total, interval=interval_of(draws, level)
     )
+
+
+def months_of(sides: Sequence[Dataset], split: str, by: str = "") -> tuple[str, list[list[str]]]:
+    """By which date months are counted, and the month of each article of some datasets.
+
+    Args:
+        sides: Datasets.
+        split: Of each.
+        by: One of `DATES`; empty: the first one that is known for all articles.
+
+    Raises:
+        HarnessError: `by` is something else, or this date is known for no article.
+    """
+    if by and by not in DATES:
+        raise HarnessError(f"--by {by}: expected {', '.join(DATES)}")
+    found = [_dates(side, split) for side in sides]
+    chosen = by or next(
+        (name for name in DATES if all(_month(one[name]) for rows in found for one in rows)), ""
+    )
+    if by and not any(_month(one[by]) for rows in found for one in rows):
+        raise HarnessError(f"--by {by}: no article has this date; {LOCK} and {ATTRIBUTION} have the dates")
+    return chosen, [[_month(one.get(chosen, "")) for one in rows] for rows in found]
+
+
+def _month(date: str) -> str:
+    """The month of a date, such as 2016-04; empty if it is not known."""
+    return date[:7] if MONTH.match(date) else ""
+
+
+def _dates(dataset: Dataset, split: str) -> list[dict[str, str]]:
+    """The dates of each article of a split that its files give."""
+    if not (dataset.path / ATTRIBUTION).is_file():
+        return [dict.fromkeys(DATES, "") for _ in dataset.articles(split)]
+    locked = {}
+    if dataset.manifest and (dataset.path / LOCK).is_file():
+        language = dataset.manifest.recipe.language
+        locked = {one.revision_id: one for one in read_lock(dataset.path / LOCK, language=language)}
+    rows = []
+    for one in read_attribution(dataset.path):
+        if one.split == split:
+            known = locked.get(one.revision_id)
+            dates = (known.created, known.promoted) if known else ("", "")
+            rows.append(dict(zip(DATES, (*dates, one.timestamp), strict=True)))
+    if (count := sum(1 for _ in dataset.articles(split))) != len(rows):
+        raise HarnessError(
+            f"{dataset.path}: {ATTRIBUTION} has {len(rows)} articles of {split}, and the dataset {count};"
+            " see `wikitext-builder verify`"
+        )
+    return rows
+
+
+def by_month(articles: Sequence[Measured]) -> list[Month]:
+    """Month, number of articles and their bits per byte, in order; articles without a date are left out."""
+    months: dict[str, list[Sums]] = defaultdict(list)
+    for one in articles:
+        if one.month:
+            months[one.month].append(one.sums)
+    metric = METRICS["bits-per-byte"]
+    return [(month, len(s), metric.of(sum(s, Sums())) or 0.0) for month, s in sorted(months.items())]
+
+
+def largest_step(months: Sequence[Month]) -> tuple[str, float] | None:
+    """Where one level before and another after fit the months best (least squares, weighted by articles)."""
+    best: tuple[float, str, float] | None = None
+    for at in range(1, len(months)):
+        parts = [np.array([row[1:] for row in part], float) for part in (months[:at], months[at:])]
+        means = [float(np.average(part[:, 1], weights=part[:, 0])) for part in parts]
+        error = sum(float((p[:, 0] * (p[:, 1] - m) ** 2).sum()) for p, m in zip(parts, means, strict=True))
+        if best is None or error < best[0]:
+            best = (error, months[at][0], means[1] - means[0])
+    return best and best[1:]
