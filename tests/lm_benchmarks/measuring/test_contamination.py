@@ -283,8 +283,8 @@ def test_a_model_of_pieces_is_the_same_model_on_two_sets_of_other_words(tmp_path
     wb.build("live", tmp_path / "pages.store", first, test_articles=8, workers=1)
     wb.build("live", tmp_path / "pages.store", second, exclude=f"dataset:{first}", test_articles=8, workers=1)
     model = make_causal_model(tmp_path / "causal", first / "wiki.test.raw")
-    options = {"check": False, "resamples": 100}
-    assert lb.contamination(f"transformers:{model}", before=first, after=second, **options).pairs
+    found = lb.contamination(f"transformers:{model}", before=first, after=second, check=False, resamples=100)
+    assert found.pairs
     other = make_causal_model(tmp_path / "other", first / "wiki.test.raw", pieces=320)
     names = [
         lb.measure(f"transformers:{one}", data, check=False, groups=False)[0].signature["model"]
