@@ -333,19 +333,19 @@ def test_a_run_with_other_settings_or_words_is_not_resumed(tiny_dataset, tmp_pat
         train(tiny_dataset, out, *SETTINGS, "clip=2")
     with pytest.raises(ModelError, match=r"hidden_size 8 → 9"):
         train(tiny_dataset, out, *SETTINGS, "hidden_size=9")
-    train = tiny_dataset / "wiki.train.tokens"
-    text = train.read_text()
-    train.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
+    words = tiny_dataset / "wiki.train.tokens"
+    text = words.read_text()
+    words.write_text(text.replace(" = Article 1 = ", " = 1 Article = "))  # the same words, another text
     with pytest.raises(ModelError, match=r"sha256 of train .*use the same data"):
         train(tiny_dataset, out, *SETTINGS)
-    train.write_text(text)
+    words.write_text(text)
     valid = tiny_dataset / "wiki.valid.tokens"
     before = valid.read_text()
     valid.write_text(before + before)
     with pytest.raises(ModelError, match=r"sha256 of valid .*use the same data"):
         train(tiny_dataset, out, *SETTINGS, "epochs=3")
     valid.write_text(before)
-    with train.open("a") as file:
+    with words.open("a") as file:
         file.write(" one more \n")
     with pytest.raises(ModelError, match="vocabulary"):
         train(tiny_dataset, out, *SETTINGS)
