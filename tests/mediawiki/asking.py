@@ -40,8 +40,7 @@ api, path, as_of, limit, parallel = sys.argv[1:]
 options = {"as_of": as_of, "limit": int(limit) or None}
 with Store.create(Path(path)) as store:
     with Wikipedia(api, language=LANGUAGES["en"], parallel=int(parallel)) as wikipedia:
-        names = ("Good articles", "Featured articles")
-        fetch_pages(store, wikipedia, [Category(name=name) for name in names], progress=report, **options)
+        fetch_pages(store, wikipedia, [Category(name="Good articles")], progress=report, **options)
 print("ended", 0, flush=True)
 """
 
@@ -95,7 +94,7 @@ def lock_text(store: Store) -> str:
 def child(
     api: str, path: Path, *, as_of: str = "", limit: int = 0, parallel: int = 1
 ) -> subprocess.Popen[str]:
-    """Start a fetch of the Good and Featured articles in a separate process."""
+    """Start a fetch of the Good articles in a separate process."""
     command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(limit), str(parallel)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=hear_control_c)

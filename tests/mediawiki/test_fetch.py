@@ -251,7 +251,7 @@ def test_three_at_once_bring_the_same(wiki: Wiki, tmp_path: Path) -> None:
     for parallel in (1, 3):
         (tmp_path / str(parallel)).mkdir()
         with stored(tmp_path / str(parallel)) as store, ask(wiki.api, parallel=parallel) as wikipedia:
-            fetch_pages(store, wikipedia, [GOOD], as_of=DATE, limit=90)
+            fetch_pages(store, wikipedia, [GOOD], as_of=DATE, limit=40)
             texts.append(lock_text(store))
     assert texts[0] == texts[1]
     with pytest.raises(BuilderError, match="1 to 3"):

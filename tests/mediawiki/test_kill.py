@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.asking import DATE, FEATURED, GOOD, child, fetched, lock_text, stored, wait_for
+from tests.mediawiki.asking import DATE, GOOD, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.pages.store import Store
 
-LIMITS = {"": 0, DATE: 90}  # at a date each page is one request
+LIMITS = {"": 0, DATE: 50}  # at a date each page is one request
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def whole(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     texts = {}
     for as_of, limit in LIMITS.items():
         with stored(tmp_path_factory.mktemp("whole")) as store:
-            fetched(running.api, store, GOOD, FEATURED, as_of=as_of, limit=limit or None)
+            fetched(running.api, store, GOOD, as_of=as_of, limit=limit or None)
             texts[as_of] = lock_text(store)
     return texts
 
@@ -30,8 +30,8 @@ def whole(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         ("listing-Good-articles", 1, "", 1),
         ("fetching", 50, "", 1),
         ("fetching", 200, "", 3),
-        ("fetching", 40, DATE, 1),
-        ("fetching", 40, DATE, 3),
+        ("fetching", 20, DATE, 1),
+        ("fetching", 20, DATE, 3),
     ],
 )
 def test_a_kill_loses_nothing_and_repeats_at_most_the_batches_of_the_moment(
@@ -50,7 +50,7 @@ def test_a_kill_loses_nothing_and_repeats_at_most_the_batches_of_the_moment(
         settled = store.wanted_count("en") - len(store.missing("en"))
         assert settled >= (least if stage == "fetching" else 0)
         assert settled == before + len(store.rejected("en"))
-        report = fetched(wiki.api, store, GOOD, FEATURED, as_of=as_of, limit=LIMITS[as_of] or None)
+        report = fetched(wiki.api, store, GOOD, as_of=as_of, limit=LIMITS[as_of] or None)
         assert lock_text(store) == whole[as_of]
         assert report.present == settled
         assert report.fetched == len(store.revisions("en")) - before
@@ -72,7 +72,7 @@ def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, wh
     wiki.heal()
     with stored(tmp_path) as store:
         assert 50 <= len(store.revisions("en")) <= 200
-        fetched(wiki.api, store, GOOD, FEATURED)
+        fetched(wiki.api, store, GOOD)
         assert lock_text(store) == whole[""]
 
 

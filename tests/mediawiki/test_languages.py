@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.command import done
+from tests.mediawiki.conftest import kept
 from tests.mediawiki.exports import export, one
 from tests.mediawiki.wiki import Wiki, copy, start
 from wikitext_builder.extraction.names import call_name
@@ -47,24 +48,22 @@ FRENCH: dict[str, Any] = {
 CASES = {"de": GERMAN, "fr": FRENCH}
 
 
-@pytest.fixture(params=CASES)
-def language(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def local_wiki(prepared: Path, tmp_path: Path, language: str) -> Iterator[Wiki]:
-    """A wiki whose language is not English, with local templates and one article."""
-    case = CASES[language]
-    templates = [one(f"Template:{name}", text, namespace=10) for name, text in case["templates"].items()]
-    dump = tmp_path / "pages.xml"
-    dump.write_text(export(*templates, one("Tokyo", case["article"])), "utf-8")
-    wiki = start(copy(prepared, tmp_path / "wiki"), dumps=[dump])
-    try:
-        wiki.set(f"$wgLanguageCode = '{language}';")
-        yield wiki
-    finally:
-        wiki.stop()
+@pytest.fixture(scope="module")
+def foreign(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A wiki with the templates and the article of each case."""
+    pages = [
+        one(f"Template:{name}", text, namespace=10)
+        for case in CASES.values()
+        for name, text in case["templates"].items()
+    ]
+    text = export(*pages, *(one(f"Tokyo {language}", case["article"]) for language, case in CASES.items()))
+    dump = tmp_path_factory.mktemp("languages") / "pages.xml"
+    dump.write_text(text, "utf-8")
+    sources = [prepared.name.encode(), text.encode()]
+    filled = kept("languages", sources, lambda folder: start(copy(prepared, folder), dumps=[dump]).stop())
+    wiki = start(copy(filled, dump.with_name("wiki")))
+    yield wiki
+    wiki.stop()
 
 
 def extracted(store: Path, language: str) -> tuple[list[str], list[str]]:
@@ -73,15 +72,17 @@ def extracted(store: Path, language: str) -> tuple[list[str], list[str]]:
         (page,) = opened.pages(language, [one.revision_id for one in opened.revisions(language)])
         known = opened.expansions(language, page.revision_id)
     article = extract(page, language=language, expansions=known)
-    printed = done("extract", "--store", store, "--language", language, "--title", "Tokyo")
+    printed = done("extract", "--store", store, "--language", language, "--title", page.title)
     assert printed.splitlines() == list(article.lines)
     return [line for line in article.lines[3:] if line], sorted(map(call_name, article.left_out))
 
 
-def test_a_wiki_fills_what_pages_leave_out(local_wiki: Wiki, language: str, tmp_path: Path) -> None:
-    (tmp_path / "titles.txt").write_text("Tokyo\n", "utf-8")
+@pytest.mark.parametrize("language", CASES)
+def test_a_wiki_fills_what_pages_leave_out(foreign: Wiki, language: str, tmp_path: Path) -> None:
+    foreign.set(f"$wgLanguageCode = '{language}';")
+    (tmp_path / "titles.txt").write_text(f"Tokyo {language}\n", "utf-8")
     select = ["--select", f"titles:{tmp_path / 'titles.txt'}", "--language", language]
-    given = ["fetch", "--api", local_wiki.api, *select, "--store", tmp_path / "a.store", "--json"]
+    given = ["fetch", "--api", foreign.api, *select, "--store", tmp_path / "a.store", "--json"]
     assert json.loads(done(*given, "--no-expand"))["fetch"]["fetched"] == 1
     case = CASES[language]
     assert extracted(tmp_path / "a.store", language) == (case["without"], case["left out"])

@@ -39,8 +39,7 @@ def parse_page(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Json:
     except ApiError as error:
         raise RejectedError(error.code, str(error)) from error
     with expected_fields(wikipedia.api):
-        parsed: Json = answer["parse"]
-        return parsed
+        return {**answer["parse"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
