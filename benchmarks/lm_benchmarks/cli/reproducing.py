@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -13,9 +13,6 @@ from lm_benchmarks.choices import SIZES
 from lm_benchmarks.cli.options import ANY_PATH, EXISTING, ModelCommand, json_option
 from wikitext_builder.cli.options import SEED, RealRange
 from wikitext_builder.progress import shown_progress
-
-if TYPE_CHECKING:
-    from lm_benchmarks.reproducing.reproduce import Reproduction
 
 
 @click.command(cls=ModelCommand)
@@ -42,22 +39,14 @@ def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> No
     with shown_progress() as progress:
         planned = lb.reproduce(**{**options, "dry_run": True}, threads=threads, progress=progress)
     if not as_json:
-        _print(planned)
+        click.echo(planned.text)
     if not options["dry_run"]:
         with shown_progress() as progress:
             planned = lb.reproduce(**options, threads=threads, progress=progress)
         if not as_json:
-            _print(planned)
+            click.echo(planned.text)
     if as_json:
         click.echo(json.dumps(planned.fields()))
-
-
-def _print(found: Reproduction) -> None:
-    rows = found.lines()
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    click.echo(found.summary)
 
 
 COMMANDS: Final = (reproduce,)

@@ -20,11 +20,6 @@ class Texts:
     official: bool  # the files of which papers report numbers
     hashes: Mapping[str, str]  # sha256 of each split
 
-    @property
-    def files(self) -> dict[str, str]:
-        """The splits as in signatures: the beginnings of their hashes."""
-        return {split: one[:8] for split, one in self.hashes.items()}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
@@ -83,38 +78,31 @@ def plan(
     Args:
         table: The dataset whose numbers are published: `ptb` or `wikitext-2`.
         size: A name in SIZES.
-        names: Only these rows, by name or by recipe; if empty, those published there or nowhere, and
-            models that only count.
+        names: Only these rows, by name or by recipe, in this order; if empty, those published there or
+            nowhere, and models that only count.
         seeds: Of the trainings; what is not trained has one job.
 
     Raises:
         HarnessError: There is no such row, or it cannot be run at this size.
     """
-    published = {row.model for row in PUBLISHED if row.data == table}
-    elsewhere = {row.model for row in PUBLISHED} - published
+    elsewhere = {row.model for row in PUBLISHED} - {row.model for row in PUBLISHED if row.data == table}
     chosen = [row for row in ROWS if row.name not in elsewhere or row.one_size]
     if names:
-        every = [row for row in ROWS if row in chosen or row.recipe(table, "small")]
-        chosen = _chosen(every, table, size, names)
-    jobs = [
+        every = [row for row in ROWS if row in chosen or row.small]
+        chosen = [_row(name, every, table, size) for name in names]
+    return tuple(
         RowJob(row=row.name, recipe=recipe, seed=seed)
         for row in chosen
         for number, seed in enumerate(dict.fromkeys(seeds))
         if (recipe := row.recipe(table, size)) and (number == 0 or trained_in(recipe))
-    ]
-    return tuple(jobs)
+    )
 
 
-def _chosen(rows: Sequence[PaperRow], table: str, size: str, names: Sequence[str]) -> list[PaperRow]:
-    known = {row.name.casefold(): row for row in rows}
-    known |= {row.recipe(table, size): row for row in rows if row.recipe(table, size)}
-    chosen = []
-    for name in names:
-        row = known.get(name) or known.get(name.casefold())
-        if row is None:
-            there = ", ".join(row.name for row in rows)
-            raise HarnessError(f"{name}: no such row of {table}; there are {there}")
-        if not row.recipe(table, size):
+def _row(name: str, rows: Sequence[PaperRow], table: str, size: str) -> PaperRow:
+    for row in rows:
+        recipe = row.recipe(table, size)
+        if name and (name == recipe or name.casefold() == row.name.casefold()):
+            if recipe:
+                return row
             raise HarnessError(f"{row.name}: no model of ours for --size {size}; choose another row or size")
-        chosen.append(row)
-    return chosen
+    raise HarnessError(f"{name}: no such row of {table}; there are {', '.join(row.name for row in rows)}")

@@ -1,17 +1,31 @@
-"""Runs commands side by side as child processes, until all are done, time is up, or the user stops."""
+"""Runs commands side by side as child processes, until all are done, time is up, or the user stops.
+
+A child is `python -m lm_benchmarks.reproducing.queue ps-models train lstm ptb --out run`. The parent keeps
+its stdin open: when the parent closes it, or is killed, the child gets the signal of Ctrl-C, saves and stops.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Final
 
+from lm_benchmarks.errors import HarnessError
 from ps_models.processor import stop_signals
+from wikitext_builder.progress import Progress
 
+PROGRAMS: Final = {"ps-models": "ps_models.cli", "lm-benchmarks": "lm_benchmarks.cli"}
+LOCK_SECONDS: Final = 120.0  # for the children of a killed queue: they save and stop
 POLL_SECONDS: Final = 0.5
 ATTEMPTS: Final = 3  # of a command that a signal ended, such as the kernel's when memory is short
 LAST_LINES: Final = 3  # of a log, in an error
@@ -99,7 +113,7 @@ def _start(step: Step, logs: Path, lock: IO[bytes], attempt: int = 1) -> _Runnin
     path = logs / f"{step.name}.log"
     with path.open("ab") as log:
         process = subprocess.Popen(  # noqa: S603 - our own commands
-            [sys.executable, "-m", "lm_benchmarks.reproducing.child", *step.words],
+            [sys.executable, "-m", "lm_benchmarks.reproducing.queue", *step.words],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -145,3 +159,46 @@ def _why(log: Path, status: int) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-LAST_LINES:]
     how = f"signal {-status}" if status < 0 else f"status {status}"
     return f"{how}; the end of {log}: {' | '.join(line[:200] for line in lines)}"
+
+
+@contextmanager
+def locked(path: Path, progress: Progress) -> Iterator[IO[bytes]]:
+    """One queue per folder: also the children of a killed queue hold the lock until they have saved."""
+    with path.open("ab") as lock:
+        ends = time.monotonic() + LOCK_SECONDS
+        while not try_lock(lock):
+            if time.monotonic() > ends:
+                raise HarnessError(
+                    f"{path.parent}: another `lm-benchmarks reproduce` works there; wait for it, or stop it"
+                )
+            progress("waiting", 0, None, f"another queue still saves in {path.parent}")
+            time.sleep(1)
+        yield lock
+
+
+def try_lock(file: IO[bytes]) -> bool:
+    """Lock an open file; returns False if another process has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _main() -> None:
+    main: Callable[[], None] = import_module(PROGRAMS[sys.argv[1]]).main
+    # A shell's background command ignores Ctrl-C, and its children inherit that: they would never stop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_interrupt_when_stdin_ends, daemon=True).start()
+    sys.argv = sys.argv[1:]  # records keep the command
+    main()
+
+
+def _interrupt_when_stdin_ends() -> None:
+    while os.read(0, 1 << 10):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    _main()

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import fcntl
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
+import pandas as pd
+
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import has_lines
-from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reporting.published import FILES, TRAIN
-from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
-from lm_benchmarks.reproducing.page import HEAD, line, summary, write_page
+from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.reporting.formats import WORDS, Column, shown, text_table
+from lm_benchmarks.reporting.published import FILES, PUBLISHED, TRAIN
+from lm_benchmarks.reporting.report import Section, make_report, page
+from lm_benchmarks.reporting.tables import decimals
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
-from lm_benchmarks.reproducing.queue import Outcome, Step, run_steps
-from lm_benchmarks.reproducing.speed import known_speeds, measure_speed
+from lm_benchmarks.reproducing.queue import Outcome, Step, locked, run_steps
 from lm_benchmarks.reproducing.state import (
     MEASURED,
+    Conditions,
     RowState,
     TrainingState,
-    as_fields,
+    expect_conditions,
+    known_speeds,
+    measure_speed,
     row_results,
+    settings_text,
     training_state,
     trainings_of,
 )
@@ -40,8 +45,8 @@ from wikitext_builder.runners.processes import cores
 
 PAGE: Final = "report.html"
 PAGE_SECONDS: Final = 30.0  # between two versions of the page
+REFRESH: Final = 60  # seconds after which a browser reads the page again, while something runs
 LOCK: Final = "queue.lock"
-LOCK_SECONDS: Final = 120.0  # for the children of a killed queue: they save and stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +57,7 @@ class Table:
     data: Path
     folder: Path
     texts: Texts
-    rows: tuple[RowJob, ...]
+    jobs: tuple[RowJob, ...]
     settings: tuple[str, ...]
     workers: int
     threads: int
@@ -62,29 +67,21 @@ class Table:
         """The file of the results; `rows` reads it too."""
         return self.folder / f"{self.name}.jsonl"
 
-    @property
-    def trainings(self) -> tuple[TrainingJob, ...]:
-        """Each training once, in the order of the rows."""
-        return tuple(dict.fromkeys(job for row in self.rows for job in row.trainings))
-
-    @property
-    def conditions(self) -> Conditions:
-        """What all runs of the folder have in common."""
-        return Conditions(table=self.name, settings=settings_text(self.settings), **self.texts.hashes)
+    def read_results(self) -> list[Result]:
+        """The results so far."""
+        return read_results(self.results) if has_lines(self.results) else []
 
     def states(self) -> tuple[RowState, ...]:
         """How far each row is, read from the folder."""
         speeds = known_speeds(self.folder, self.settings, self.threads)
-        results = read_results(self.results) if has_lines(self.results) else []
-        states = {
-            job: training_state(
-                job, self.folder, self.settings, self.texts.vocabulary, speeds.get(job.recipe)
-            )
-            for job in self.trainings
-        }
-        rows = {row: tuple(states[job] for job in row.trainings) for row in self.rows}
+        results, states = self.read_results(), dict[TrainingJob, TrainingState]()
+        for job in (job for row in self.jobs for job in row.trainings):
+            speed = speeds.get(job.recipe)
+            words = self.texts.vocabulary
+            states[job] = training_state(job, self.folder, self.settings, words, speed)
+        rows = {row: tuple(states[job] for job in row.trainings) for row in self.jobs}
         return tuple(
-            RowState(job=row, trainings=needs, results=row_results(row, needs, results, self.texts.files))
+            RowState(job=row, trainings=needs, results=row_results(row, needs, results, self.texts.hashes))
             for row, needs in rows.items()
         )
 
@@ -95,20 +92,123 @@ class Reproduction:
 
     table: Table
     rows: tuple[RowState, ...]
+    running: Sequence[str] = ()  # names of steps
+    failed: Mapping[str, str] = field(default_factory=dict)  # by the name of a step, why
+
+    @property
+    def done(self) -> int:
+        """The number of rows that are done."""
+        return sum(row.done for row in self.rows)
 
     @property
     def summary(self) -> str:
         """How many rows are done, and the time that is left."""
-        return summary(self.rows, self.table.texts)
+        texts = self.table.texts
+        known = [one.seconds_left(texts) for one in trainings_of(self.rows)]
+        hours, unknown = sum(seconds or 0.0 for seconds in known) / 3600, known.count(None)
+        more = f", and {unknown} whose speed is not measured" if unknown else ""
+        unlike = " These are not the official files: published numbers do not compare."
+        return (
+            f"{self.done} of {len(self.rows)} rows are done. The trainings that are left take"
+            f" about {hours:,.1f} hours of one process{more}; patience can end some earlier."
+            + ("" if texts.official else unlike)
+        )
 
-    def lines(self) -> list[tuple[str, ...]]:
-        """The headings, then the cells of each row, as on the page."""
-        return [HEAD] + [line(row, self.table.name, self.table.texts) for row in self.rows]
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a table."""
+        place = partial(
+            Place,
+            table=self.table.name,
+            texts=self.table.texts,
+            running=self.running,
+            failed=self.failed,
+        )
+        return shown(COLUMNS, [place(row=row) for row in self.rows])
+
+    @property
+    def text(self) -> str:
+        """The rows and the summary, for a terminal."""
+        frame = self.frame
+        frame.attrs[WORDS] = list(frame.columns)
+        return text_table(frame) + self.summary
 
     def fields(self) -> dict[str, object]:
         """For programs."""
-        texts = self.table.texts
-        return {"table": self.table.name, "rows": [as_fields(row, texts) for row in self.rows]}
+        return {"table": self.table.name, "rows": [_fields(row, self.table.texts) for row in self.rows]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A row of the table that says how far it is."""
+
+    row: RowState
+    table: str
+    texts: Texts
+    running: Sequence[str] = ()  # names of steps
+    failed: Mapping[str, str] = field(default_factory=dict)  # by the name of a step, why
+
+    @property
+    def state(self) -> str:
+        """What the row waits for, or that it is done."""
+        row, failed = self.row, self.failed
+        if row.done:
+            return "done"
+        for step in (*(one.job.name for one in row.trainings), row.job.measuring):
+            if step in failed:
+                return f"failed: {failed[step]}"
+        if broken := dict.fromkeys(law for one in row.results for law in one.broken):
+            return f"breaks: {', '.join(broken)}"
+        if row.trainings and all(one.done for one in row.trainings):
+            return "trained, not measured"
+        return "; ".join(self._training(one) for one in row.trainings if not one.done) or "waits"
+
+    def _training(self, one: TrainingState) -> str:
+        best = "" if one.best is None else f", valid {one.best:.2f} so far"
+        epochs = f"{len(one.curve)} of {one.config.epochs} epochs{best}"
+        if one.job.name in self.running:
+            return f"training: {epochs}"
+        return f"stopped: {epochs}" if one.curve else "waits"
+
+    @property
+    def hours_left(self) -> str:
+        """Hours of the trainings that are left."""
+        left = [one.seconds_left(self.texts) for one in self.row.trainings]
+        return "unknown" if None in left else f"{sum(seconds or 0.0 for seconds in left) / 3600:.1f}"
+
+    def perplexity(self, split: str) -> str:
+        """What was measured on a split."""
+        found = {one.signature["split"]: one.total.score.perplexity for one in self.row.results}
+        return f"{found[split]:,.2f}" if split in found else ""
+
+    @property
+    def published(self) -> str:
+        """The published numbers, if the files are the official ones."""
+        for one in PUBLISHED:
+            if self.texts.official and (one.data, one.model) == (self.table, self.row.job.row):
+                return " / ".join(decimals(one.perplexities.get(split)) or "–" for split in MEASURED)
+        return ""
+
+
+COLUMNS: Final = (
+    Column(head="row", value=lambda at: at.row.job.row),
+    Column(
+        head="model",
+        value=lambda at: at.row.job.recipe + (f", seed {at.row.job.seed}" if at.row.trainings else ""),
+        words=True,
+    ),
+    Column(head="state", value=lambda at: at.state, words=True),
+    Column(head="hours left", value=lambda at: at.hours_left),
+    Column(
+        head="tokens/s",
+        value=lambda at: ", ".join(
+            f"{one.tokens_per_second:,.0f}" for one in at.row.trainings if one.tokens_per_second
+        ),
+    ),
+    Column(head="valid", value=lambda at: at.perplexity("valid")),
+    Column(head="test", value=lambda at: at.perplexity("test")),
+    Column(head="published", value=lambda at: at.published),
+)
 
 
 def reproduce(
@@ -159,17 +259,23 @@ def reproduce(
         data=Path(data),
         folder=folder,
         texts=_texts(table, Path(data)),
-        rows=plan(table, size, names=rows, seeds=seeds),
+        jobs=plan(table, size, names=rows, seeds=seeds),
         settings=tuple(settings),
         workers=workers,
         threads=threads or max(1, cores() // workers),
     )
-    with _locked(folder / LOCK, progress) as lock:
-        expect_conditions(folder, made.conditions, keep=not dry_run)
+    conditions = Conditions(table=table, settings=settings_text(settings), **made.texts.hashes)
+    with locked(folder / LOCK, progress) as lock:
+        expect_conditions(folder, conditions, keep=not dry_run)
         _measure_speeds(made, progress)
         outcome = Outcome() if dry_run else _run(made, hours * 3600, lock, progress)
     found = Reproduction(table=made, rows=made.states())
-    _raise_unfinished(found, outcome)
+    done = f"{found.done} of {len(found.rows)} rows are done in {folder}"
+    if outcome.failed:
+        failed = "\n".join(f"{name}: {why}" for name, why in outcome.failed.items())
+        raise HarnessError(f"{len(outcome.failed)} steps failed; {done}\n{failed}")
+    if outcome.stopped and found.done < len(found.rows):
+        raise StoppedError(f"stopped; {done}. All is saved: reproduce again to continue")
     return found
 
 
@@ -192,13 +298,8 @@ def _texts(table: str, data: Path) -> Texts:
     words = dataset.vocabulary
     sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
     hashes = {split: file_sha256(dataset.file(split)) for split in SPLITS}
-    return Texts(**sizes, vocabulary=len(words), official=_are_official(table, hashes), hashes=hashes)
-
-
-def _are_official(table: str, hashes: Mapping[str, str]) -> bool:
-    return all(
-        hashes[split].startswith(start) for split, start in {"train": TRAIN[table], **FILES[table]}.items()
-    )
+    official = {"train": TRAIN[table], **FILES[table]} == {name: one[:8] for name, one in hashes.items()}
+    return Texts(**sizes, vocabulary=len(words), official=official, hashes=hashes)
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:
@@ -215,26 +316,22 @@ def _measure_speeds(table: Table, progress: Progress) -> None:
 def _run(table: Table, seconds: float, lock: IO[bytes], progress: Progress) -> Outcome:
     written = -math.inf
 
-    def show(outcome: Outcome, running: Sequence[str]) -> None:
+    def show(outcome: Outcome, running: Sequence[str], *, last: bool = False) -> None:
         nonlocal written
-        if time.monotonic() - written < PAGE_SECONDS:
+        if not last and time.monotonic() - written < PAGE_SECONDS:
             return
-        states = table.states()
-        write_page(table.folder / PAGE, table.name, states, table.texts, running, outcome.failed)
-        _report(states, running, progress)
+        found = Reproduction(table=table, rows=table.states(), running=running, failed=outcome.failed)
+        _write_page(found)
+        for one in trainings_of(found.rows):
+            if last or one.job.name in running:
+                best = "" if one.best is None else f"valid {one.best:.2f}"
+                progress(one.job.name, len(one.curve), one.config.epochs, best)
+        progress("rows", found.done, len(found.rows))
         written = time.monotonic()
 
-    outcome = run_steps(
-        _steps(table),
-        table.folder,
-        workers=table.workers,
-        seconds=seconds,
-        lock=lock,
-        on_tick=show,
-    )
-    states = table.states()
-    write_page(table.folder / PAGE, table.name, states, table.texts, (), outcome.failed)
-    _report(states, [one.job.name for one in trainings_of(states)], progress)
+    steps = _steps(table)
+    outcome = run_steps(steps, table.folder, workers=table.workers, seconds=seconds, lock=lock, on_tick=show)
+    show(outcome, (), last=True)
     return outcome
 
 
@@ -242,70 +339,64 @@ def _steps(table: Table) -> list[Step]:
     """A training as soon as its row comes, and the row's measurement after its trainings."""
     steps: dict[str, Step] = {}
     for row in table.states():
-        needs = [one for one in row.trainings if not one.done]
-        for one in needs:
-            steps.setdefault(one.job.name, _training_step(table, one))
+        needs = [one.job for one in row.trainings if not one.done]
+        for job in needs:
+            words = ["ps-models", "--threads", str(table.threads), "train", job.model, str(table.data)]
+            words += ["--out", str(table.folder / job.name), "--preset", job.preset]
+            for setting in (*table.settings, f"seed={job.seed}"):
+                words += ["--set", setting]
+            steps.setdefault(job.name, Step(name=job.name, words=tuple(words)))
         if not row.done:
-            splits = MEASURED if needs else row.unmeasured
-            step = _measuring_step(table, row.job, splits, frozenset(one.job.name for one in needs))
-            steps[step.name] = step
+            model, name = row.job.specification(table.folder), row.job.measuring
+            words = [
+                "lm-benchmarks",
+                "--threads",
+                str(table.threads),
+                "run",
+                model,
+                "--data",
+                str(table.data),
+            ]
+            words += ["--results", str(table.results), "--seed", str(row.job.seed)]
+            for split in MEASURED if needs else row.unmeasured:
+                words += ["--split", split]
+            steps[name] = Step(name=name, words=tuple(words), needs=frozenset(job.name for job in needs))
     return list(steps.values())
 
 
-def _training_step(table: Table, one: TrainingState) -> Step:
-    job = one.job
-    words = ["ps-models", "--threads", str(table.threads), "train", job.model, str(table.data)]
-    words += ["--out", str(table.folder / job.name), "--preset", job.preset]
-    for setting in (*table.settings, f"seed={job.seed}"):
-        words += ["--set", setting]
-    return Step(name=job.name, words=tuple(words))
+def _write_page(found: Reproduction) -> None:
+    """Write how far each row is, the numbers so far beside the published ones, and curves."""
+    table = found.table
+    measured = {job.name for row in found.rows if row.results for job in row.job.trainings}
+    begun = [one.job.name for one in trainings_of(found.rows) if one.curve]
+    made = make_report(
+        f"Reproduction of the table of {table.name}",
+        table.read_results(),
+        published=PUBLISHED,
+        logs=[table.folder / name for name in begun if name not in measured],
+    )
+    first = Section(title="How far it is", text=found.summary, frame=found.frame)
+    fresh = table.folder / f"{PAGE}.new"
+    text = page(replace(made, first=first, refresh=REFRESH if found.running else 0))
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(table.folder / PAGE)
 
 
-def _measuring_step(table: Table, job: RowJob, splits: Sequence[str], needs: frozenset[str]) -> Step:
-    words = ["lm-benchmarks", "--threads", str(table.threads), "run", job.specification(table.folder)]
-    words += ["--data", str(table.data), "--results", str(table.results), "--seed", str(job.seed)]
-    for split in splits:
-        words += ["--split", split]
-    return Step(name=job.measuring, words=tuple(words), needs=needs)
-
-
-def _report(states: Sequence[RowState], shown: Sequence[str], progress: Progress) -> None:
-    for one in trainings_of(states):
-        if one.job.name in shown:
-            best = "" if one.best is None else f"valid {one.best:.2f}"
-            progress(one.job.name, len(one.curve), one.config.epochs, best)
-    progress("rows", sum(row.done for row in states), len(states))
-
-
-def _raise_unfinished(found: Reproduction, outcome: Outcome) -> None:
-    count = sum(row.done for row in found.rows)
-    done = f"{count} of {len(found.rows)} rows are done in {found.table.folder}"
-    if outcome.failed:
-        failed = "\n".join(f"{name}: {why}" for name, why in outcome.failed.items())
-        raise HarnessError(f"{len(outcome.failed)} steps failed; {done}\n{failed}")
-    if outcome.stopped and count < len(found.rows):
-        raise StoppedError(f"stopped; {done}. All is saved: reproduce again to continue")
-
-
-@contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[IO[bytes]]:
-    """One queue per folder: also the children of a killed queue hold the lock until they have saved."""
-    with path.open("ab") as lock:
-        ends = time.monotonic() + LOCK_SECONDS
-        while not try_lock(lock):
-            if time.monotonic() > ends:
-                raise HarnessError(
-                    f"{path.parent}: another `lm-benchmarks reproduce` works there; wait for it, or stop it"
-                )
-            progress("waiting", 0, None, f"another queue still saves in {path.parent}")
-            time.sleep(1)
-        yield lock
-
-
-def try_lock(file: IO[bytes]) -> bool:
-    """Lock an open file; returns False if another process has it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _fields(state: RowState, texts: Texts) -> dict[str, object]:
+    """A row's state for programs."""
+    return {
+        **asdict(state.job),
+        "trainings": [
+            {
+                "name": one.job.name,
+                "epochs": len(one.curve),
+                "of_epochs": one.config.epochs,
+                "tokens_per_second": one.tokens_per_second,
+                "hours_left": None if (left := one.seconds_left(texts)) is None else left / 3600,
+                "best_valid": one.best,
+            }
+            for one in state.trainings
+        ],
+        "perplexity": {one.signature["split"]: one.total.score.perplexity for one in state.results},
+        "done": state.done,
+    }

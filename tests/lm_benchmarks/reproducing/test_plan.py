@@ -9,8 +9,8 @@ import pytest
 from lm_benchmarks.choices import SIZES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.trained import Epoch
-from lm_benchmarks.reproducing.page import line
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
+from lm_benchmarks.reproducing.reproduce import Place
 from lm_benchmarks.reproducing.state import RowState, TrainingState, row_results
 from msgspec.structs import replace
 
@@ -122,8 +122,9 @@ def test_a_measurement_that_failed_is_no_row_that_waits():
     job = RowJob(row="", recipe="kn-5", seed=1)
     texts = Texts(train=9, valid=9, vocabulary=9, official=False, hashes={})
     row = RowState(job=job, trainings=(), results=())
-    assert "waits" in line(row, "ptb", texts)
-    assert "failed: it is full" in line(row, "ptb", texts, failed={job.measuring: "it is full"})
+    assert Place(row=row, table="ptb", texts=texts).state == "waits"
+    failed = Place(row=row, table="ptb", texts=texts, failed={job.measuring: "it is full"})
+    assert failed.state == "failed: it is full"
 
 
 def test_a_row_that_breaks_a_law_is_measured_again():
@@ -137,7 +138,7 @@ def test_a_row_that_breaks_a_law_is_measured_again():
     row = RowState(job=job, trainings=(), results=(one, replace(other, checks={"future": "peeks"})))
     assert not row.done
     assert row.unmeasured == ("test",)  # what is measured is not measured again
-    assert "breaks: future" in line(row, "ptb", texts)
+    assert Place(row=row, table="ptb", texts=texts).state == "breaks: future"
 
 
 def test_a_table_has_no_rows_that_are_published_on_another_dataset_only():

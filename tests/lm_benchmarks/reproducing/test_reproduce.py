@@ -13,10 +13,9 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reproducing import speed
-from lm_benchmarks.reproducing.child import PROGRAMS
-from lm_benchmarks.reproducing.conditions import Conditions, expect_conditions, settings_text
-from lm_benchmarks.reproducing.reproduce import try_lock
+from lm_benchmarks.reproducing import state
+from lm_benchmarks.reproducing.queue import PROGRAMS, try_lock
+from lm_benchmarks.reproducing.state import Conditions, expect_conditions, settings_text
 from msgspec.structs import replace
 
 from tests.ps_models.tiny import settings_of
@@ -66,14 +65,14 @@ def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
 
 def test_a_speed_is_that_of_whole_chunks(data, tmp_path, monkeypatch):
     """With K = 1 the first L - 1 chunks are shorter: they are not part of the speed."""
-    trained, reached = speed._trained, []
+    trained, reached = state._trained, []
 
     def noted(*asked):
         reached.append((asked[-1], trained(*asked)))
         return reached[-1][1]
 
-    monkeypatch.setattr(speed, "_trained", noted)
-    monkeypatch.setattr(speed, "SECONDS", 0.1)
+    monkeypatch.setattr(state, "_trained", noted)
+    monkeypatch.setattr(state, "SECONDS", 0.1)
     settings = [*SETTINGS, "stride=1", "bptt=20"]
     row_of: dict[str, Any] = {"size": "small", "rows": ["LSTM Zaremba medium"]}
     (row,) = lb.reproduce("ptb", data, tmp_path, settings=settings, dry_run=True, **row_of).rows
