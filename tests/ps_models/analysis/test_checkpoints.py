@@ -150,12 +150,25 @@ def test_generation_continues_its_prompt(pointer, lstm):
 
 
 def test_generation_draws_what_the_model_says(lstm):
-    state = lstm.initial_state(1)
-    expected = lstm.next_log_probs(state)[0].exp()
-    generator = torch.Generator().manual_seed(0)
-    first = [next(draw_words(lstm, WORDS, generator=generator, words=1)) for _ in range(1500)]
-    shares = torch.tensor([first.count(token) / 1500 for token in WORDS.tokens])
-    assert (shares - expected).abs().max() < 0.05  # about four standard deviations
+    log_probs = lstm.next_log_probs(lstm.initial_state(1))
+
+    class Same:
+        """Predicts every word as the LSTM predicts the first."""
+
+        def initial_state(self, batch_size):
+            return torch.zeros(batch_size, 0)
+
+        def __call__(self, tokens, state):
+            return log_probs[0][tokens], state
+
+        def next_log_probs(self, state):
+            return log_probs
+
+    first = next(draw_words(lstm, WORDS, generator=torch.Generator().manual_seed(0), words=1))
+    drawn = list(draw_words(Same(), WORDS, generator=torch.Generator().manual_seed(0), words=1500))
+    assert drawn[0] == first
+    shares = torch.tensor([drawn.count(token) / 1500 for token in WORDS.tokens])
+    assert (shares - log_probs[0].exp()).abs().max() < 0.05  # about four standard deviations
 
 
 def test_buckets_divide_the_words_by_frequency():
@@ -202,7 +215,7 @@ def test_where_the_pointer_looks_is_what_the_predictions_say(pointer, lstm):
 def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm, tmp_path, ending):
     for name, model in (("pointer", pointer), ("lstm", lstm)):
         found = list(predictions(model, TOKENS[:20]))
-        for shown in (found[-1:], found[5:]):
+        for shown in (found[-1:], found[5:]) if ending == ".svg" else (found[-1:],):
             paths = [tmp_path / f"{name}{len(shown)}{number}{ending}" for number in range(2)]
             for path in paths:
                 save_picture(path, shown, WORDS)
