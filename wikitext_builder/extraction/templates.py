@@ -45,8 +45,7 @@ class TemplateReader:
     ) -> None:
         self.page = page
         self.local = LOCAL.get(language, NO_TEMPLATES)
-        english = language not in LOCAL
-        self.shared = MACROS if english else COPIED
+        self.shared = MACROS if language == "en" else COPIED
         self.context = Context(page=page, language=language_of(language))
         self.expansions = expansions
         self.left_out = left_out
