@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.mediawiki.asking import ask, titles
-from tests.mediawiki.test_impostors import GENERAL, send, server
+from tests.mediawiki.test_impostors import send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.choice import parse_wishes
 from wikitext_builder.pages.expansions import fetch_expansions
@@ -28,87 +29,9 @@ from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import read_answer
 
 Path_ = tuple[str | int, ...]
-TEXT = "An article of {{unknown template|1}} words."
-REVISION = {
-    "revid": 11,
-    "timestamp": "2020-01-01T00:00:00Z",
-    "sha1": "",
-    "slots": {"main": {"contentmodel": "wikitext", "content": TEXT, "sha1": ""}},
-}
-ANSWERS: dict[str, dict[str, Any]] = {
-    "site": {
-        "batchcomplete": True,
-        "query": {
-            "general": {**GENERAL, "server": "//en.wikipedia.org"},
-            "namespaces": {"10": {"id": 10, "name": "Template", "canonical": "Template"}},
-            "namespacealiases": [{"id": 10, "alias": "T"}],
-        },
-        "warnings": [{"code": "deprecation", "module": "main", "text": "Old."}],
-    },
-    "category": {"query": {"categorymembers": [{"ns": 0, "title": "Good"}, {"ns": 0, "title": "Named"}]}},
-    "pages": {
-        "continue": {"rvcontinue": "1|2", "continue": "||"},
-        "query": {
-            "normalized": [{"fromencoded": False, "from": "Named", "to": "Name"}],
-            "redirects": [{"from": "Name", "to": "Good"}],
-            "interwiki": [{"title": "fr:Bon", "iw": "fr"}],
-            "badrevids": {"77": {"revid": 77, "missing": True}},
-            "pages": [
-                {"pageid": 1, "ns": 0, "title": "Good", "pageprops": {}, "revisions": [REVISION]},
-                {"ns": 0, "title": "Gone", "missing": True},
-                {"title": "[", "invalidreason": "It has a bracket.", "invalid": True},
-            ],
-        },
-    },
-    "rest": {"batchcomplete": True, "query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good"}]}},
-    "expand": {"expandtemplates": {"wikitext": "%((0))%42%((1))%"}},
-    "parse": {"parse": {"title": "Good", "pageid": 1, "revid": 11, "text": "<p>An article.</p>"}},
-    "log": {
-        "query": {
-            "logevents": [
-                {"ns": 0, "title": "Good", "logpage": 1, "timestamp": "2019-01-01T00:00:00Z"},
-                {"ns": 2, "title": "User:A", "params": {"target_ns": 0, "target_title": "Good"}},
-            ]
-        }
-    },
-    "today": {"query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good"}]}},
-    "first": {
-        "query": {
-            "pages": [
-                {
-                    "pageid": 1,
-                    "title": "Good",
-                    "revisions": [
-                        {
-                            "revid": 9,
-                            "timestamp": "2019-06-01T00:00:00Z",
-                            "user": "A",
-                            "comment": "New",
-                            "size": 9,
-                        }
-                    ],
-                }
-            ]
-        }
-    },
-    "user": {"query": {"users": [{"name": "A", "groups": ["bot"]}], "usercontribs": [{"size": 9}]}},
-    "standing": {
-        "query": {
-            "pages": [
-                {
-                    "pageid": 1,
-                    "ns": 0,
-                    "title": "Good",
-                    "categories": [{"title": "Category:Good articles", "timestamp": "2019-07-01T00:00:00Z"}],
-                    "revisions": [REVISION],
-                }
-            ]
-        }
-    },
-    "assesses": {"paraminfo": {"modules": [{"name": "pageassessments"}]}},
-    "assessed": {"query": {"pages": [{"pageid": 1, "pageassessments": {"Rivers": {"class": "B"}}}]}},
-    "error": {"errors": [{"code": "badvalue", "text": "No.", "module": "main"}]},
-}
+ANSWERS: dict[str, dict[str, Any]] = json.loads(
+    (ROOT / "tests" / "cases" / "answers.json").read_text("utf-8")
+)
 HOSTILE: dict[str, Any] = {
     "infinity": float("inf"),
     "a large number": 10**25,

@@ -277,17 +277,25 @@ with Store.create(store) as opened:
 """
 
 
-@pytest.mark.parametrize(("batches", "seconds"), [(1, 0), (3, 0), (0, 0.003), (0, 0.02)])
-def test_after_a_kill_and_a_second_run_nothing_is_twice_or_lost(
-    tmp_path: Path, batches: int, seconds: float
-) -> None:
+@pytest.fixture(scope="module")
+def thousands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dump of some thousand pages, beside the store of an import that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("thousands")
     pages = [page_xml(page(number, f"text {number} " * 50)) for number in range(1, 5001)]
     pages[7::50] = [
         page_xml(page(n), revision_xml(page(n), text='<text deleted="deleted" />'))
         for n in range(8, 5001, 50)
     ]
-    path = written(tmp_path, *pages)
-    imported(tmp_path / "undisturbed", path, keep="all")
+    path = written(folder, *pages)
+    imported(folder / "undisturbed", path, keep="all")
+    return path
+
+
+@pytest.mark.parametrize(("batches", "seconds"), [(1, 0), (3, 0), (0, 0.003), (0, 0.02)])
+def test_after_a_kill_and_a_second_run_nothing_is_twice_or_lost(
+    tmp_path: Path, thousands: Path, batches: int, seconds: float
+) -> None:
+    path = thousands
     killed = subprocess.run(
         [sys.executable, "-c", IMPORT_AND_DIE, str(tmp_path / "a"), str(path), str(batches), str(seconds)],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -300,7 +308,7 @@ def test_after_a_kill_and_a_second_run_nothing_is_twice_or_lost(
     report = imported(tmp_path / "a", path, keep="all")
     assert not report.finished_before
     assert (report.kept, report.already_there) == (4900 - before, before)
-    assert content(tmp_path / "a") == content(tmp_path / "undisturbed")
+    assert content(tmp_path / "a") == content(path.with_name("undisturbed"))
 
 
 def test_an_incomplete_dump_never_counts_as_finished(tmp_path: Path) -> None:

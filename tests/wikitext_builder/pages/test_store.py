@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import WITHOUT_PRIVILEGES
@@ -31,12 +31,14 @@ def page(
     )
 
 
-@given(wikitext=st.text(st.characters(exclude_categories=["Cs"])))
-def test_a_page_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, wikitext: str) -> None:
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=20))
+@settings(max_examples=20)
+def test_pages_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     with Store.create(tmp_path_factory.mktemp("store") / "a.store") as store:
-        store.add("en", [page(1, wikitext=wikitext)], origin="test")
-        assert list(store.pages("en", [1])) == [page(1, wikitext=wikitext)]
-        assert store.revisions("en")[0].sha1 == sha1_of(wikitext)
+        pages = [page(number, wikitext=text) for number, text in enumerate(texts, 1)]
+        store.add("en", pages, origin="test")
+        assert list(store.pages("en", range(1, len(texts) + 1))) == pages
+        assert [one.sha1 for one in store.revisions("en")] == [*map(sha1_of, texts)]
 
 
 def test_nothing_is_kept_twice(tmp_path: Path) -> None:

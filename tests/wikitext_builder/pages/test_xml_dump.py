@@ -384,7 +384,7 @@ def test_pages_before_a_break_are_kept(tmp_path: Path, compression: str) -> None
     whole = [page(number) for number in range(1, 21)]
     data = COMPRESSIONS[compression](export_xml(map(page_xml, whole)))
     most = 0
-    for cut in range(0, len(data) - 1, 10):
+    for cut in range(0, len(data) - 1, max(10, len(data) // 250)):
         found, message = read_until_error(written(tmp_path, data[:cut]))
         assert found == whole[: len(found)]
         assert "break" in message or "empty" in message or "not the XML" in message or not message
@@ -399,7 +399,7 @@ def test_pages_before_a_break_are_kept(tmp_path: Path, compression: str) -> None
 def test_an_altered_text_is_rejected(tmp_path: Path, compression: str) -> None:
     whole = [page(number) for number in range(1, 11)]
     data = COMPRESSIONS[compression](export_xml(map(page_xml, whole)))
-    for at in range(0, len(data), 10):
+    for at in range(0, len(data), max(10, len(data) // 250)):
         altered = bytearray(data)
         altered[at] ^= 0x04
         found, _ = read_until_error(written(tmp_path, bytes(altered)))
@@ -446,11 +446,11 @@ def megabytes_of_pages() -> Iterator[bytes]:
         page_xml(page(n, wikitext="word " * 400)).encode() for n in range(1, 450)
     )
     yield head
-    for _ in range(100):
+    for _ in range(60):
         yield pages_of_one_megabyte
     start, rest = page_xml(page(1, wikitext="@")).encode().split(b"@")
     yield start
-    for _ in range(100):
+    for _ in range(60):
         yield b"a&amp;b\n" * 131_072
     yield rest + end
 
@@ -460,12 +460,12 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     path = tmp_path / "large.xml"
     with path.open("wb") as file:
         file.writelines(megabytes_of_pages())
-    assert path.stat().st_size > 200_000_000
+    assert path.stat().st_size > 120_000_000
     run = subprocess.run(
         [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
     )
     count, kibibytes = map(int, run.stdout.split())
-    assert count == 44_901
+    assert count == 26_941
     assert kibibytes < 40 * 1024
 
 
