@@ -33,8 +33,7 @@ from speed.models import recurrence_rows
 from torch import Tensor
 
 from ps_models.configs import make_configs, make_model
-from ps_models.data.batching import to_rows
-from ps_models.data.dataset import Text, read_stream
+from ps_models.data.dataset import Text, read_stream, to_rows
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from ps_models.configs import list_models, make_configs, make_model
-from ps_models.data.batching import to_rows
+from ps_models.data.dataset import to_rows
 from ps_models.evaluation.evaluate import CHUNK
 from ps_models.language_model import Prepared
 from ps_models.processor import threads_for, use_processor

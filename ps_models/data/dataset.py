@@ -1,10 +1,19 @@
-"""A dataset as a language model reads it: the ids of train, valid and test, article by article."""
+"""A dataset as a language model reads it: the ids of its articles, and chunks of a token stream to train on.
+
+The stream is cut into `batch_size` rows of consecutive tokens; if it does not divide evenly, the first rows
+are longer by one. Each row is read from its start. A chunk predicts the next `stride` tokens of every row,
+after it has read the `lookback` tokens before them again (Algorithm 1 of the paper: k1 = stride, k2 from
+lookback + 1 to lookback + stride). So each token is a target exactly once per epoch, including the first and
+the last. The stride can be random, drawn for each chunk.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 import torch
 from torch import Tensor
@@ -56,3 +65,120 @@ def text_of_lines(lines: tuple[str, ...], vocabulary: Vocabulary) -> Text:
     """The ids of lines of tokens that are separated by spaces; words outside the vocabulary are `<unk>`."""
     tokens = [token for line in lines for token in (*line.split(), EOS)]
     return Text(torch.tensor(vocabulary.encode(tokens)), sum(len(line.encode()) + 1 for line in lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """What one update reads."""
+
+    tokens: Tensor  # int64, (batch, lookback + scored)
+    shorter: tuple[bool, ...]  # rows that end one token earlier, with padding as their last
+    scored: int
+    advance: int  # how many tokens the state advances by, to where the next chunk begins
+
+    @property
+    def targets(self) -> int:
+        """How many tokens it predicts."""
+        return len(self.tokens) * self.scored - sum(self.shorter)
+
+    def total(self, nats: Tensor) -> Tensor:
+        """The sum of a model's nats, (batch, scored), over the tokens that the chunk predicts."""
+        if not any(self.shorter):
+            return nats.sum()
+        ends = torch.zeros_like(nats, dtype=torch.bool)
+        ends[:, -1] = torch.tensor(self.shorter, device=nats.device)
+        return nats.masked_fill(ends, 0.0).sum()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A stream cut into rows: all rows, or those of one process."""
+
+    tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
+    shorter: tuple[bool, ...]  # rows of time - 1 tokens
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def targets(self) -> int:
+        """Tokens in all rows."""
+        return self.tokens.numel() - sum(self.shorter)
+
+    def of_rank(self, rank: int, ranks: int) -> Rows:
+        """The rows of one process, the same in every epoch.
+
+        Args:
+            rank: Of the process.
+            ranks: The number of processes.
+
+        Raises:
+            ModelError: The processes cannot have equal numbers of rows.
+        """
+        if len(self) % ranks:
+            raise ModelError(f"{len(self)} rows cannot be shared by {ranks} processes; use a multiple")
+        return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
+
+    def to(self, device: torch.device) -> Rows:
+        """The same rows on a device; their chunks are views, so nothing is copied to the device later."""
+        return Rows(self.tokens.to(device), self.shorter)
+
+    def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
+        """The chunks of an epoch in order, from number `start` on.
+
+        Args:
+            ends: Where each chunk ends, the last one at the end of the rows: `even_ends` or `random_ends`.
+            lookback: How many tokens before those that it predicts a chunk reads again.
+            start: How many chunks are skipped.
+        """
+        length = self.tokens.shape[1]
+        for first, end in islice(pairwise((0, *ends)), start, None):
+            begin, next_begin = max(0, first - lookback), max(0, end - lookback)
+            yield Chunk(
+                tokens=self.tokens[:, begin:end],
+                shorter=tuple(row and end == length for row in self.shorter),
+                scored=end - first,
+                advance=next_begin - begin,
+            )
+
+
+def even_ends(length: int, stride: int) -> list[int]:
+    """The ends of chunks of `stride` tokens, the last one with the rest.
+
+    >>> even_ends(7, 3)
+    [3, 6, 7]
+    """
+    return [*range(stride, length, stride), length]
+
+
+def random_ends(length: int, stride: int, *, seed: int, epoch: int) -> list[int]:
+    """The ends of chunks of random lengths; the same for the same seed and epoch.
+
+    Chunks end at different places in each epoch, so that every token sends gradients back, also those that
+    would otherwise always be first. Merity et al. (2017), arXiv 1708.02182, section 4.1: the base is
+    `stride`, or half of it with a probability of 0.05; the length is normal around the base, with a standard
+    deviation of 5. In their code no chunk is shorter than 5.
+    """
+    generator = random.Random(f"{seed} {epoch}")  # noqa: S311 - no secret
+    ends, end = [], 0
+    while end < length:
+        base = stride if generator.random() < 0.95 else stride / 2
+        end = min(length, end + max(5, int(generator.gauss(base, 5))))
+        ends.append(end)
+    return ends
+
+
+def to_rows(stream: Tensor, batch_size: int) -> Rows:
+    """Cut a stream into rows of consecutive tokens whose lengths differ by at most one.
+
+    >>> to_rows(torch.arange(5), 2).tokens.tolist()
+    [[0, 1, 2], [3, 4, 0]]
+
+    Raises:
+        ModelError: There are fewer tokens than rows.
+    """
+    if batch_size < 1 or len(stream) < batch_size:
+        raise ModelError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")
+    rows = torch.tensor_split(stream, batch_size)
+    shorter = tuple(len(row) < len(rows[0]) for row in rows)
+    return Rows(torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), shorter)

@@ -15,8 +15,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from ps_models.data.batching import to_rows
-from ps_models.data.dataset import Text
+from ps_models.data.dataset import Text, to_rows
 from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts

@@ -11,7 +11,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from ps_models.data.batching import Chunk, Rows, even_ends, random_ends
+from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score

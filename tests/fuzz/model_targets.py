@@ -26,7 +26,7 @@ from torch import Tensor
 
 import ps_models
 from ps_models.configs import config_of, make_model
-from ps_models.data.batching import to_rows
+from ps_models.data.dataset import to_rows
 from ps_models.training import checkpoint as checkpoints
 from ps_models.training.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from ps_models.training.config import TrainingConfig

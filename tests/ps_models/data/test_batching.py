@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps_models.data.batching import Rows, even_ends, random_ends, to_rows
+from ps_models.data.dataset import Rows, even_ends, random_ends, to_rows
 from ps_models.errors import ModelError
 
 

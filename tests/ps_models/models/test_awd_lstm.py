@@ -8,7 +8,7 @@ import torch
 
 import ps_models as pm
 from ps_models.configs import make_configs, make_model
-from ps_models.data.batching import random_ends, to_rows
+from ps_models.data.dataset import random_ends, to_rows
 from ps_models.language_model import Penalised
 from ps_models.layers.dropout import dropout_mask
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig

@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_leaves
 
 import ps_models as pm
 from ps_models.configs import make_configs, make_model
-from ps_models.data.batching import to_rows
+from ps_models.data.dataset import to_rows
 from ps_models.errors import ModelError
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
