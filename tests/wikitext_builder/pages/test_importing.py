@@ -199,6 +199,13 @@ def test_a_site_without_an_address_is_that_of_its_texts() -> None:
     assert DumpedSite(base="http://[x", xml_lang="de").language == "de"
 
 
+def test_the_note_of_an_import_is_that_of_earlier_versions(tmp_path: Path) -> None:
+    imported(tmp_path / "a", written(tmp_path, page_xml(page(1))))
+    with Store.open(tmp_path / "a") as store:
+        (key,) = (key for (key,) in store.read("SELECT key FROM progress") if "import" in key)
+    assert key == "import with templates en marked  36566672bce7 dump.xml"
+
+
 def test_a_different_content_or_choice_is_a_different_import(tmp_path: Path) -> None:
     path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
     imported(tmp_path / "a", path)

@@ -1,10 +1,12 @@
 """Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ import wikitext_builder as wb
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
+from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.lock import read_lock, write_lock
@@ -298,6 +301,36 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
         assert store.missing("en") == []
         store.ask_again("en", "another")  # also of pages that are not selected now
         assert store.missing("en") == [Wanted(title="A")]
+
+
+def test_the_old_names_of_arguments_and_options_work(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="`within` is now `include`"):
+        old = wb.import_dump(tmp_path / "a.store", SAMPLE, within="words:1000-", without=["stubs"])
+    options = [
+        "--within",
+        "words:1000-",
+        "--without",
+        "stubs",
+        "--store",
+        str(tmp_path / "b.store"),
+        "--json",
+    ]
+    result = CliRunner().invoke(cli, ["import", str(SAMPLE), *options])
+    assert json.loads(result.stdout)["skipped"] == old.skipped
+    new = wb.import_dump(tmp_path / "a.store", SAMPLE, include="words:1000-", exclude="stubs")
+    assert new.finished_before, "a store knows an import by what it asked for"
+    assert "--within" not in CliRunner().invoke(cli, ["import", "--help"]).stdout
+
+
+def test_what_stores_note_of_filters_is_as_in_earlier_versions() -> None:
+    rules = parse_rules("words:300-", ["stubs", "created-since:2026-01-01"], EN)
+    assert repr(rules) == (
+        "(Rule(text='words:300-', condition=Length(unit='words', least=300, most=1000000000, language='en'),"
+        " within=True),"
+        " Rule(text='stubs', condition=Calls(names=('Stub', '*-stub'), cost=1), within=False),"
+        " Rule(text='created-since:2026-01-01', condition=Created(span=Span(since='2026-01-01T00:00:00Z',"
+        " until='9999-12-31T23:59:59Z'), cost=3), within=False))"
+    )
 
 
 def test_every_kind_is_documented() -> None:
