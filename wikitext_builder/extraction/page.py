@@ -20,6 +20,7 @@ from wikitext_builder.extraction.blocks import Block, split_blocks
 from wikitext_builder.extraction.expansion.expander import Expander, Templates
 from wikitext_builder.extraction.incomplete_sentences import drop_incomplete
 from wikitext_builder.extraction.links import LinkReader
+from wikitext_builder.extraction.macros.call import Macro
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
@@ -28,6 +29,7 @@ from wikitext_builder.extraction.tables import remove_tables
 from wikitext_builder.extraction.tags import flatten_tags
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.extraction.trim import trim
+from wikitext_builder.extraction.user_macros import UserMacro, UserMacroError, user_macros
 from wikitext_builder.wiki.languages import language_of
 
 # `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
@@ -40,6 +42,7 @@ CODE = re.compile(r"zh(?:-\w+)?", re.IGNORECASE)
 PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
 MAX_PASSES = 3  # the text of a call can show another one that it hid
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
+NO_MACROS: Mapping[str, UserMacro] = MappingProxyType({})
 
 
 def extract(
@@ -50,6 +53,7 @@ def extract(
     sections: str = "official",
     expansions: Mapping[str, str] = NO_EXPANSIONS,
     templates: Templates | None = None,
+    macros: Mapping[str, UserMacro] = NO_MACROS,
 ) -> Article:
     """Return the article that a reader of a page sees: headings and paragraphs, one per line.
 
@@ -63,20 +67,29 @@ def extract(
             the wiki's API gives for it.
         templates: Wikitext of templates by name, such as `{"Distance": "{{#expr: {{{1}}} * 5}} leagues"}`,
             for calls that are still unknown; `open_templates` gives those of a store.
+        macros: Functions by names of templates, which come before ours. Each gets a call as a `Template`
+            of mwparserfromhell, in which nested calls are text already, and returns wikitext, or None if the
+            text is unknown.
 
     Raises:
-        RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`.
-        BuilderError: The language or the kind of sections is unknown, or wikitext has no title.
+        RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`, or
+            `macro` if one of `macros` failed.
+        BuilderError: The language or the kind of sections is unknown, wikitext has no title, or a value of
+            `macros` is not a function.
 
     >>> extract("'''Tokyo''' is {{convert|10|km}} away.<ref>Map</ref>", title="Tokyo").lines
     ('', '= Tokyo =', '', 'Tokyo is 10 kilometres (6.2 mi) away.', '')
+    >>> def opening(template):
+    ...     return f"the {template.get(1).value} gambit"
+    >>> extract("It is {{chess opening|king's}}.", title="A", macros={"Chess opening": opening}).lines[3]
+    "It is the king's gambit."
     """
     if isinstance(page, str):
         page = _page_of_wikitext(page, title)
     language_of(language)  # an unknown one is refused
     if sections not in SECTION_MODES:
         raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
-    way = _Way(language=language, sections=sections)
+    way = _Way(language=language, sections=sections, own=user_macros(macros) if macros else {})
     article = _extracted(page, way, expansions)
     return article if templates is None else _with_templates(article, page, way, expansions, templates)
 
@@ -87,6 +100,7 @@ class _Way:
 
     language: str
     sections: str
+    own: Mapping[str, Macro]  # macros of the user
 
 
 def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
@@ -94,7 +108,12 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     left_out = LeftOut()
     links = LinkReader(names)
     templates = TemplateReader(
-        page=page, expansions=expansions, left_out=left_out, read_link=links, language=way.language
+        page=page,
+        expansions=expansions,
+        left_out=left_out,
+        read_link=links,
+        language=way.language,
+        own=way.own,
     )
     text = cut_lists(trim(page.wikitext), names.removed_sections)
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
@@ -117,6 +136,7 @@ def _with_templates(
         left_out=LeftOut(),
         read_link=LinkReader(language_of(way.language)),
         language=way.language,
+        own=way.own,
     )
     expander = Expander(page, templates, language=way.language, macros=macros)
     reasons: dict[str, str] = {}
@@ -129,6 +149,8 @@ def _with_templates(
             break
         try:
             article = _extracted(page, way, {**expansions, **texts})
+        except UserMacroError:
+            raise
         except RejectedError:  # the page itself can be read
             break
         expansions = {**expansions, **texts}

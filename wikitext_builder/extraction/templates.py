@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
@@ -42,8 +43,10 @@ class TemplateReader:
         left_out: LeftOut,
         read_link: LinkReader,
         language: str = "en",
+        own: Mapping[str, Macro] = MappingProxyType({}),
     ) -> None:
         self.page = page
+        self.own = own  # macros of the user
         self.local = LOCAL.get(language, NO_TEMPLATES)
         self.shared = MACROS if language == "en" else COPIED
         self.context = Context(page=page, language=language_of(language))
@@ -107,7 +110,9 @@ class TemplateReader:
         return PARSER_FUNCTIONS[name](arguments)
 
     def macro(self, name: str) -> Macro | None:
-        """The macro of a template: the language's own, else a copied English one; None if removed there."""
+        """The macro of a template: the user's, the language's, or a copied English one unless removed."""
+        if self.own and (macro := self.own.get(name)) is not None:
+            return macro
         if (macro := self.local.macros.get(name)) is not None:
             return macro
         return None if self.local.removed.fullmatch(name) else self.shared.get(name)

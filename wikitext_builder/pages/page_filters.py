@@ -14,7 +14,6 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.extraction.macros.php_strings import with_first
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.attribution import article_url, read_attribution
 from wikitext_builder.pages.database import Packed
@@ -36,7 +35,7 @@ from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import Span, days_before, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.titles import tidy_title, title_fault
+from wikitext_builder.wiki.titles import tidy_title, title_fault, with_first
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
 UNKNOWN_MARKS = ", as far as known: add what talk pages of this Wikipedia say to TALK_MARKS in classify.py"

@@ -36,3 +36,9 @@ def title_fault(title: str) -> str:
     if len(title.encode()) > MAX_TITLE_BYTES:
         return f"it is longer than {MAX_TITLE_BYTES} bytes"
     return "it is a relative path" if RELATIVE.fullmatch(title) else ""
+
+
+def with_first(text: str, *, upper: bool) -> str:
+    """A text with its first letter in upper or lower case."""
+    first = text[:1].upper() if upper else text[:1].lower()
+    return first + text[1:] if len(first) == 1 else text  # MediaWiki leaves `ß`: no `SS`

@@ -1,4 +1,4 @@
-"""Every macro: none raises, with any arguments; and each name is registered in its normal form."""
+"""Every macro: none raises, with any arguments."""
 
 import pytest
 from hypothesis import given, settings
@@ -7,15 +7,12 @@ from hypothesis import strategies as st
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.links import LinkReader
-from wikitext_builder.extraction.macros import removed
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.call import macro as registered
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
 from wikitext_builder.extraction.macros.spelling import in_words, ordinal_in_words
 from wikitext_builder.extraction.markers import LeftOut
-from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part
 from wikitext_builder.extraction.templates import TemplateReader
@@ -160,25 +157,6 @@ def test_what_numbers_give_at_their_limits():
     assert call("Höhe", {"1": "1493,5", "2": "DE-NHN"}) == "1,493.5 m above sea level (NHN)"
     assert call("US patent", {"1": "1781541"}) == "U.S. Patent 1,781,541"
     assert call("US patent", {"1": "1" * 12}) == "U.S. Patent " + "1" * 12
-
-
-def test_no_name_has_two_macros():
-    """The later one would win silently: lists in columns were once lost this way."""
-    with pytest.raises(ValueError, match="two macros for Convert"):
-        registered("New one", "Convert")(MACROS["Convert"])
-    assert "New one" not in MACROS
-
-
-def test_no_name_in_the_list_of_removed_templates_has_a_macro():
-    assert sorted(removed.NAMES & set(MACROS)) == []
-
-
-def test_no_name_in_the_list_of_removed_templates_is_of_a_removed_family():
-    assert sorted(name for name in removed.NAMES if removed.FAMILIES.fullmatch(name)) == []
-
-
-def test_names_are_as_the_reader_asks_for_them():
-    assert [name for name in MACROS if template_name(name) != name] == []
 
 
 @given(st.integers(0, 10**15 - 1))

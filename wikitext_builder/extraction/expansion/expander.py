@@ -18,6 +18,7 @@ from wikitext_builder.extraction.macros.parser_functions import (
 from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
 from wikitext_builder.extraction.names import NAMESPACE, template_name
 from wikitext_builder.extraction.templates import TemplateReader
+from wikitext_builder.extraction.user_macros import UserMacroError
 from wikitext_builder.wiki.languages import language_of
 from wikitext_builder.wiki.titles import title_fault
 
@@ -82,6 +83,8 @@ class Expander:
         for call in calls:
             try:
                 texts[call] = self.expand(call)
+            except UserMacroError:
+                raise
             except RejectedError as error:
                 reasons[call] = error.reason
         return texts, reasons

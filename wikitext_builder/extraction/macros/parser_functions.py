@@ -24,12 +24,11 @@ from wikitext_builder.extraction.macros.php_strings import (
     padded,
     title_parts,
     trimmed,
-    with_first,
 )
 from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
 from wikitext_builder.extraction.trim import CONTROLS
 from wikitext_builder.wiki.languages import LANGUAGES, Language
-from wikitext_builder.wiki.titles import title_fault
+from wikitext_builder.wiki.titles import title_fault, with_first
 
 MODULES_WITHOUT_TEXT = re.compile(
     "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"

@@ -120,9 +120,3 @@ def encoded(text: str, mode: str = "QUERY") -> str:
     if mode == "WIKI":
         return quote(text.replace(" ", "_"), safe=WIKI_SAFE)
     return quote(text, safe="") if mode == "PATH" else quote_plus(text)
-
-
-def with_first(text: str, *, upper: bool) -> str:
-    """A text with its first letter in upper or lower case."""
-    first = text[:1].upper() if upper else text[:1].lower()
-    return first + text[1:] if len(first) == 1 else text  # MediaWiki leaves `ß`: no `SS`

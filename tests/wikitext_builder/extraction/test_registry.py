@@ -1,0 +1,131 @@
+"""The registry of macros: what each name gives for some calls, as on the day when names became tables.
+
+`tests/cases/macros.tsv` has, per digest of the texts, the names that give them. A new macro needs no row; if
+the text of an old one changes on purpose, write the file again:
+`python -m tests.wikitext_builder.extraction.test_registry > tests/cases/macros.tsv`.
+"""
+
+import hashlib
+import re
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.extraction.macros import removed
+from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.registry import COPIED, MACROS, pattern
+from wikitext_builder.extraction.macros.tables import read_table
+from wikitext_builder.extraction.names import template_name
+
+SNAPSHOT = ROOT / "tests" / "cases" / "macros.tsv"
+# Families with a name per language: one digest for all of each.
+PER_LANGUAGE = {"Lang-": "Lang-*", "IPA-": "IPA-*", " icon": "* icon"}
+NUMBERED = """
+|x|x;y|x;;z|a;b;c;d;e;f;g|5|1234567.891|-1234;2|1976;12;23|1976;12;23;1901;2;3|1901;2;3;1976;12;23|fr;chat|ENG
+|21;ENG|57;53;N;11;32;E|12;m;ft|5;ft;6;in|US;1000;1911|SO;4;2-|SO4(2-)|carbon;14|66|Upper Carboniferous|I;5;US
+|Enterprise;CVN-65;6|Nimitz;carrier;0|1435mm|Smith;Jones;1990|https://www.Example.org/A/?|1 Corinthians;13:1
+|electron|*a;b|pron;b;ɜr;';l|a;pron|a;lang|flat|1987|Ἄρτεμις|21|2016-05-04|1.2;0.1|15.2|1500;GBP|chat;trans;lit
+"""
+NAMED = [
+    {"1": "57.5", "2": "-11.25", "display": "title"}, {"1": "57.5", "2": "-11.25", "format": "dms"},
+    {"1": "122", "2": "m", "sp": "us", "abbr": "on"}, {"1": "Upper Carboniferous", "round": "-1"},
+    {"last": "Smith", "first": "J", "title": "T", "year": "2001", "journal": "J", "pages": "3-4",
+     "volume": "5", "url": "http://a/b.pdf", "accessdate": "1 May 2010", "isbn": "1"},
+    {"1": "Smith", "2": "1990", "p": "5"}, {"1": "Jane", "2": "1990", "3": "2000", "end": "div"},
+    {"m": "1.85"},
+    {"w": "5", "l": "3", "d": "1"}, {"s": "杜", "t": "杜", "p": "Dù"}, {"hangul": "한", "rr": "h"},
+    {"name": "N", "text": "t", "title": "T", "label": "L"}, {"1": "1.2", "2": "0.1", "e": "3", "u": "kg"},
+    {"equation": "e", "p": "p", "b": "b", "upper": "u", "lower": "l", "c": "c", "TR": "r", "quote": "q"},
+]  # fmt: skip
+CALLS = [
+    {str(number): value for number, value in enumerate(values.split(";"), 1)} if values else {}
+    for values in NUMBERED.replace("\n", "").split("|")
+] + NAMED
+
+
+def texts(name: str, calls: list[dict[str, str]]) -> str:
+    """What a name gives for these calls, with single spaces and none at its ends."""
+    found = (MACROS[name](Call(name=name, arguments=one, page=page("", "Tokyo (city)"))) for one in calls)
+    return "\x1f".join("?" if text is None else re.sub(" +", " ", text).strip(" ") for text in found)
+
+
+def digests() -> dict[str, str]:
+    """The digest of each name, or of a family of names."""
+    given: dict[str, list[str]] = {}
+    for name in sorted(MACROS):
+        family = next((family for mark, family in PER_LANGUAGE.items() if mark in name), "")
+        given.setdefault(family or name, []).append(texts(name, CALLS[::6] if family else CALLS))
+    return {key: hashlib.sha256("\x1e".join(one).encode()).hexdigest()[:10] for key, one in given.items()}
+
+
+def test_every_name_gives_its_text() -> None:
+    now = digests()
+    rows = (line.split("\t") for line in SNAPSHOT.read_text("utf-8").splitlines())
+    before = {name: digest for digest, names in rows for name in names.split("|")}
+    assert len(before) > 2_300
+    assert {name: now.get(name) for name in before if now.get(name) != before[name]} == {}
+
+
+def test_no_name_has_two_macros() -> None:
+    """The later one would win silently: lists in columns were once lost this way."""
+    with pytest.raises(ValueError, match="two macros for Convert"):
+        macro("New one", "Convert")(MACROS["Convert"])
+    assert "New one" not in MACROS
+
+
+def test_names_are_as_the_reader_asks_for_them() -> None:
+    assert [name for name in MACROS if template_name(name) != name] == []
+
+
+def test_no_name_in_the_list_of_removed_templates_has_a_macro() -> None:
+    assert sorted(removed.NAMES & set(MACROS)) == []
+
+
+def test_no_name_in_the_list_of_removed_templates_is_of_a_removed_family() -> None:
+    assert sorted(name for name in removed.NAMES if removed.FAMILIES.fullmatch(name)) == []
+
+
+def test_texts_of_other_wikipedias_are_those_of_the_english_one() -> None:
+    assert COPIED.items() <= MACROS.items()
+    assert len(COPIED) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("written", "without", "arguments", "text"),
+    [
+        ("{1}", "", {"1": " a "}, "a"),
+        ("{2|1}", "", {"1": "a", "2": ""}, "a"),
+        ("{1}, {2}", "", {"1": "a"}, "a,"),
+        ("{1}, {2}", "?", {"1": "a"}, None),
+        ("{1}, {2}", "-", {"1": "a"}, ""),
+        ("{1}", "N/A", {}, "N/A"),
+        ("␣{1:minus}⏎", "", {"1": "-5"}, " −5\n"),
+        ("{1:grouped} m", "", {"1": "-1500"}, "−1,500 m"),
+        ("{TEMPLATE}: {name|PAGENAMEBASE} of {PAGENAME}", "", {}, "T: Tokyo of Tokyo (city)"),
+        ("{|", "", {"1": "a"}, "{|"),
+    ],
+)
+def test_a_pattern_gives_its_text(
+    written: str, without: str, arguments: dict[str, str], text: str | None
+) -> None:
+    call = Call(name="T", arguments=arguments, page=page("", "Tokyo (city)"))
+    assert pattern(written, without)(call) == text
+
+
+def test_a_table_with_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "t.tsv").write_text("# a comment\na\tb\n1\n\n", "utf-8")
+    monkeypatch.setattr("wikitext_builder.extraction.macros.tables.files", lambda _package: tmp_path)
+    with pytest.raises(ValueError, match=r"t\.tsv, line 4: expected a name and at most 2 cells"):
+        read_table("t")
+    (tmp_path / "data" / "t.tsv").write_text("a\tb\n1\n", "utf-8")
+    assert read_table("t") == [["1", ""]]
+
+
+if __name__ == "__main__":
+    names: dict[str, list[str]] = {}
+    for name, digest in digests().items():
+        names.setdefault(digest, []).append(name)
+    sys.stdout.write("".join(f"{digest}\t{'|'.join(same)}\n" for digest, same in sorted(names.items())))

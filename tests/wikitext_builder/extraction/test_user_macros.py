@@ -1,0 +1,85 @@
+"""Macros of the user come before ours, get a Template of mwparserfromhell, and reject a page if they fail."""
+
+import subprocess
+import sys
+
+import pytest
+from mwparserfromhell.nodes import Template
+
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.page import extract
+
+
+def shown(wikitext: str, macros, **options) -> str:
+    return extract(page(wikitext), macros=macros, **options).lines[3]
+
+
+def first(template: Template) -> str:
+    return str(template.get(1).value)
+
+
+@pytest.mark.parametrize(
+    ("macros", "wikitext", "text"),
+    [
+        pytest.param({"New": first}, "A {{new|b}} c.", "A b c.", id="unknown to us"),
+        pytest.param({"convert": first}, "A {{Convert|5|m}}.", "A 5.", id="before ours; small first letter"),
+        pytest.param({"Convert": first}, "A {{conv|5|m}}.", "A 5.", id="a redirect"),
+        pytest.param({"Convert": first, "Conv": lambda _: "x"}, "A {{conv|5|m}}.", "A x.", id="its own"),
+        pytest.param({"Convert": first}, "A {{hand|15}}.", "A 15 hands (60 inches, 152 cm).", id="others"),
+        pytest.param({"Infobox ship": lambda t: str(t.get("name").value)}, "A {{Infobox ship|name=b}}.",
+                     "A b.", id="one that is removed"),
+        pytest.param({"Template:My_own": first}, "A {{my own|b}}.", "A b.", id="a title"),
+        pytest.param({"New": first}, "A {{new|{{convert|5|km}} [[b|c]]}}.", "A 5 kilometres (3.1 mi) c.",
+                     id="nested calls are text"),
+        pytest.param({"New": lambda t: f"{[str(p) for p in t.params]}"}, "A {{new|b|x = c |1=d}}.",
+                     "A 'd', 'x=c'.", id="parameters"),
+    ],
+)  # fmt: skip
+def test_a_macro_gives_the_text(macros, wikitext, text):
+    assert shown(wikitext, macros).replace("[", "").replace("]", "") == text
+
+
+def test_a_call_without_text_is_left_out():
+    article = extract(page("A {{convert|5|m}} b."), macros={"Convert": lambda _: None})
+    assert article.left_out == ("{{convert|5|m}}",)
+
+
+def test_templates_call_macros_of_the_user():
+    templates = {"Outer": "{{new|{{{1}}}}}", "New": "wrong"}
+    assert shown("A {{outer|b}}.", {"New": first}, templates=templates) == "A b."
+    assert shown("A {{outer|b}}.", {"New": lambda _: None}, templates=templates) == "A wrong."
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_macros_come_before_those_of_a_language(language):
+    assert shown("A {{nowrap|b}} {{IPA|c}}.", {"Nowrap": lambda _: "x"}, language=language).startswith("A x ")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda t: t.get(5), "macro: the macro of 'convert' failed: ValueError: 5"),
+        (lambda _: 5, "macro: the macro of 'convert' gave 5; expected a text or None"),
+    ],
+)
+@pytest.mark.parametrize("templates", [None, {"Outer": "{{convert|1|m}}"}])
+def test_a_macro_that_fails_rejects_the_page(function, message, templates):
+    wikitext = "A {{outer}}." if templates else "A {{convert|1|m}}."
+    with pytest.raises(RejectedError, match="convert") as caught:
+        shown(wikitext, {"convert": function}, templates=templates)
+    assert (str(caught.value), caught.value.reason) == (message, "macro")
+
+
+def test_a_value_that_is_not_a_function_is_refused():
+    with pytest.raises(BuilderError, match=r"`macros`: 'Convert' is 'x'; expected a function"):
+        shown("A.", {"Convert": "x"})
+
+
+def test_extraction_without_macros_imports_no_second_parser():
+    code = (
+        "import sys, wikitext_builder as wb; wb.extract('A {{convert|1|m}}', title='A'); print(*sys.modules)"
+    )
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "wikitext_builder.extraction.user_macros" in modules
+    assert "mwparserfromhell" not in modules
