@@ -33,7 +33,7 @@ _MODULES = {
     "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
     "contamination": "lm_benchmarks.measuring.contamination",
-    "draw_months": "lm_benchmarks.reporting.by_month",
+    "draw_months": "lm_benchmarks.reporting.charts",
     "draw_positions": "lm_benchmarks.reporting.charts",
     "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
     "measure": "lm_benchmarks.measuring.measure",
@@ -96,8 +96,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
-    from lm_benchmarks.reporting.by_month import draw_months
-    from lm_benchmarks.reporting.charts import draw_positions, positions_csv
+    from lm_benchmarks.reporting.charts import draw_months, draw_positions, positions_csv
     from lm_benchmarks.reporting.report import report
     from lm_benchmarks.reporting.rows import rows
     from lm_benchmarks.reproducing.reproduce import reproduce

@@ -1,4 +1,4 @@
-"""Charts by matplotlib: as SVG in a page, and the picture of perplexity by position.
+"""Charts by matplotlib: as SVG in a page, and the pictures of perplexity by position and by month.
 
 A page has a strict content policy, so its charts have no style attribute: styles become attributes of their
 own. Text and axes have the colour of the page's text, so that they can be read on dark and on light.
@@ -17,14 +17,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import numpy as np
+
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import one_line
+from wikitext_builder.pages.attribution import ATTRIBUTION
 from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
 from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from lm_benchmarks.measuring.contamination import Contamination
     from lm_benchmarks.measuring.positions import Positions
 
 PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
@@ -45,6 +49,8 @@ LONGEST_NAME: Final = 48  # characters in a legend
 HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
 LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
 DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves, if there are more than colours
+STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240)  # months between two labels
+MOST_STEPS: Final = 7  # on an axis of months
 MARKED: Final = 6  # curves of no more points show them
 
 Points = Sequence[tuple[float, float]]
@@ -305,3 +311,54 @@ def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
         axes.legend(frameon=False)
         drawing.savefig(path, dpi=150, metadata=PICTURES[path.suffix])
     return path
+
+
+def draw_months(found: Contamination, path: str | Path) -> Path:
+    """Write the months of a contamination, and the largest step, as an SVG file; return its path.
+
+    Raises:
+        HarnessError: No two months are known.
+    """
+    if found.step is None:
+        raise HarnessError(f"no two months are known; expected datasets with {ATTRIBUTION}")
+    names = [month for month, _, _ in found.months]
+    places = [12 * int(month[:4]) + int(month[5:]) - 1 for month in names]
+    at = names.index(found.step[0])
+    parts = (found.months[:at], found.months[at:])
+    low, high = (float(np.average([m[2] for m in part], weights=[m[1] for m in part])) for part in parts)
+    middle = (places[at - 1] + places[at]) / 2
+    curves: dict[str, Points] = {
+        f"articles of a month ({found.dated})": [
+            (place, bits) for place, (_, _, bits) in zip(places, found.months, strict=True)
+        ],
+        f"the largest step: {found.step[1]:+.3f}": [
+            (places[0], low),
+            (middle, low),
+            (middle, high),
+            (places[-1], high),
+        ],
+    }
+    chart = line_chart(
+        f"{found.model} by month",
+        curves,
+        x_label="month",
+        y_label="bits per byte",
+        x_ticks=_ticks(places[0], places[-1]),
+    )
+    path = Path(path)
+    svg = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    path.write_text(f"{svg}\n", encoding="utf-8", newline="\n")
+    return path
+
+
+def _ticks(first: int, last: int) -> dict[float, str]:
+    """Labels of the axis, by the number of months since year 0.
+
+    >>> _ticks(12 * 2021 + 10, 12 * 2022 + 2)
+    {24262: '2021-11', 24263: '2021-12', 24264: '2022-01', 24265: '2022-02', 24266: '2022-03'}
+    >>> _ticks(12 * 2006 + 3, 12 * 2016 + 3)
+    {24096: '2008', 24120: '2010', 24144: '2012', 24168: '2014', 24192: '2016'}
+    """
+    step = next((one for one in STEPS if last - first <= one * MOST_STEPS), STEPS[-1])
+    places = range(-(-first // step) * step, last + 1, step)
+    return {at: f"{at // 12}" + (f"-{at % 12 + 1:02}" if step < 12 else "") for at in places}

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 from msgspec.structs import replace
 
 from lm_benchmarks.choices import TITLE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.groups import GROUPINGS
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
-from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
+from lm_benchmarks.reporting.charts import Points, line_chart
 from lm_benchmarks.reporting.formats import csv_table, render
+from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import PUBLISHED, Published
-from lm_benchmarks.reporting.tables import SAME, Table, exact_table, shown_table, tables_of
+from lm_benchmarks.reporting.tables import SAME, Table, exact_table, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
+ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 LAWS: Final = (
     "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"
     " remembers earlier calls, or scores differently in other chunks or batches: its number means nothing."
     " lm-benchmarks check tries the laws."
 )
 INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
-Parts = tuple[tuple[int, float], ...]
-FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
-LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
-DRAWN: Final = 6  # models per chart: the number of colours
 APART: Final = {  # fields of signatures that models of one name can differ by, and how a name says it
     "seed": "seed ",
     "model": "",
@@ -54,101 +50,6 @@ APART: Final = {  # fields of signatures that models of one name can differ by, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grouping:
-    """How models predict groups of words."""
-
-    by: str
-    about: str
-    labels: tuple[str, ...]
-    tokens: tuple[int, ...]
-    nats: Mapping[str, tuple[float | None, ...]]  # per token, by model; None: the model has no such group
-    best: str  # the model that the others are compared with
-    parts: Mapping[str, tuple[Parts, ...]]  # see `TokenGroup.parts`; by model, as `nats`
-
-    @property
-    def differences(self) -> dict[str, list[Bar | None]]:
-        """Nats per token above the best model, by model, with two standard errors where they are known."""
-        base = list(zip(self.nats[self.best], self.parts[self.best], strict=True))
-        found: dict[str, list[Bar | None]] = {}
-        for name, row in self.nats.items():
-            if name != self.best:
-                own = zip(row, self.parts[name], strict=True)
-                found[name] = [
-                    None if a is None or b is None else Bar(a - b, two_errors(first, second))
-                    for (a, first), (b, second) in zip(own, base, strict=True)
-                ]
-        return found
-
-    @property
-    def few(self) -> tuple[bool, ...]:
-        """Whether a group has too few tokens to say much, by label."""
-        return tuple(count < FEW for count in self.tokens)
-
-    @property
-    def classes(self) -> list[str]:
-        """How a page shows each group."""
-        return ["few" if one else "" for one in self.few]
-
-    @property
-    def legend(self) -> str:
-        """What the numbers of the table are, and what its chart shows."""
-        errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
-        return (
-            f"{self.about[0].upper()}{self.about[1:]}. The numbers are nats per token; lower is better."
-            + (f" The chart shows how many more than {self.best}." if self.differences else "")
-            + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
-            + (f" Pale: fewer than {FEW:,} tokens." if any(self.few) else "")
-        )
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The table: mean nats per token, by model."""
-        numbers = {
-            name: ["" if value is None else f"{value:.4f}" for value in row]
-            for name, row in self.nats.items()
-        }
-        return pd.DataFrame(
-            {self.by: self.labels, "tokens": [f"{count:,}" for count in self.tokens], **numbers}, dtype=object
-        )
-
-    @property
-    def chart(self) -> str:
-        """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
-        return bar_chart(
-            f"by {self.by}",
-            self.labels,
-            self.differences,
-            y_label="nats per token above the best",
-            pale=self.few,
-        )
-
-
-def two_errors(first: Parts, second: Parts) -> float | None:
-    """Two standard errors of the difference between two means over the same tokens.
-
-    The parts of the text are the units: the difference of each part varies around that of the whole, and the
-    error of a ratio of sums follows (Cochran 1977, section 6.4). Words of one part may depend on each other.
-
-    Returns:
-        None if parts are unknown or of other tokens, if fewer than LEAST_PARTS of them have tokens, or if it
-            is not finite.
-
-    >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
-    0.447
-    """
-    counts = [tokens for tokens, _ in first]
-    if counts != [tokens for tokens, _ in second] or sum(map(bool, counts)) < LEAST_PARTS:
-        return None
-    changes = [a - b for (_, a), (_, b) in zip(first, second, strict=True)]
-    total, used = sum(counts), sum(map(bool, counts))
-    mean = sum(changes) / total
-    differences = [change - mean * count for change, count in zip(changes, counts, strict=True)]
-    squares = sum(difference * difference for difference in differences)
-    found = 2 * math.sqrt(squares * used / (used - 1)) / total
-    return found if math.isfinite(found) else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A table of its own before the results, such as the state of a queue."""
 
@@ -158,49 +59,11 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A table of a report, with what belongs to it."""
-
-    table: Table
-    groupings: tuple[Grouping, ...]
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The cells of the table."""
-        return shown_table(self.table)
-
-    @property
-    def classes(self) -> list[str]:
-        """How a page shows each row."""
-        return ["broken" if row.is_broken else "" for row in self.table.rows]
-
-    @property
-    def caption(self) -> str:
-        """The caption of the table where no other text says how intervals are made."""
-        return f"{self.table.caption} {INTERVALS}" if self.table.has_differences else self.table.caption
-
-    @property
-    def notes(self) -> list[str]:
-        """The sources of published numbers, and what the numbers do not show."""
-        return [
-            f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
-            for row in self.table.rows
-            if row.source or row.note
-        ]
-
-    @property
-    def signatures(self) -> list[tuple[str, str]]:
-        """The model and the signature of each result in the table; if it was measured twice, the last one."""
-        results = [result for row in self.table.rows for result in row.results.values()]
-        return [(result.model, str(result.signature)) for result in results]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All that a report shows, in any format."""
 
     title: str
-    parts: tuple[Part, ...]
+    tables: tuple[Table, ...]
     charts: tuple[tuple[str, str], ...]  # title, SVG
     results: tuple[Result, ...]
     first: Section | None = None  # what the page shows before the results
@@ -236,8 +99,8 @@ def report(
         ToolkitError: The ending is unknown, or a file cannot be read or written.
     """
     target = Path(out)
-    if target.suffix not in FORMATS:
-        raise HarnessError(f"{out}: unknown kind of report; expected an ending of {', '.join(FORMATS)}")
+    if target.suffix not in ENDINGS:
+        raise HarnessError(f"{out}: unknown kind of report; expected an ending of {', '.join(ENDINGS)}")
     paths = [results] if isinstance(results, str | Path) else results
     made = make_report(
         title,
@@ -246,7 +109,16 @@ def report(
         logs=[Path(log) for log in logs],
         dataset=None if data is None else load_dataset(Path(data)),
     )
-    return write_text(target, FORMATS[target.suffix](made))
+    return write_text(target, report_text(made, target.suffix))
+
+
+def report_text(report: Report, ending: str) -> str:
+    """A report in a format, by the ending of its file. Numbers in CSV are not rounded."""
+    if ending == ".csv":
+        return csv_table(*map(exact_table, report.tables))
+    fields = {name: getattr(report, name) for name in Report.__slots__}
+    shared = {"laws": LAWS, "intervals": INTERVALS, "metrics": METRICS.values(), "groupings_of": groupings_of}
+    return render(f"report{ending}", **fields, **shared)
 
 
 def write_text(out: Path, text: str) -> Path:
@@ -260,61 +132,6 @@ def write_text(out: Path, text: str) -> Path:
     except OSError as error:
         raise HarnessError(f"{out}: {error.strerror}; expected a file to write the report to") from error
     return out
-
-
-def markdown(report: Report) -> str:
-    """Tables, notes on published numbers, groups of words and signatures."""
-    signatures = [one for part in report.parts for one in part.signatures]
-    return render("report.md", **_values(report), signatures=signatures)
-
-
-def latex(report: Report) -> str:
-    """Tables for a paper, with the package booktabs. The signatures are comments above each table."""
-    return render("report.tex", **_values(report))
-
-
-def comma_separated(report: Report) -> str:
-    """The numbers of all tables, not rounded: a line per model and split, measured or published."""
-    return csv_table(*(exact_table(part.table) for part in report.parts))
-
-
-def page(report: Report) -> str:
-    """One HTML page: tables that can be sorted, charts, and how each number was measured."""
-    results = map(_measured, report.results)
-    return render("report.html", **{**_values(report), "results": results})
-
-
-FORMATS: Final[dict[str, Callable[[Report], str]]] = {
-    ".md": markdown,
-    ".tex": latex,
-    ".csv": comma_separated,
-    ".html": page,
-}
-
-
-def _values(report: Report) -> dict[str, Any]:
-    fields = {name: getattr(report, name) for name in Report.__slots__}
-    return {**fields, "laws": LAWS, "intervals": INTERVALS}
-
-
-def _measured(result: Result) -> dict[str, object]:
-    """How a number was measured, so that you can measure it again."""
-    versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
-    numbers = [
-        f"{metric.label} {value:,.4f}"
-        for metric in METRICS.values()
-        if (value := metric.of(result.total)) is not None
-    ]
-    return {
-        "name": f"{result.model}, {result.signature['data'].rpartition('+')[0]} {result.signature['split']}",
-        "signature": str(result.signature),
-        "numbers": ", ".join(numbers),
-        "command": result.command,
-        "effort": f"{result.seconds:.1f} s on {result.device}; {versions}",
-        "written": result.written,
-        "tried": str(result.tried) if result.tried else "",
-        "broken": "; ".join(f"{law}: {said}" for law, said in (result.checks or {}).items() if said),
-    }
 
 
 def make_report(
@@ -343,9 +160,7 @@ def make_report(
     charts = [("Training", _training_chart(runs)), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
     return Report(
         title=title,
-        parts=tuple(
-            Part(table=table, groupings=groupings_of(table)) for table in tables_of(results, published)
-        ),
+        tables=tuple(tables_of(results, published)),
         charts=tuple((name, chart) for name, chart in charts if chart),
         results=tuple(results),
     )
@@ -386,43 +201,6 @@ def _curves(runs: Iterable[Trained]) -> dict[str, Points]:
         for data, seeds in datasets.items()
         for seed, one in seeds.items()
     }
-
-
-def groupings_of(table: Table) -> tuple[Grouping, ...]:
-    """The groups of words of a table's last split, of the models that have them; the best model first."""
-    split = table.splits[-1]
-    grouped = [row for row in table.rows if split in row.results and row.results[split].groups]
-    rows = sorted(
-        (row for row in grouped if not row.is_broken),  # the numbers of the others mean nothing
-        key=lambda row: row.results[split].total.score.perplexity,
-    )
-    return tuple(
-        grouping
-        for by in GROUPINGS
-        if (grouping := _grouping(by, {row.model: row.results[split] for row in rows[:DRAWN]})) is not None
-    )
-
-
-def _grouping(by: str, results: Mapping[str, Result]) -> Grouping | None:
-    labels: dict[str, int] = {}
-    for result in results.values():
-        labels.update({group.label: group.tokens for group in result.groups if group.by == by})
-    if not labels:
-        return None
-    nats, parts = {}, {}
-    for name, result in results.items():
-        own = {group.label: group for group in result.groups if group.by == by and group.tokens}
-        nats[name] = tuple(own[label].nats / own[label].tokens if label in own else None for label in labels)
-        parts[name] = tuple(own[label].parts if label in own else () for label in labels)
-    return Grouping(
-        by=by,
-        about=GROUPINGS[by],
-        labels=tuple(labels),
-        tokens=tuple(labels.values()),
-        nats=nats,
-        best=next(iter(results)),
-        parts=parts,
-    )
 
 
 def _logged(run: Path) -> tuple[Epoch, ...]:

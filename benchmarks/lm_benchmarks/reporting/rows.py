@@ -16,7 +16,7 @@ from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Trained, decisive
-from lm_benchmarks.reporting.formats import Column, markdown_cell, markdown_table, shown
+from lm_benchmarks.reporting.formats import Column, render, shown
 from lm_benchmarks.reporting.published import (
     FILES,
     PUBLISHED,
@@ -36,18 +36,6 @@ DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 NOT_YET, NO_SUCH = "not yet", "–"
 SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
 BUDGET: Final = frozenset({"epochs", "decay", "decay_after"})  # settings of how long a run trains
-HEAD: Final = """# All rows
-
-This page is written from the records in [`benchmarks/results`](../../benchmarks/results) by
-`lm-benchmarks rows benchmarks/results --out docs/notes/rows.md`; a test fails when it is out of date.
-[`rows.py`](../../benchmarks/lm_benchmarks/reporting/rows.py) says which preset belongs to which row.
-
-Numbers are perplexities per word, valid / test, on the official files, in one pass over the text, with one
-`<eos>` per line. *Small size* is what two processor cores can train in minutes or hours: compare small sizes
-with each other after the same number of epochs, not with published numbers. *Full size* is the published
-size, trained to the end as published. *Our training* is the published size, trained in hours by our own
-settings; the cell says how they differ. A dash: there is no such number, or we have no such size.
-"""
 Key = tuple[str, str]  # dataset and recipe
 Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
 
@@ -81,15 +69,12 @@ def rows_page(results: Iterable[Result]) -> str:
     Args:
         results: If a model was measured twice on a split, the last result counts; of several seeds the mean.
     """
-    measured = _by_recipe(results)
-    parts = [HEAD]
+    measured, parts = _by_recipe(results), []
     for data, name in DATASETS.items():
-        rows = _rows_on(data, measured)
-        places = [Place(data=data, row=row, measured=measured) for row in rows]
-        parts += [f"## {name}\n", markdown_table(shown(COLUMNS, places)) + "\n"]
-        parts += ["What published numbers do not show:\n", _bullets(_notes(data, rows))]
-    parts += ["## How each was measured\n", _bullets(_made(measured))]
-    return "\n".join(parts)
+        places = [Place(data=data, row=row, measured=measured) for row in _rows_on(data, measured)]
+        notes = [_note(one) for each in places if (one := _published(data).get(each.row.name))]
+        parts.append({"name": name, "frame": shown(COLUMNS, places), "notes": notes})
+    return render("rows.md", parts=parts, made=_made(measured))
 
 
 def rows_csv(results: Iterable[Result]) -> str:
@@ -265,12 +250,6 @@ def _pair(cells: Sequence[str]) -> str:
     return " / ".join(cells)
 
 
-def _notes(data: str, rows: Sequence[PaperRow]) -> list[str]:
-    published = _published(data)
-    found = [published[row.name] for row in rows if row.name in published]
-    return [_note(row) for row in found]
-
-
 def _note(row: Published) -> str:
     count = f"{row.parameters} parameters" if row.parameters else ""
     said = [part.rstrip(".") for part in (row.source, count, row.note) if part]
@@ -315,7 +294,3 @@ def _trained(one: Trained) -> str:
         f"{one.recipe} was trained by {one.command}: {one.epochs} epochs, {one.updates:,} updates{tokens}"
         f"{seconds}, seed {one.training.get('seed', 'unknown')}."
     )
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {markdown_cell(line)}" for line in lines) + "\n"

@@ -95,6 +95,25 @@ class Table:
         return self.metric != PIECES
 
     @property
+    def frame(self) -> pd.DataFrame:
+        """The cells as a reader sees them: a row per model."""
+        return shown_table(self)
+
+    @property
+    def classes(self) -> list[str]:
+        """How a page shows each row."""
+        return ["broken" if row.is_broken else "" for row in self.rows]
+
+    @property
+    def notes(self) -> list[str]:
+        """The sources of published numbers, and what the numbers do not show."""
+        return [
+            f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
+            for row in self.rows
+            if row.source or row.note
+        ]
+
+    @property
     def caption(self) -> str:
         """What the numbers are, and what divides them."""
         metric = METRICS[self.metric]

@@ -17,7 +17,7 @@ from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.reporting.formats import WORDS, Column, shown, text_table
 from lm_benchmarks.reporting.published import FILES, PUBLISHED, TRAIN
-from lm_benchmarks.reporting.report import Section, make_report, page
+from lm_benchmarks.reporting.report import Section, make_report, report_text
 from lm_benchmarks.reporting.tables import decimals
 from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
 from lm_benchmarks.reproducing.queue import Outcome, Step, locked, run_steps
@@ -377,8 +377,8 @@ def _write_page(found: Reproduction) -> None:
     )
     first = Section(title="How far it is", text=found.summary, frame=found.frame)
     fresh = table.folder / f"{PAGE}.new"
-    text = page(replace(made, first=first, refresh=REFRESH if found.running else 0))
-    fresh.write_text(text, encoding="utf-8")
+    made = replace(made, first=first, refresh=REFRESH if found.running else 0)
+    fresh.write_text(report_text(made, ".html"), encoding="utf-8")
     fresh.replace(table.folder / PAGE)
 
 

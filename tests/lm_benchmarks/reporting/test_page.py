@@ -11,8 +11,9 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.records.trained import Epoch
+from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
-from lm_benchmarks.reporting.report import comma_separated, latex, make_report, markdown, page
+from lm_benchmarks.reporting.report import make_report, report_text
 from lm_benchmarks.reporting.tables import tables_of, value_of
 from msgspec.structs import replace
 
@@ -92,7 +93,7 @@ def report(tmp_path_factory):
 
 
 def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
-    (table,) = (part.table for part in report.parts)
+    (table,) = report.tables
     assert [row.model for row in table.rows] == ["unchecked", "KN-5", "Zoneout <LSTM>", NASTY, "cheat"]
     rows = {row.model: row for row in table.rows}
     assert rows["KN-5"].published == {"test": 220.1}
@@ -129,7 +130,7 @@ def test_the_official_files_have_the_vocabularies_that_are_said():
 
 
 def test_no_word_becomes_markup(report):
-    text = page(report)
+    text = report_text(report, ".html")
     assert len(re.findall("<script", text)) == 1
     assert "<img" not in text
     assert not re.search(r"(src|href)\s*=\s*[\"']?http", text)
@@ -138,7 +139,7 @@ def test_no_word_becomes_markup(report):
 
 
 def test_markdown_has_as_many_cells_in_each_row(report):
-    text = markdown(report)
+    text = report_text(report, ".md")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     counts = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
     assert set(counts[:7]) == {10}
@@ -147,7 +148,7 @@ def test_markdown_has_as_many_cells_in_each_row(report):
 
 
 def test_csv_has_a_line_per_model_and_split_and_whole_numbers(report):
-    lines = list(csv.DictReader(io.StringIO(comma_separated(report))))
+    lines = list(csv.DictReader(io.StringIO(report_text(report, ".csv"))))
     found = {(line["model"], line["split"]): line for line in lines}
     assert len(found) == len(lines) == 7
     assert float(found["KN-5", "test"]["perplexity"]) == pytest.approx(math.exp(5.39), rel=1e-12)
@@ -158,7 +159,7 @@ def test_csv_has_a_line_per_model_and_split_and_whole_numbers(report):
 
 
 def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
-    text = latex(report)
+    text = report_text(report, ".tex")
     body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert all(len(re.findall(r"(?<!\\)&", row)) == 8 for row in body)
     assert r"\textless{}/script\textgreater{}" in text
@@ -168,18 +169,18 @@ def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
 
 
 def test_groups_say_their_units_and_which_say_little(report):
-    for text in (page(report), markdown(report)):
+    for text in (report_text(report, ".html"), report_text(report, ".md")):
         assert "The numbers are nats per token; lower is better." in text
         assert "Pale: fewer than 500 tokens." in text
         assert "Error bars: two standard errors" in text
-    text = page(report)
+    text = report_text(report, ".html")
     assert re.findall(r'<tr class="few">\s*<th scope="row">([^<]+)', text) == ["1-9"]
     assert text.count('class="error"') == 2  # KN-5 and the unchecked one in the group <unk>
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
 def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  # noqa: F811 - the fixture
-    tab = opened(page(report), width=width, color_scheme=scheme)
+    tab = opened(report_text(report, ".html"), width=width, color_scheme=scheme)
     assert [(ratio, name) for ratio, name in tab.evaluate(CONTRAST) if ratio < 4.5] == []
     assert tab.title() == f"Title {NASTY}"
     assert tab.locator("img").count() == 0
@@ -201,7 +202,7 @@ def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  #
 
 
 def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):  # noqa: F811 - the fixture
-    tab = opened(page(report))
+    tab = opened(report_text(report, ".html"))
     table = tab.locator("table").first
 
     def column(place):
@@ -223,7 +224,7 @@ def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):  # noq
 
 
 def test_a_broken_model_is_seen(report, opened):  # noqa: F811 - the fixture
-    tab = opened(page(report))
+    tab = opened(report_text(report, ".html"))
     row = tab.locator("tr.broken")
     assert row.count() == 1
     assert "BROKEN: future" in row.text_content()
@@ -241,7 +242,7 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
         trained = replace(how, training={**how.training, "seed": int(seed)}, curve=curve)
         runs.append(replace(one, signature=signature, trained=(trained,)))
     report = make_report("Seeds", [*runs, result("KN-5", 5.0)])
-    (table,) = (part.table for part in report.parts)
+    (table,) = report.tables
     assert [row.model for row in table.rows] == ["KN-5", "lstm, seed 2", "lstm, seed 1"]
     training = dict(report.charts)["Training"]
     assert all(f"{how.recipe}, seed {seed}" in training for seed in (1, 2))
@@ -249,7 +250,7 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
     elsewhere = replace(runs[0].trained[0], data="another")
     both = make_report("Two datasets", [runs[0], replace(runs[0], trained=(elsewhere,))])
     assert all(f"{how.recipe} on {data}" in dict(both.charts)["Training"] for data in (how.data, "another"))
-    assert [row.model for row in alone.parts[0].table.rows] == ["lstm"]
+    assert [row.model for row in alone.tables[0].rows] == ["lstm"]
     assert "seed" not in dict(alone.charts)["Training"]
 
 
@@ -261,8 +262,8 @@ def test_models_of_one_name_are_told_apart_in_tables_and_charts():
         runs.append(replace(one, signature=Signature(**{**one.signature, "model": identity})))
     report = make_report("Twice", [*runs, result("KN-5", 5.0)])
     names = ["KN-5", "lstm small, lstm+bbbb", "lstm small, lstm+aaaa"]
-    assert [row.model for row in report.parts[0].table.rows] == names
-    (grouping,) = report.parts[0].groupings
+    assert [row.model for row in report.tables[0].rows] == names
+    (grouping,) = groupings_of(report.tables[0])
     assert grouping.best == names[2]
     assert set(grouping.nats) == set(names)
 
@@ -276,7 +277,7 @@ def test_windows_of_two_lengths_are_two_rows():
         runs.append(replace(one, signature=signature, number=number))
     infinite = replace(runs[0], model="infinite", number=None)  # as JSON holds it
     made = make_report("Windows", [*runs, infinite, result("KN-5", 5.0)])
-    table = made.parts[0].table
+    table = made.tables[0]
     assert {row.model: row.results["test"].number for row in table.rows} == {
         "GPT-2, windows of 512": 16.4,
         "GPT-2, windows of 1024": 19.4,
@@ -284,11 +285,11 @@ def test_windows_of_two_lengths_are_two_rows():
     }
     assert {row.difference for row in table.rows} == {""}
     assert value_of(table.rows[0], "test", "piece-perplexity") is None  # no other number in its place
-    lines = list(csv.DictReader(io.StringIO(comma_separated(made))))
+    lines = list(csv.DictReader(io.StringIO(report_text(made, ".csv"))))
     assert [line["number"] for line in lines] == ["", "19.4", "16.4", ""]
     perplexity = METRICS["piece-perplexity"].of(runs[0].total)
     assert [float(line["piece-perplexity"]) for line in lines[:3]] == [perplexity] * 3
-    of_windows, of_words = latex(made).split(r"\end{table}")[:2]
+    of_windows, of_words = report_text(made, ".tex").split(r"\end{table}")[:2]
     assert of_windows.count("convention:gptq") == 3
     assert "convention:gptq" not in of_words
     assert "difference" not in of_windows  # the windows of two tokenizers are not the same passages
@@ -305,7 +306,7 @@ def test_another_arithmetic_is_another_row(field, values):
     for value, split in zip(values, ("valid", "test"), strict=True):
         one = result("lstm", 4.0, split=split)
         runs.append(replace(one, signature=Signature(**{**one.signature, field: value})))
-    ((table),) = (part.table for part in make_report("Two", runs).parts)
+    (table,) = make_report("Two", runs).tables
     assert [len(row.results) for row in table.rows] == [1, 1]
 
 
@@ -318,18 +319,14 @@ def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
 
 
 def test_a_number_that_no_float_holds_is_not_compared():
-    rows = (
-        make_report("t", [result("huge", 800.0), result("cheat", 1.0, checks={"sum": "x"})])
-        .parts[0]
-        .table.rows
-    )
-    assert {row.model: row.difference for row in rows} == {"huge": "", "cheat": ""}
+    (table,) = make_report("t", [result("huge", 800.0), result("cheat", 1.0, checks={"sum": "x"})]).tables
+    assert {row.model: row.difference for row in table.rows} == {"huge": "", "cheat": ""}
 
 
 def test_control_characters_of_names_are_spelled_out():
     made = make_report("t\r", [replace(result("a\rb\x1b[2J\x00\nc", 5.0), checks={"sum\x07": "too much"})])
-    for text in (markdown(made), latex(made)):
+    for text in (report_text(made, ".md"), report_text(made, ".tex")):
         assert all(character.isprintable() or character == "\n" for character in text)
         assert "a b" in text
-    rows = list(csv.DictReader(io.StringIO(comma_separated(made), newline="")))
+    rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"), newline="")))
     assert [row["model"] for row in rows] == ["a\rb\x1b[2J\x00\nc"]
