@@ -50,16 +50,13 @@ def test_a_dataset_overlaps_itself_in_everything(built: Path) -> None:
 
 
 def test_without_other_text_a_dataset_is_compared_with_its_train(built: Path, tmp_path: Path) -> None:
-    for folder, train in ((built, "wiki.train.raw"), (data("wikitext-2"), "wiki.train.tokens")):
-        found = wb.overlap(folder)
-        assert [one.split for one in found.splits] == ["valid", "test"]
-        assert found == wb.overlap(folder, against=folder / train, splits=["valid", "test"])
-    valid, test = found.splits  # of WikiText-2
-    assert (valid.duplicate_paragraphs, test.duplicate_paragraphs, test.near_duplicate_paragraphs) == (
-        0,
-        0,
-        0,
-    )
+    found = wb.overlap(built)
+    assert found == wb.overlap(built, against=built / "wiki.train.raw", splits=["valid", "test"])
+    found = wb.overlap(data("wikitext-2"))
+    assert found.against == (str(data("wikitext-2/wiki.train.tokens")),)
+    valid, test = found.splits
+    assert (valid.split, test.split) == ("valid", "test")
+    assert valid.duplicate_paragraphs == test.duplicate_paragraphs == test.near_duplicate_paragraphs == 0
     most = max(found.articles, key=lambda one: one.shared[13])
     assert (most.title, most.nearest.rpartition(": ")[2]) == ("The Boat Race 2008", "The Boat Race 1999")
     (tmp_path / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
