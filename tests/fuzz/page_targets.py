@@ -21,15 +21,13 @@ from wikitext_builder.pages.expansions import failure_of, split_at_marks
 from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.tokens.detokenizer import detokenize
 from wikitext_builder.tokens.tokenizer import Tokenizer
-from wikitext_builder.wiki.client import site_of
+from wikitext_builder.wiki.client import Found, gather, site_of
 from wikitext_builder.wiki.http import Reply, TryAgainError
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import (
-    Found,
     FoundPage,
     continuation,
     expected_fields,
-    gather,
     read_answer,
 )
 

@@ -25,9 +25,10 @@ from wikitext_builder.pages.rules import (
 from wikitext_builder.pages.selections import SELECTIONS
 from wikitext_builder.pages.store import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.client import Found
 from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import Found, FoundPage, FoundRevision
+from wikitext_builder.wiki.responses import FoundPage, FoundRevision
 from wikitext_builder.wiki.titles import title_fault
 
 MAX_WIKITEXT_BYTES = 4 << 20  # MediaWiki's own limit is 2 MiB; a longer text is not an article

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from wikitext_builder.article import Page
@@ -21,13 +20,25 @@ from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
 from wikitext_builder.pages.lock import ID
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
+from wikitext_builder.wiki.languages import code_of_wiki
 
-WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
-# https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports have xml:lang="en" too
-SISTER_HOST = re.compile(
-    r"(?:.+\.)?(?:mediawiki|wiktionary|wiki(?:media|data|books|quote|source|news|versity|voyage|functions))\.org"
+TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
+FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes
+TAG_LIMIT = 2**20  # bytes of a tag or comment, which expat holds in memory; tags of exports have some hundred
+DEPTH_LIMIT = 32  # nested elements; an export has 6
+NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
+TEXT = "/page/revision/text"
+PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
+REVISION_FIELDS = frozenset(
+    {f"/page/revision/{name}" for name in ("id", "parentid", "timestamp", "model", "text", "sha1")}
 )
-SISTER_DATABASE = re.compile(r"\w+wik(?:tionary|ibooks|iquote|isource|inews|iversity|ivoyage)")
+SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namespaces/namespace"})
+FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
+NUMBER = re.compile(r"[0-9]{1,18}")
+VERSION = re.compile(r"0\.([0-9]{1,4})")
+FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
+ID_EXPECTED = "an id of 1 to 18 digits, not 0"
+SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,54 +52,8 @@ class DumpedSite:
 
     @property
     def language(self) -> str:
-        """The code of the Wikipedia: by its address, else its database, else the language of its texts.
-
-        For a private wiki it is the language of its texts; for a sister project of Wikipedia the name of its
-        database, which is not the code of any Wikipedia.
-
-        >>> DumpedSite(base="https://simple.wikipedia.org/wiki/Main_Page", xml_lang="en").language
-        'simple'
-        >>> DumpedSite(dbname="zh_min_nanwiki").language
-        'zh-min-nan'
-        >>> DumpedSite(dbname="dewiktionary", xml_lang="de").language
-        'dewiktionary'
-        >>> DumpedSite(base="https://commons.wikimedia.org/", dbname="commonswiki", xml_lang="en").language
-        'commonswiki'
-        >>> DumpedSite(base="http://127.0.0.1:8080/", dbname="mywiki", xml_lang="fr").language
-        'fr'
-        """
-        try:
-            host = urlsplit(self.base).hostname or ""
-        except ValueError:  # it is no address
-            host = ""
-        if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
-            return wikipedia[1]
-        if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(self.dbname):
-            return self.dbname or host
-        if not self.base and self.dbname.endswith("wiki") and self.dbname != "wiki":
-            return self.dbname.removesuffix("wiki").replace("_", "-")
-        return self.xml_lang
-
-
-TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
-FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes
-TAG_LIMIT = 2**20  # bytes of a tag or comment, which expat holds in memory; tags of exports have some hundred
-DEPTH_LIMIT = 32  # nested elements; an export has 6
-NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
-
-TEXT = "/page/revision/text"
-PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
-REVISION_FIELDS = frozenset(
-    {f"/page/revision/{name}" for name in ("id", "parentid", "timestamp", "model", "text", "sha1")}
-)
-SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namespaces/namespace"})
-FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
-
-NUMBER = re.compile(r"[0-9]{1,18}")
-VERSION = re.compile(r"0\.([0-9]{1,4})")
-FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
-ID_EXPECTED = "an id of 1 to 18 digits, not 0"
-SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
+        """The code of the Wikipedia, see `code_of_wiki`."""
+        return code_of_wiki(self.base, self.dbname, self.xml_lang)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +180,7 @@ class _Parser:
         self._finished: list[DumpedPage] = []
         self._stub = False
         self._fed = 0
-        self._expat = expat.ParserCreate(
-            "UTF-8"
-        )  # all exports are, even if their first line says something else
+        self._expat = expat.ParserCreate("UTF-8")  # all exports are, whatever their first line says
         self._expat.buffer_text = True
         self._expat.buffer_size = 2**16
         self._expat.StartElementHandler = self._start
@@ -240,7 +203,7 @@ class _Parser:
             raise error
         if self._fed - self._expat.CurrentByteIndex > TAG_LIMIT:
             raise BuilderError(
-                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is not a MediaWiki export"
+                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is no MediaWiki export"
             )
 
     def _not_xml(self, error: expat.ExpatError, *, final: bool) -> BuilderError:
@@ -328,10 +291,8 @@ class _Parser:
             self._revision.fields[path] = value.strip()
         elif path in PAGE_FIELDS:
             self._page[path] = value.strip()
-        elif path == "/siteinfo/dbname":
-            self._site.dbname = value.strip()
-        elif path == "/siteinfo/base":
-            self._site.base = value.strip()
+        elif path in ("/siteinfo/dbname", "/siteinfo/base"):
+            setattr(self._site, path.rpartition("/")[2], value.strip())
         elif NUMBER.fullmatch(self._namespace_key) and len(self._site.namespaces) < NAMESPACE_LIMIT:
             self._site.namespaces[value.strip()] = int(self._namespace_key)
 
@@ -370,19 +331,15 @@ class _Parser:
                 reason=error.reason,
                 detail=error.detail,
             )
+        timestamp, _, has_parent = self._oldest or ("", "", True)  # without a parent it is the first of all
         # Exports before version 0.6 do not say the namespace.
         by_prefix = self._site.namespaces.get(title.partition(":")[0], 0) if ":" in title else 0
         return DumpedPage(
             namespace=int(namespace) if NUMBER.fullmatch(namespace) else by_prefix,
             redirect=self._redirect and not self._has_younger,
             content=content,
-            created=self._created(),
+            created=timestamp if is_timestamp(timestamp) and not has_parent else "",
         )
-
-    def _created(self) -> str:
-        """The date of the page's oldest revision here, if it is the first of all: if it has no parent."""
-        timestamp, _, has_parent = self._oldest or ("", "", True)
-        return timestamp if is_timestamp(timestamp) and not has_parent else ""
 
 
 def _refuse_doctype(name: str, *_rest: object) -> None:
@@ -414,26 +371,23 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
             "malformed", f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
         )
     if revision is None:
-        detail = (
-            f"the dump has no revision up to {as_of}" if as_of else "the dump has no revision of this page"
+        raise RejectedError(
+            "no-revision", f"the dump has no revision {f'up to {as_of}' if as_of else 'of it'}"
         )
-        raise RejectedError("no-revision", detail)
     number, timestamp, model, sha1 = (
         revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
     )
-    if not ID.fullmatch(number) or not is_timestamp(timestamp):
-        raise RejectedError(
-            "malformed",
-            f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}",
-        )
-    if model not in ("", "wikitext"):
-        raise RejectedError("not-wikitext", f"its content model is {model}")
-    if revision.hidden:
-        raise RejectedError("hidden", "the text of this revision is hidden from the public")
-    if revision.too_large:
-        raise RejectedError("too-large", f"its wikitext has more than {TEXT_LIMIT:,} bytes")
-    if TEXT not in revision.fields:
-        raise RejectedError("malformed", "the revision has no text element")
+    is_known = ID.fullmatch(number) and is_timestamp(timestamp)
+    wrong = f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}"
+    for reason, is_so, detail in (
+        ("malformed", not is_known, wrong),
+        ("not-wikitext", model not in ("", "wikitext"), f"its content model is {model}"),
+        ("hidden", revision.hidden, "the text of this revision is hidden from the public"),
+        ("too-large", revision.too_large, f"its wikitext has more than {TEXT_LIMIT:,} bytes"),
+        ("malformed", TEXT not in revision.fields, "the revision has no text element"),
+    ):
+        if is_so:
+            raise RejectedError(reason, detail)
     wikitext = revision.fields[TEXT]
     if sha1 and (not SHA1_BASE_36.fullmatch(sha1) or int(sha1, 36) != int(sha1_of(wikitext), 16)):
         raise RejectedError("damaged", f"its text does not have the sha1 of the dump, {sha1} (base 36)")

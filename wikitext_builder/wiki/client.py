@@ -11,9 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -21,12 +21,10 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import (
-    Found,
     FoundPage,
     Json,
     continuation,
     expected_fields,
-    gather,
     read_answer,
 )
 
@@ -91,6 +89,33 @@ def site_of(query: Json) -> Site:
         namespaces={str(name).lower(): int(number) for name, number in pairs if name},
         capital_first=general.get("case", "first-letter") == "first-letter",
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """All pages of one batch of titles or revision ids."""
+
+    pages: dict[str, FoundPage] = field(default_factory=dict)  # by title
+    renamed: dict[str, str] = field(default_factory=dict)  # our spelling → that of MediaWiki
+    redirects: dict[str, str] = field(default_factory=dict)
+    other_wikis: set[str] = field(default_factory=set)
+    bad_revisions: set[int] = field(default_factory=set)
+
+
+def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
+    """Add one piece of an answer: texts come in any piece, and a page can come in several."""
+    for change in (*query.get("normalized", ()), *query.get("converted", ())):
+        asked = unquote(change["from"]) if change.get("fromencoded") else change["from"]
+        found.renamed[asked] = change["to"]
+    for redirect in query.get("redirects", ()):
+        found.redirects[redirect["from"]] = redirect["to"]
+    found.other_wikis.update(link["title"] for link in query.get("interwiki", ()))
+    found.bad_revisions.update(int(number) for number in query.get("badrevids", {}))
+    for page in query.get("pages", ()):
+        known = raw.setdefault(page["title"], {**page, "revisions": []})
+        known.update({name: value for name, value in page.items() if name != "revisions"})
+        have = {revision["revid"] for revision in known["revisions"]}
+        known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]
 
 
 class Wikipedia:

@@ -5,15 +5,23 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 from wikitext_builder.errors import BuilderError
 
 Names = tuple[str, ...]
+WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
+# https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports have xml:lang="en" too
+SISTER_HOST = re.compile(
+    r"(?:.+\.)?(?:mediawiki|wiktionary|wiki(?:media|data|books|quote|source|news|versity|voyage|functions))\.org"
+)
+SISTER_DATABASE = re.compile(r"\w+wik(?:tionary|ibooks|iquote|isource|inews|iversity|ivoyage)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +106,30 @@ def language_of(code: str) -> Language:
             f"--language {code} is unknown; add it to languages.toml or use one of {', '.join(LANGUAGES)}"
         )
     return LANGUAGES[code]
+
+
+def code_of_wiki(base: str, dbname: str, lang: str) -> str:
+    """Return the code of a Wikipedia by its address or database; of a private wiki the language of its texts.
+
+    For a sister project of Wikipedia it is the name of its database, which is the code of no Wikipedia.
+
+    >>> code_of_wiki("https://simple.wikipedia.org/wiki/Main_Page", "", "en")
+    'simple'
+    >>> code_of_wiki("", "zh_min_nanwiki", ""), code_of_wiki("", "dewiktionary", "de")
+    ('zh-min-nan', 'dewiktionary')
+    >>> code_of_wiki("https://commons.wikimedia.org/", "commonswiki", "en")
+    'commonswiki'
+    >>> code_of_wiki("http://127.0.0.1:8080/", "mywiki", "fr")
+    'fr'
+    """
+    try:
+        host = urlsplit(base).hostname or ""
+    except ValueError:  # it is no address
+        host = ""
+    if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
+        return wikipedia[1]
+    if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(dbname):
+        return dbname or host
+    if not base and dbname.endswith("wiki") and dbname != "wiki":
+        return dbname.removesuffix("wiki").replace("_", "-")
+    return lang

@@ -11,9 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
-from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta, Struct
@@ -287,17 +285,6 @@ class ApiError(BuilderError):
         self.code = code
 
 
-@dataclass(slots=True, kw_only=True)
-class Found:
-    """All pages of one batch of titles or revision ids."""
-
-    pages: dict[str, FoundPage] = field(default_factory=dict)  # by title
-    renamed: dict[str, str] = field(default_factory=dict)  # our spelling → that of MediaWiki
-    redirects: dict[str, str] = field(default_factory=dict)
-    other_wikis: set[str] = field(default_factory=set)
-    bad_revisions: set[int] = field(default_factory=set)
-
-
 def read_answer(api: str, reply: Reply, now: float) -> Json:
     """Return the JSON of an answer that has no errors.
 
@@ -394,22 +381,6 @@ def expected_fields(api: str) -> Iterator[None]:
 
 def _not_mediawiki(api: str, why: str) -> BuilderError:
     return BuilderError(f"{api}: answers with JSON, but not as MediaWiki does: {why}; check the address")
-
-
-def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
-    """Add one piece of an answer: texts come in any piece, and a page can come in several."""
-    for change in (*query.get("normalized", ()), *query.get("converted", ())):
-        asked = unquote(change["from"]) if change.get("fromencoded") else change["from"]
-        found.renamed[asked] = change["to"]
-    for redirect in query.get("redirects", ()):
-        found.redirects[redirect["from"]] = redirect["to"]
-    found.other_wikis.update(link["title"] for link in query.get("interwiki", ()))
-    found.bad_revisions.update(int(number) for number in query.get("badrevids", {}))
-    for page in query.get("pages", ()):
-        known = raw.setdefault(page["title"], {**page, "revisions": []})
-        known.update({name: value for name, value in page.items() if name != "revisions"})
-        have = {revision["revid"] for revision in known["revisions"]}
-        known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]
 
 
 def moment(timestamp: str) -> str:
