@@ -21,8 +21,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion.expander import Expander
 from wikitext_builder.extraction.macros.local import LOCAL
-from wikitext_builder.extraction.macros.registry import MACROS
-from wikitext_builder.extraction.macros.removed import NAMES
+from wikitext_builder.extraction.macros.registry import MACROS, REMOVED
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
@@ -184,7 +183,7 @@ def table(found: list[Article], in_sentences: int) -> str:
 
 def _known() -> dict[str, int]:
     local = sum(len(one.macros) for one in LOCAL.values())
-    return {"macros": len(MACROS), "local": local, "names": len(NAMES)}
+    return {"macros": len(MACROS), "local": local, "names": len(REMOVED)}
 
 
 def _cell(text: str) -> str:

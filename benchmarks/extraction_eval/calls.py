@@ -16,8 +16,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expansion.expander import Expander, Templates
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros.citations import CITATIONS
-from wikitext_builder.extraction.macros.registry import MACROS
-from wikitext_builder.extraction.macros.removed import is_removed
+from wikitext_builder.extraction.macros.registry import MACROS, is_removed
 from wikitext_builder.extraction.markers import UNKNOWN, LeftOut
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract

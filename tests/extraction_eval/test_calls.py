@@ -19,7 +19,7 @@ from extraction_eval.measure import measure, measure_pages, read_page_files
 
 from tests.conftest import data
 from wikitext_builder.article import Page
-from wikitext_builder.extraction.macros import removed as names_of_removed
+from wikitext_builder.extraction.macros import registry as names_of_removed
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.pages.reading import StoredPage, StoredTemplates
 from wikitext_builder.pages.store import Store
@@ -130,7 +130,7 @@ def test_removed_calls_are_checked_with_the_templates_of_a_store(tmp_path):
 
 def test_a_name_in_the_list_of_removed_that_is_wrong_is_seen(monkeypatch):
     """A real fault: `{{nq}}`, which shows its text, was once in the list."""
-    monkeypatch.setattr(names_of_removed, "NAMES", names_of_removed.NAMES | {"Quoted text"})
+    monkeypatch.setattr(names_of_removed, "REMOVED", names_of_removed.REMOVED | {"Quoted text"})
     names_of_removed._is_removed.cache_clear()
     one = StoredPage(page=page("He said {{quoted text|yes}} then."))
     found = measure_pages([one], expand=lambda _page, calls: dict.fromkeys(calls, "“yes”"))

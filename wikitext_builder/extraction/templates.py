@@ -19,8 +19,7 @@ from wikitext_builder.extraction.macros.parser_functions import (
     Context,
 )
 from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
-from wikitext_builder.extraction.macros.registry import COPIED, MACROS
-from wikitext_builder.extraction.macros.removed import is_mark, is_removed
+from wikitext_builder.extraction.macros.registry import COPIED, MACROS, is_mark, is_removed
 from wikitext_builder.extraction.macros.wrappers import LISTS
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.names import template_name

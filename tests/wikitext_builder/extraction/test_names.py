@@ -6,8 +6,8 @@ from extraction_eval.rendering import without_templates
 
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import names
-from wikitext_builder.extraction.macros import removed
-from wikitext_builder.extraction.macros.removed import is_removed
+from wikitext_builder.extraction.macros import registry
+from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -62,7 +62,7 @@ def test_every_name_of_the_namespace_is_known(language):
 
 
 def test_names_longer_than_a_title_are_not_kept_in_memory():
-    for function, memo in ((template_name, names._template_name), (is_removed, removed._is_removed)):
+    for function, memo in ((template_name, names._template_name), (is_removed, registry._is_removed)):
         before = memo.cache_info().currsize
         function("Infobox " + "x" * 1_000_000)
         assert memo.cache_info().currsize == before

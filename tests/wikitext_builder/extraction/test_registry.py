@@ -13,9 +13,15 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.macros import removed
 from wikitext_builder.extraction.macros.call import Call, macro
-from wikitext_builder.extraction.macros.registry import COPIED, MACROS, pattern
+from wikitext_builder.extraction.macros.registry import (
+    COPIED,
+    MACROS,
+    REMOVED,
+    REMOVED_FAMILIES,
+    is_removed,
+    pattern,
+)
 from wikitext_builder.extraction.macros.tables import read_table
 from wikitext_builder.extraction.names import template_name
 
@@ -80,11 +86,15 @@ def test_names_are_as_the_reader_asks_for_them() -> None:
 
 
 def test_no_name_in_the_list_of_removed_templates_has_a_macro() -> None:
-    assert sorted(removed.NAMES & set(MACROS)) == []
+    assert sorted(REMOVED & set(MACROS)) == []
 
 
 def test_no_name_in_the_list_of_removed_templates_is_of_a_removed_family() -> None:
-    assert sorted(name for name in removed.NAMES if removed.FAMILIES.fullmatch(name)) == []
+    assert sorted(name for name in REMOVED if REMOVED_FAMILIES.fullmatch(name)) == []
+
+
+def test_no_removed_name_has_a_macro_in_every_wikipedia() -> None:
+    assert [name for name in COPIED if is_removed(name)] == []
 
 
 def test_texts_of_other_wikipedias_are_those_of_the_english_one() -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from wikitext_builder.extraction.macros import (
     citations,
     dates,
     languages,
     numbers,
-    phonetics,
     places,
     references,
     science,
@@ -24,10 +24,11 @@ from wikitext_builder.extraction.macros.call import DECLARED, SHARED, Call, Macr
 from wikitext_builder.extraction.macros.convert import conversions
 from wikitext_builder.extraction.macros.tables import read_table
 from wikitext_builder.extraction.markers import formula
+from wikitext_builder.extraction.names import LONGEST_KEY
 
 # Each declares its macros as it is imported.
-FAMILIES = (
-    citations, conversions, dates, languages, numbers, phonetics, places, references, science, wrappers,
+MODULES = (
+    citations, conversions, dates, languages, numbers, places, references, science, wrappers,
 )  # fmt: skip
 REFERENCE = re.compile(r"\{([\w|-]+)(?::(\w+))?\}")
 FILTERS: dict[str, Callable[[str], str]] = {
@@ -102,3 +103,51 @@ REDIRECTS: dict[str, str] = {}  # other names of the same templates
 _declare_tables()
 MACROS: dict[str, Macro] = DECLARED
 COPIED: dict[str, Macro] = {name: MACROS[name] for name in SHARED}
+
+
+# --- removed templates
+
+
+def _rows(where: str) -> list[str]:
+    return [text.replace("␣", " ") for one, text in read_table("removed") if one == where]
+
+
+REMOVED = frozenset(_rows("name"))
+# Families of removed templates, by the beginning or the end of their names.
+REMOVED_FAMILIES = re.compile(
+    rf"(?:(?:{'|'.join(_rows('word'))})(?=$|[ \d/-])|{'|'.join(_rows('start'))}).*"
+    rf"|.*(?:{'|'.join(_rows('end'))})"
+)
+# Removed templates that are marks in a sentence: notes, doubts, anchors. All others are boxes.
+MARKS = re.compile(
+    r"(?:Sf[nb]|Efn|Harv|Ref|Rp?$|RP$|Notetag|Note|Cref|Fn|Cite|Citation|Vcite|Anchor|Fact|Cn$|Mcn$|Vague|"
+    r"Clarif|Dubious|Disputed|By whom|Who|When|Where|Which|Why|How|Failed|Verify|Better|Unreliable|Dead|"
+    r"Update|Webarchive|Wayback|Shy).*|"
+    r".*(?:-inline| inline| needed|\?|-fn)"
+)
+
+
+def is_removed(name: str) -> bool:
+    """True if a template of this name gives no text on purpose, in a Wikipedia that has no macro for it.
+
+    Some have a macro of the English Wikipedia alone: `{{YouTube}}` is text there, and a box elsewhere.
+
+    >>> is_removed("Infobox person"), is_removed("Reflist"), is_removed("Convert"), is_removed("Shy")
+    (True, True, False, False)
+    """
+    return (_is_removed if len(name) <= LONGEST_KEY else _is_removed.__wrapped__)(name)
+
+
+@lru_cache(maxsize=2**14)
+def _is_removed(name: str) -> bool:
+    return name in REMOVED or (name not in COPIED and REMOVED_FAMILIES.fullmatch(name) is not None)
+
+
+@lru_cache(maxsize=2**12)
+def is_mark(name: str) -> bool:
+    """True if a removed template is a mark in a sentence, and not a box between paragraphs.
+
+    >>> is_mark("Citation needed"), is_mark("Quote box")
+    (True, False)
+    """
+    return MARKS.fullmatch(name) is not None

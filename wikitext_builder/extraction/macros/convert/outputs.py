@@ -19,7 +19,7 @@ from wikitext_builder.extraction.macros.convert.options import Options
 from wikitext_builder.extraction.macros.convert.rounding import Result, Source, results_of
 from wikitext_builder.extraction.macros.convert.units import Output, Several, Unit
 from wikitext_builder.extraction.macros.convert.values import MINUS, Between, Value, fraction, with_separators
-from wikitext_builder.extraction.macros.spelling import in_words
+from wikitext_builder.extraction.macros.numbers import in_words
 
 # A number that is negative, but not a fraction.
 NEGATIVE = re.compile(MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from wikitext_builder.extraction.macros.convert.options import Options
 from wikitext_builder.extraction.macros.convert.units import Unit
 from wikitext_builder.extraction.macros.convert.values import MINUS, Value, fraction, with_separators
-from wikitext_builder.extraction.macros.spelling import fraction_in_words, in_words
+from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
 
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99

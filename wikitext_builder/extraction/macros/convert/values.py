@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.convert.options import Options
-from wikitext_builder.extraction.macros.spelling import fraction_in_words, in_words
+from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
 
 MINUS = "−"
 MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be too large for a float
