@@ -1,7 +1,4 @@
-"""What can be chosen for a measurement, and the defaults.
-
-No module of models is imported here: a command line shows its help at once, also where torch is missing.
-"""
+"""Argument choices and defaults of measurements, kept free of torch so that `--help` is fast."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  #
         box = chart.bounding_box()
         assert box["width"] > 300
         assert box["height"] > 150
-    bars = tab.locator("svg rect").all()
+    bars = tab.locator("svg .bar path").all()
     assert {bar.evaluate("bar => getComputedStyle(bar).fill") for bar in bars} >= {"rgb(0, 114, 178)"}
     tab.screenshot(path=tmp_path / "page.png", full_page=True)
 

@@ -55,7 +55,7 @@ def test_a_child_hears_that_it_is_to_stop_where_ctrl_c_is_ignored(tmp_path):
     began = time.monotonic()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as for what a script starts in the background
     thread = threading.Thread(  # not the main one: there the queue handles signals, and children inherit that
-        target=lambda: run(tmp_path, [Step(name="waits", words=waits)], seconds=10)
+        target=lambda: run(tmp_path, [Step(name="waits", words=waits)], seconds=4)
     )
     try:
         thread.start()

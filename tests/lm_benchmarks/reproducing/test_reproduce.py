@@ -47,7 +47,8 @@ def records(folder):
     }
 
 
-def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path):
+def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "SECONDS", 0.5)
     (tmp_path / "ptb.jsonl").touch()  # what a measurement leaves that is killed at once
     found = lb.reproduce(
         "ptb", data, tmp_path, size="small", rows=["LSTM Zaremba medium"], settings=SETTINGS, dry_run=True
@@ -128,7 +129,7 @@ def test_killed_at_random_it_ends_with_the_records_of_a_quiet_run(data, tmp_path
     rows = ROWS[1:]
     subprocess.run(command(data, tmp_path / "quiet", *sizes, rows=rows), check=True)
     generator, killed = random.Random(5), 0
-    for _ in range(5):
+    for _ in range(3):
         process = subprocess.Popen(command(data, tmp_path / "killed", *sizes, rows=rows))
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=generator.uniform(2, 5))
