@@ -128,7 +128,7 @@ def test_a_table_with_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "t.tsv").write_text("# a comment\na\tb\n1\n\n", "utf-8")
     monkeypatch.setattr("wikitext_builder.extraction.macros.tables.files", lambda _package: tmp_path)
-    with pytest.raises(ValueError, match=r"t\.tsv, line 4: expected a name and at most 2 cells"):
+    with pytest.raises(ValueError, match=r"t\.tsv: expected a name and at most 2 cells: \[''\]"):
         read_table("t")
     (tmp_path / "data" / "t.tsv").write_text("a\tb\n1\n", "utf-8")
     assert read_table("t") == [["1", ""]]

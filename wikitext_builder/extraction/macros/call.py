@@ -52,8 +52,8 @@ def macro(*names: str, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
     """
 
     def register(function: AnyMacro) -> AnyMacro:
-        if known := DECLARED.keys() & set(names):
-            raise ValueError(f"two macros for {', '.join(sorted(known))}; expected one")
+        if known := [name for name in names if name in DECLARED]:
+            raise ValueError(f"two macros for {', '.join(known)}; expected one")
         DECLARED.update(dict.fromkeys(names, function))
         if shared:
             SHARED.update(names)

@@ -13,19 +13,14 @@ def read_table(name: str, *, head: bool = False) -> list[list[str]]:
         ValueError: A row has more cells than the table has columns, or nothing in its first one.
     """
     path = files("wikitext_builder.extraction.macros") / "data" / f"{name}.tsv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    start = next(number for number, line in enumerate(lines) if not line.startswith("# "))
-    columns = lines[start].count("\t") + 1
-    rows = []
-    first = start + (0 if head else 1)
-    for number, line in enumerate(lines[first:], first + 1):
-        if line.startswith("# "):
-            continue
-        cells = line.split("\t")
-        if len(cells) > columns or not cells[0]:
-            raise ValueError(f"{path}, line {number}: expected a name and at most {columns} cells: {line!r}")
-        rows.append(cells if len(cells) == columns else cells + [""] * (columns - len(cells)))
-    return rows
+    text = path.read_text(encoding="utf-8")
+    columns, *rows = [line.split("\t") for line in text.splitlines() if line[:2] != "# "]
+    for place, row in enumerate(rows):
+        if not row[0] or len(row) > len(columns):
+            raise ValueError(f"{path}: expected a name and at most {len(columns)} cells: {row}")
+        if len(row) < len(columns):
+            rows[place] = row + [""] * (len(columns) - len(row))
+    return [columns, *rows] if head else rows
 
 
 @cache
@@ -46,4 +41,4 @@ def lookup(kind: str) -> dict[str, str]:
 
 
 # English names of languages by their codes, as {{lang-…}} shows them.
-LANGUAGE_NAMES: dict[str, str] = dict(row[:2] for row in read_table("languages"))
+LANGUAGE_NAMES: dict[str, str] = dict(read_table("languages"))
