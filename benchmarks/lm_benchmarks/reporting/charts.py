@@ -32,18 +32,19 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.positions import Positions
 
 PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
+FONT: Final = 12.5  # size of text in the page, in units of the drawing
 INK: Final = "#010203"  # stands for the colour of the page's text
 INLINE: Final = {
     **STYLE,
     "svg.fonttype": "none",
+    "font.size": FONT + 1,  # room for a browser's font, which can be wider
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
     "grid.color": INK,
     "grid.alpha": 0.15,
 }
 NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-HEIGHT, LEGEND = 4.2, 0.21  # inches, of the axes and of a line of the legend
-FONT: Final = 12.5  # size of text in the page, in units of the drawing
+HEIGHT, LEGEND = 4.2, 0.26  # inches, of the axes and of a line of the legend
 PALE: Final = 0.35  # opacity of a bar that says little
 LONGEST_NAME: Final = 48  # characters in a legend
 HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
