@@ -9,20 +9,26 @@ from math import floor
 from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.call import Call, macro
-from wikitext_builder.extraction.macros.convert.names import (
+from wikitext_builder.extraction.macros.convert.arguments import (
+    NO_OPTIONS,
+    WHOLE,
+    Between,
+    Options,
+    Value,
+    parse_options,
+    parse_values,
+    value_of,
+)
+from wikitext_builder.extraction.macros.convert.outputs import (
     Shown,
+    Task,
+    all_outputs,
     by_name,
     hyphenated,
     identity,
+    measured,
     with_spaces,
 )
-from wikitext_builder.extraction.macros.convert.options import (
-    NO_OPTIONS,
-    WHOLE,
-    Options,
-    parse_options,
-)
-from wikitext_builder.extraction.macros.convert.outputs import Task, all_outputs, measured
 from wikitext_builder.extraction.macros.convert.rounding import Source
 from wikitext_builder.extraction.macros.convert.units import (
     Unit,
@@ -31,7 +37,6 @@ from wikitext_builder.extraction.macros.convert.units import (
     find_outputs,
     find_unit,
 )
-from wikitext_builder.extraction.macros.convert.values import Between, Value, parse_values, value_of
 from wikitext_builder.extraction.macros.safe_int import whole_number
 
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")

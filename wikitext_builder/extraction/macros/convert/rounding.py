@@ -6,10 +6,16 @@ import re
 from math import floor, gcd, isfinite, log10, modf
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros.convert.options import Options
+from wikitext_builder.extraction.macros.convert.arguments import (
+    MINUS,
+    Options,
+    Value,
+    fraction,
+    with_separators,
+)
 from wikitext_builder.extraction.macros.convert.units import Unit
-from wikitext_builder.extraction.macros.convert.values import MINUS, Value, fraction, with_separators
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
+from wikitext_builder.extraction.macros.tables import read_table
 
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99
@@ -18,13 +24,7 @@ TO_STEPS = frozenset(["round5", "round25"])
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 ROUNDING_FUDGE = 2e-14  # and this to results before it rounds them
 # Miles per hour of sound at -15,000 feet, -10,000 feet, and so on up to 300,000 feet.
-SOUND = (
-    799.5, 787.0, 774.2, 761.207051, 748.0, 734.6, 721.0, 707.0, 692.8, 678.3, 663.5, 660.1, 660.1,
-    660.1, 660.1, 660.1, 660.1, 662.0, 664.3, 666.5, 668.9, 671.1, 673.4, 675.6, 677.9, 683.7,
-    689.9, 696.0, 702.1, 708.1, 714.0, 719.9, 725.8, 731.6, 737.3, 737.7, 737.7, 736.2, 730.5,
-    724.6, 718.8, 712.9, 707.0, 701.1, 695.0, 688.9, 682.8, 676.6, 670.4, 664.1, 657.8, 652.9,
-    648.3, 643.7, 639.1, 634.4, 629.6, 624.8, 620.0, 615.2, 613.2, 613.2, 613.2, 613.5,
-)  # fmt: skip
+SOUND = [float(speed) for _feet, speed in read_table("convert/sound")]
 DIGITS = re.compile(r"([0-9]*)(\.?)([0-9]*)(?:[eE]([-+]?[0-9]+))?")
 
 

@@ -1,6 +1,6 @@
 """The units of `{{convert}}`: symbols and names, kinds, sizes, default outputs.
 
-The tables beside this module hold the units of the English Wikipedia's Module:Convert/data of 2014-10:
+The tables in `data/convert/` hold the units of the English Wikipedia's Module:Convert/data of 2014-10:
 `units.tsv`, `ratios.tsv` (one unit per another), `aliases.tsv` (other codes; at its end those of later
 years), `outputs.tsv` (several units under one code) and `defaults.tsv` (other default outputs, by symbol or
 code). A `*` in a name is the place of an SI prefix.
@@ -11,19 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
+
+from wikitext_builder.extraction.macros.tables import read_table
 
 Words = tuple[str, str]  # British and American
 
 MAX_CHARACTERS = 80  # of a code
 MAX_DEPTH = 9  # of codes that stand for other codes
-PREFIXES = {
-    "Y": ("yotta", 24), "Z": ("zetta", 21), "E": ("exa", 18), "P": ("peta", 15), "T": ("tera", 12),
-    "G": ("giga", 9), "M": ("mega", 6), "k": ("kilo", 3), "h": ("hecto", 2), "da": ("deca", 1),
-    "d": ("deci", -1), "c": ("centi", -2), "m": ("milli", -3), "μ": ("micro", -6), "µ": ("micro", -6),
-    "u": ("micro", -6), "n": ("nano", -9), "p": ("pico", -12), "f": ("femto", -15), "a": ("atto", -18),
-    "z": ("zepto", -21), "y": ("yocto", -24),
-}  # fmt: skip
+PREFIXES = {prefix: (name, int(power)) for prefix, name, power in read_table("convert/prefixes")}
 POWERS = {3: "thousand", 6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 MULTIPLE = re.compile(r"e(3|6|9|12|15)(?=\D)(.*)")
 CURRENCIES = frozenset("$£")
@@ -177,12 +172,7 @@ def _find(code: str, *, american: bool, depth: int) -> Unit | None:
 
 @cache
 def _table(name: str) -> dict[str, list[str]]:
-    """The rows of a table, without the code and filled with empty fields."""
-    path = files("wikitext_builder.extraction.macros.convert") / f"{name}.tsv"
-    head, *rows = path.read_text(encoding="utf-8").splitlines()
-    columns = head.count("\t")
-    fields = (row.split("\t") for row in rows)
-    return {code: [*rest, *[""] * (columns - len(rest))] for code, *rest in fields}
+    return {code: rest for code, *rest in read_table(f"convert/{name}")}
 
 
 def _defined(code: str, *, american: bool) -> Unit:
