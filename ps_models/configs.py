@@ -14,7 +14,7 @@ from ps_models.hyperparameters import Config
 from ps_models.models import MODELS
 from ps_models.presets import PRESETS, Preset, preset_of
 from ps_models.training.config import TrainingConfig
-from ps_models.training.optimizers import BOOLEANS, options_of, read_option
+from ps_models.training.optimizers import options_of
 
 NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
 LARGEST: Final = 2**31 - 1  # whole number of a configuration; torch cannot multiply much larger ones
@@ -41,14 +41,14 @@ def make_configs(
     kinds = {name: kind for name, kind in kinds.items() if name not in NOT_SET}
     given = dict(_pairs(settings))
     optimizer = str(given.get("optimizer", fields.get("optimizer", TrainingConfig.optimizer))).lower()
-    options = options_of(optimizer)
+    options = {name: kind for name, kind in options_of(optimizer).items() if name not in kinds}
+    kinds |= options
     for key, value in given.items():
-        if key not in kinds and key not in options:
-            known = ", ".join(sorted({*kinds, *options}))
+        if key not in kinds:
+            known = ", ".join(sorted(kinds))
             raise ModelError(f"{key}: no such setting; expected key=value with a key of {known}")
-        if key in kinds:
-            fields[key] = _value(key, value, kinds[key])
-    own_options = {key: read_option(optimizer, key, given[key]) for key in given if key not in kinds}
+        fields[key] = _value(key, value, kinds[key])
+    own_options = {key: fields.pop(key) for key in options if key in fields}
     fields |= {"vocab_size": vocab_size, "optimizer_options": own_options}
     own = {entry.name for entry in dataclasses.fields(config_class)}
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
@@ -104,6 +104,7 @@ def completed_fields(model: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return config_class.completed(fields)
 
 
+BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
 KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is expected, and how it is read
     bool: ("yes or no", lambda text: BOOLEANS[text.lower()]),
     int: ("an integer", int),
@@ -112,6 +113,7 @@ KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is ex
         "integers separated by commas",
         lambda text: tuple(int(part) for part in text.split(",") if part),
     ),
+    tuple[float, ...]: ("numbers separated by commas", lambda text: tuple(map(float, text.split(",")))),
     float | None: ("a number or none", lambda text: None if text.lower() == "none" else float(text)),
     str: ("a name", str),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -30,7 +30,7 @@ UNUSABLE: Final = ("lbfgs", "sparseadam", "optimizer")
 # Options that the configuration or the device decides, or that change how a step is computed, not what.
 OURS: Final = ("lr", "weight_decay", "t0", "maximize", "differentiable", "capturable", "foreach", "fused")
 KEPT: Final = ("lr", "t0")  # of the options, what changes during a run
-BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
+KINDS: Final[dict[type, Any]] = {bool: bool, int: float, float: float, tuple: tuple[float, ...]}
 
 
 def optimizer_class(name: str) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
@@ -56,32 +56,10 @@ def optimizer_class(name: str) -> tuple[type[torch.optim.Optimizer], dict[str, A
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """The options of an optimizer that `--set` takes besides ours, with torch's defaults."""
+    """The options of an optimizer that are settings besides ours, each with the type of torch's default."""
     parameters = inspect.signature(optimizer_class(name)[0]).parameters
-    defaults = {key: one.default for key, one in parameters.items() if key not in OURS}
-    return {key: value for key, value in defaults.items() if type(value) in (bool, int, float, tuple)}
-
-
-def read_option(name: str, key: str, value: object) -> object:
-    """The value of an option; a text is read as what torch's default is: yes or no, a number, or several.
-
-    Raises:
-        ModelError: It is something else.
-    """
-    default = options_of(name)[key]
-    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    if isinstance(default, bool):
-        expected = "yes or no"
-        if text.lower() in BOOLEANS:
-            return BOOLEANS[text.lower()]
-    else:
-        count = len(default) if isinstance(default, tuple) else 1
-        expected = "a number" if count == 1 else f"{count} numbers, as {','.join(map(str, default))}"
-        with suppress(ValueError):
-            numbers = tuple(None if part.lower() == "none" else float(part) for part in text.split(","))
-            if len(numbers) == count:
-                return numbers if isinstance(default, tuple) else numbers[0]
-    raise ModelError(f"{key}={text}: expected {expected}")
+    kinds = {key: KINDS.get(type(one.default)) for key, one in parameters.items() if key not in OURS}
+    return {key: kind for key, kind in kinds.items() if kind is not None}
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
@@ -104,8 +82,9 @@ def _optimizer(weights: Sequence[nn.Parameter], config: TrainingConfig) -> torch
         options.pop("fused", None)  # the device without numbers has no fused steps
     try:
         return kind(list(weights), **options)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ModelError(f"optimizer={config.optimizer}: {str(error).splitlines()[0]}") from error
+    except (IndexError, TypeError, ValueError, RuntimeError) as error:
+        given = "".join(f" {key}={value}" for key, value in config.optimizer_options.items())
+        raise ModelError(f"optimizer={config.optimizer}{given}: {str(error).splitlines()[0]}") from error
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -138,7 +117,7 @@ def load_optimizer(
     a run are taken; all others follow from the settings of the run, which are checked.
 
     Raises:
-        ModelError: The state is not of this optimizer and these weights.
+        ValueError: The state is not of this optimizer and these weights.
     """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     expected = _stepped(weights, config)
@@ -146,14 +125,14 @@ def load_optimizer(
     for key, state in saved["state"].items():
         number = int(key)
         if not 0 <= number < len(weights):
-            raise ModelError(f"the checkpoint's optimizer has weight {number} of {len(weights)}")
+            raise ValueError(f"its optimizer has weight {number} of {len(weights)}")
         found = {name: value for name, value in state.items() if value is not None}  # a momentum not begun
         states[number] = _checked(found, expected[number], number)
     groups = []
     for group, now in zip(saved["param_groups"], optimizer.state_dict()["param_groups"], strict=True):
         kept = {name: group[name] for name in KEPT if name in now}
         if not all(type(number) in (int, float) and 0 <= number < math.inf for number in kept.values()):
-            raise ModelError(f"the checkpoint's optimizer has {kept!r:.80}, expected finite numbers")
+            raise ValueError(f"its optimizer has {kept!r:.80}, expected finite numbers")
         groups.append({**now, **kept})
     optimizer.load_state_dict({"state": states, "param_groups": groups})
 
@@ -171,13 +150,12 @@ def _stepped(weights: Sequence[nn.Parameter], config: TrainingConfig) -> list[di
 def _checked(state: Mapping[str, Any], expected: Mapping[str, Any], number: int) -> dict[str, Any]:
     """A weight's state, if it has the names, shapes and types that are expected; empty: it had no step."""
     if state and state.keys() != expected.keys():
-        raise ModelError(
-            f"the checkpoint's optimizer has {sorted(map(str, state))} of weight {number}, expected"
-            f" {sorted(expected)}"
+        raise ValueError(
+            f"its optimizer has {sorted(map(str, state))} of weight {number}, expected {sorted(expected)}"
         )
     for name, value in state.items():
         if (found := _kind(value)) != (wanted := _kind(expected[name])):
-            raise ModelError(f"the checkpoint's {name} of weight {number} has {found}, expected {wanted}")
+            raise ValueError(f"its {name} of weight {number} has {found}, expected {wanted}")
     # Of a number that is repeated there may be only one in memory.
     return {name: value.contiguous() if torch.is_tensor(value) else value for name, value in state.items()}
 
