@@ -47,14 +47,10 @@ def test_a_run_with_the_settings_of_another_preset_is_a_run_of_that_preset(model
     assert "--preset medium-tied" in how.command
 
 
-def test_a_run_with_settings_of_its_own_keeps_the_preset_that_it_names(folder):
-    how = training_of(checkpoint("lstm", "small", "hidden_size=201"), folder, None)
-    assert (how.recipe, how.settings) == ("lstm/small", ("hidden_size=201",))
-
-
-def test_a_run_of_its_preset_has_no_settings(folder):
-    how = training_of(checkpoint("lstm", "small", "seed=2"), folder, None)
-    assert (how.recipe, how.settings) == ("lstm/small", ("seed=2",))
+@pytest.mark.parametrize("setting", ["hidden_size=201", "seed=2"])
+def test_a_run_keeps_the_preset_that_it_names_and_says_what_differs(setting, folder):
+    how = training_of(checkpoint("lstm", "small", setting), folder, None)
+    assert (how.recipe, how.settings) == ("lstm/small", (setting,))
 
 
 def test_the_sessions_of_a_run_are_in_its_record_and_older_records_are_read(folder):

@@ -133,25 +133,24 @@ def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
     )
 
 
-def test_runs_of_other_budgets_are_no_seeds_of_a_recipe():
-    def run(nats, seed, epochs):
-        trained = replace(TRAINED, settings=(f"epochs={epochs}",), epochs=epochs)
-        one = measured("lstm/small", nats, trained=(trained,))
-        return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
-
-    page = rows_page([run(5.0, "1", 4), run(5.2, "3", 4), run(6.0, "7", 1)])
-    assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.1):.2f} (4 epochs, 2 seeds")
+def trained_for(nats, seed, budget, best):
+    """A run that may train for `budget` epochs, whose best checkpoint is of epoch `best`."""
+    training = {**TRAINED.training, "epochs": budget}
+    trained = replace(TRAINED, settings=(f"epochs={budget}",), training=training, epochs=best)
+    one = measured("lstm/small", nats, trained=(trained,))
+    return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
 
 
-def test_the_longest_budget_is_what_was_allowed_not_where_the_best_checkpoint_is():
-    def run(nats, seed, budget, best):
-        settings, training = (f"epochs={budget}",), {**TRAINED.training, "epochs": budget}
-        trained = replace(TRAINED, settings=settings, training=training, epochs=best)
-        one = measured("lstm/small", nats, trained=(trained,))
-        return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
-
-    page = rows_page([run(6.0, "1", 20, 20), run(5.0, "2", 40, 15)])
-    assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {math.exp(5.0):.2f} (15 epochs")
+@pytest.mark.parametrize(
+    ("runs", "shown"),
+    [
+        ([(5.0, "1", 4, 4), (5.2, "3", 4, 4), (6.0, "7", 1, 1)], f"{math.exp(5.1):.2f} (4 epochs, 2 seeds"),
+        ([(6.0, "1", 20, 20), (5.0, "2", 40, 15)], f"{math.exp(5.0):.2f} (15 epochs"),  # what was allowed
+    ],
+)
+def test_runs_of_other_budgets_are_no_seeds_of_a_recipe_and_the_longest_budget_counts(runs, shown):
+    page = rows_page([trained_for(*run) for run in runs])
+    assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {shown}")
 
 
 def test_our_own_training_for_another_dataset_is_no_row_of_this_one():
