@@ -86,7 +86,7 @@ class Database:
             file.unlink(missing_ok=True)
 
     def _is_empty(self) -> bool:
-        """Whether nothing was written since the file was made."""
+        """True if nothing was written since the file was made."""
         tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
         parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
         return not self.read(parts)
@@ -126,7 +126,7 @@ class Database:
             self.connection.execute("COMMIT")
 
     def has_table(self, name: str) -> bool:
-        """Whether a table is there: an earlier version's store gets it when it is opened for writing."""
+        """True if a table is there: an earlier version's store gets it when it is opened for writing."""
         return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
 
     def pack(self, text: str) -> bytes:

@@ -215,7 +215,7 @@ class _Bzip2:
 
     @property
     def between_streams(self) -> bool:
-        """Whether the chunks so far ended with the end of a stream."""
+        """True if the chunks so far ended with the end of a stream."""
         return self._stream is None
 
     def unpack(self, chunk: _Chunk) -> Iterator[Placed]:

@@ -21,7 +21,6 @@ from wikitext_builder.pages.selections import default_selections, parse_selectio
 from wikitext_builder.pages.store import (
     Dates,
     Rejected,
-    Revision,
     Store,
     Wanted,
     add_dates,
@@ -200,14 +199,14 @@ def fetch_pages(
     store.ask_again(code, choice.shown)
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
-    counts = _fetch_missing(store, wikipedia, todo, choice, progress)
-    counts.rejected.update(one.reason for one in selected.rejected)
+    counts, rejected = _fetch_missing(store, wikipedia, todo, choice, progress)
+    rejected.update(one.reason for one in selected.rejected)
     report = PagesReport(
         selected=len(selected.wanted) + len(selected.rejected),
         present=len(selected.wanted) - len(todo),
-        fetched=counts.fetched,
-        redirects=counts.redirects,
-        rejected=dict(sorted(counts.rejected.items())),
+        fetched=counts["fetched"],
+        redirects=counts["redirects"],
+        rejected=dict(sorted(rejected.items())),
         requests=wikipedia.requests - requests_before,
         warnings=tuple(sorted(wikipedia.warnings)),
     )
@@ -224,31 +223,22 @@ def revisions_to_build(
     return tuple(sorted(newest | here & set(locked)))
 
 
-@dataclass(slots=True, kw_only=True)
-class _Counts:
-    """What the batches so far came to."""
-
-    settled: int = 0
-    fetched: int = 0
-    redirects: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)  # by reason
-
-
 def _fetch_missing(
-    store: Store,
-    wikipedia: Wikipedia,
-    todo: Sequence[Wanted],
-    choice: Choice,
-    progress: Progress,
-) -> _Counts:
-    """Ask for what the store does not have, and keep each batch in one transaction."""
-    counts, past = _Counts(), WikiPast(wikipedia, wikipedia.language.categories)
+    store: Store, wikipedia: Wikipedia, todo: Sequence[Wanted], choice: Choice, progress: Progress
+) -> tuple[Counter[str], Counter[str]]:
+    """Ask for what the store does not have, and keep each batch in one transaction.
+
+    Returns:
+        How many were settled, were fetched and are redirects, and how many were rejected by reason.
+    """
+    counts, rejected = Counter[str](), Counter[str]()
+    past = WikiPast(wikipedia, wikipedia.language.categories)
     if todo:
         progress("fetching", 0, len(todo))
     for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), _batches(todo)):
         add_items(store, wikipedia.language.code, batch.items)
         add_dates(store, wikipedia.language.code, batch.dates)
-        counts.fetched += store.add(
+        counts["fetched"] += store.add(
             wikipedia.language.code,
             batch.pages,
             origin=wikipedia.api,
@@ -258,12 +248,11 @@ def _fetch_missing(
         )
         for one in batch.rejected:
             LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
-        counts.redirects += len(batch.redirects)
-        counts.rejected.update(one.reason for one in batch.rejected)
-        counts.settled += len(batch.settled)
-        refused = counts.rejected.total()
-        progress("fetching", counts.settled, len(todo), f"{refused} rejected" if refused else "")
-    return counts
+        counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
+        rejected.update(one.reason for one in batch.rejected)
+        note = f"{rejected.total()} rejected" if rejected else ""
+        progress("fetching", counts["settled"], len(todo), note)
+    return counts, rejected
 
 
 # --- one batch
@@ -318,14 +307,11 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
             )
         else:
             batch.pages.append(page)
-            batch.dates[page.page_id] = _dates(locked.get(one.revision_id), past.dates(page.page_id))
+            dates, given = past.dates(page.page_id), locked.get(one.revision_id)
+            if given:  # those of a lock file win
+                created, promoted = given.created or dates.created, given.promoted or dates.promoted
+                dates = Dates(created=created, promoted=promoted)
+            batch.dates[page.page_id] = dates
             if not one.revision_id and found.renamed.get(one.title, one.title) != page.title:
                 batch.redirects[one.title] = page.title
     return batch
-
-
-def _dates(locked: Revision | None, found: Dates) -> Dates:
-    """The dates of a page; those of a lock file win."""
-    if locked is None:
-        return found
-    return Dates(created=locked.created or found.created, promoted=locked.promoted or found.promoted)

@@ -119,20 +119,10 @@ def import_into(
     progress: Progress = no_progress,
     threads: int = THREADS,
 ) -> ImportReport:
-    """Import a dump into an open store, see `import_dump`.
-
-    Args:
-        store: Open for writing.
-        path: The dump.
-        language: Which Wikipedia it comes from; a dump of another one is refused.
-        keep: See `import_dump`.
-        as_of: ISO 8601 in UTC; empty: the newest revisions.
-        rules: What each article must be; pages that are not so are skipped.
-        progress: See `import_dump`.
-        threads: See `decompressed`.
+    """Import a dump into a store that is open for writing, see `import_dump`; `as_of` is ISO 8601 in UTC.
 
     Raises:
-        BuilderError: See `Dump.pages`.
+        BuilderError: It is a dump of another Wikipedia, or see `Dump.pages`.
     """
     started = time.monotonic()
     key = _progress_key(path, language, keep, as_of, rules)
@@ -271,7 +261,11 @@ def _unruly(dumped: DumpedPage, rules: Sequence[Rule], past: _DumpPast) -> str:
 
 def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) -> None:
     batch.seen += 1
-    content = dumped.content if kind else _with_possible_title(dumped.content)
+    content = dumped.content
+    if not kind and isinstance(content, Page) and (fault := title_fault(content.title)):
+        # It could not be in a lock file.
+        detail = f"no page can have the title {content.title!r}: {fault}"
+        content = Rejected.of(content, "invalid-title", detail)
     if kind:
         LOG.info("skipped %s: %s", content.title, kind)
         counts.skipped[kind] += 1
@@ -285,14 +279,6 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
             batch.templates.append((template_name(content.title.partition(":")[2]), content))
         else:
             batch.pages.append(content)
-
-
-def _with_possible_title(content: Page | Rejected) -> Page | Rejected:
-    """Return the page, rejected if no page can have its title: it could not be in a lock file."""
-    fault = title_fault(content.title)
-    if not fault or isinstance(content, Rejected):
-        return content
-    return Rejected.of(content, "invalid-title", f"no page can have the title {content.title!r}: {fault}")
 
 
 def _check_language(dump: Dump, language: Language) -> None:

@@ -62,7 +62,7 @@ class WikiPast(Past):
         return self._first[page.page_id]
 
     def why_older(self, page: Page, since: str) -> str:
-        """Whether a log says that an older history came to the page; empty if none does."""
+        """The reason of a log entry by which an older history came to the page; empty if there is none."""
         with self._lock:  # one thread asks, the others wait for the answer
             if since not in self._histories:
                 self._histories[since] = self._history_log(since)
@@ -97,7 +97,7 @@ class WikiPast(Past):
         return f"one of {alike} pages alike that {first.user} made on {day}" if alike >= SERIES else ""
 
     def _made(self, user: str, day: str) -> tuple[bool, list[int]]:
-        """Whether a user is a bot, and the sizes of the articles that the user made on a day."""
+        """Return True for a bot, and the sizes of the articles that the user made on a day."""
         edits = {"ucuser": user, "ucnamespace": "0", "ucshow": "new", "ucprop": "size", "uclimit": "max"}
         days = {"ucdir": "newer", "ucstart": f"{day}T00:00:00Z", "ucend": f"{day}T23:59:59Z"}
         groups = {"ususers": user, "usprop": "groups"}

@@ -244,7 +244,7 @@ class Store(WikiTexts):
             return Packed(Revision, map(revision, sound(self.connection.execute(query, values))))
 
     def has(self, language: str, revision: Revision) -> bool:
-        """Whether a revision is here, with the same page, time and text; the page may have been renamed."""
+        """True if a revision is here, with the same page, time and text; the page may have been renamed."""
         query = "SELECT page_id, timestamp, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
         rows = self.read(query, (language, revision.revision_id))
         return rows == [(revision.page_id, revision.timestamp, revision.sha1)]

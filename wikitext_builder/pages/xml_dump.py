@@ -308,7 +308,7 @@ class _Parser:
     # --- pages
 
     def _is_wanted(self, revision: _Revision) -> bool:
-        """Whether it is the newest so far, and not after the date."""
+        """True if it is the newest so far, and not after the date."""
         if self._is_too_young(revision):
             return False
         return self._newest is None or revision.order >= self._newest.order

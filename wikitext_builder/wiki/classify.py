@@ -59,16 +59,16 @@ class Classifier:
         self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
 
     def is_redirect(self, wikitext: str) -> bool:
-        """Whether a text only leads to another page."""
+        """True if a text only leads to another page."""
         return self._redirect.match(wikitext) is not None
 
     def is_list(self, title: str) -> bool:
-        """Whether the title says that the page is a list."""
+        """True if the title says that the page is a list."""
         language = self.language
         return title.startswith(language.list_title_prefixes) or title.endswith(language.list_title_suffixes)
 
     def is_disambiguation(self, wikitext: str) -> bool:
-        """Whether the text says that it is a disambiguation page."""
+        """True if the text says that it is a disambiguation page."""
         switch = DISAMBIGUATION_SWITCH in wikitext
         if switch and DISAMBIGUATION_SWITCH in without_comments_and_verbatim(wikitext):
             return True
@@ -85,11 +85,11 @@ class Classifier:
         return next((name for name, names in marks.items() if self.calls(names, wikitext)), "")
 
     def is_marked(self, wikitext: str) -> bool:
-        """Whether the text itself calls the template of Good or Featured, outside comments and nowiki."""
+        """True if the text itself calls the template of Good or Featured, outside comments and nowiki."""
         return _occurs(self._mark, wikitext)
 
     def calls(self, names: tuple[str, ...], wikitext: str) -> bool:
-        """Whether the text calls one of some templates, outside comments and nowiki.
+        """True if the text calls one of some templates, outside comments and nowiki.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
         >>> english, marks = classifier(LANGUAGES["en"]), LANGUAGES["en"].stub_marks
@@ -100,11 +100,11 @@ class Classifier:
 
     @property
     def knows_talk_marks(self) -> bool:
-        """Whether it is known how talk pages of this Wikipedia say that an article is Good or Featured."""
+        """True if it is known how talk pages of this Wikipedia say that an article is Good or Featured."""
         return self.language.code in TALK_MARKS
 
     def is_marked_talk(self, wikitext: str) -> bool:
-        """Whether the text of a talk page says that its article is Good or Featured.
+        """True if the text of a talk page says that its article is Good or Featured.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
         >>> classifier(LANGUAGES["en"]).is_marked_talk("{{Article history|currentstatus=GA}}")
@@ -198,7 +198,7 @@ def _pattern(names: tuple[str, ...], namespaces: tuple[str, ...]) -> re.Pattern[
 
 
 def _occurs(pattern: re.Pattern[str], wikitext: str) -> bool:
-    """Whether a pattern is in the clean text; most texts have it nowhere and need no cleaning."""
+    """True if a pattern is in the clean text; most texts have it nowhere and need no cleaning."""
     if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
         return False
     return bool(pattern.search(without_comments_and_verbatim(wikitext)))

@@ -75,7 +75,7 @@ class Span:
     until: str
 
     def has(self, timestamp: str) -> bool:
-        """Whether a moment is in it; one that is not known (empty) is not."""
+        """True if a moment is in it; one that is not known (empty) is not."""
         return self.since <= timestamp <= self.until
 
 

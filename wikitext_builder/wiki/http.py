@@ -120,7 +120,7 @@ def checked_api(api: str, contact: str) -> str:
 
 
 def is_wikimedia(host: str) -> bool:
-    """Whether a host belongs to the Wikimedia Foundation.
+    """True if a host belongs to the Wikimedia Foundation.
 
     >>> is_wikimedia("en.wikipedia.org"), is_wikimedia("wikipedia.org.example.com")
     (True, False)
@@ -130,7 +130,7 @@ def is_wikimedia(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """True if a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -238,10 +238,8 @@ def _bounded_pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
             with _cut_after(seconds, self.sock):
                 return super().getresponse()
 
-    class SecureConnection(HTTPSConnection):
-        def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
-            with _cut_after(seconds, self.sock):
-                return super().getresponse()
+    class SecureConnection(Connection, HTTPSConnection):
+        pass
 
     class Pool(HTTPConnectionPool):
         ConnectionCls = Connection

@@ -173,7 +173,7 @@ class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sh
 
     @property
     def hidden(self) -> bool:
-        """Whether administrators hid the text."""
+        """True if administrators hid the text."""
         return self.slots.main.texthidden or self.texthidden
 
 
@@ -201,7 +201,7 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
 
     @property
     def missing(self) -> bool:
-        """Whether there is no such page."""
+        """True if there is no such page."""
         return self.absent or self.special
 
     @property
@@ -212,7 +212,7 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
 
     @property
     def disambiguation(self) -> bool:
-        """Whether the extension Disambiguator says so."""
+        """True if the extension Disambiguator says so."""
         return "disambiguation" in self.pageprops
 
     @property
