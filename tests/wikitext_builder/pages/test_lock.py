@@ -1,4 +1,4 @@
-"""Lock files: what is written is read, and nothing else is."""
+"""Lock files and files of titles: what is written is read, and nothing else is."""
 
 import random
 from io import StringIO
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import read_lock, write_lock
+from wikitext_builder.pages.lock import read_lock, read_titles, write_lock
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.wiki.titles import title_fault
 
@@ -109,3 +109,37 @@ def test_a_title_that_would_break_the_lines_is_not_written() -> None:
     odd = Revision(title="A\tB", page_id=1, revision_id=1, timestamp="2016-04-16T17:15:34Z", sha1=SHA1)
     with pytest.raises(BuilderError, match="cannot be written"):
         written([odd])
+
+
+def test_a_file_of_titles_and_its_wrong_lines(tmp_path: Path) -> None:
+    path = tmp_path / "titles.txt"
+    lines = [
+        "AT&T",
+        "",
+        "# a comment",
+        "  New_York  ",
+        "AT&T\r",
+        "../x",
+        "A|B",
+        "100 %",
+        "A\u2028B",
+        "x" * 300,
+    ]
+    path.write_bytes(("\ufeff" + "\n".join(lines)).encode())
+    titles, rejected = read_titles(path)
+    assert titles == ["AT&T", "New York", "100 %", "A B"]
+    assert [(one.title[:9], one.reason) for one in rejected] == [
+        ("../x", "invalid-title"),
+        ("A|B", "invalid-title"),
+        ("x" * 9, "invalid-title"),
+    ]
+    assert rejected[1].detail == "titles.txt, line 7: no page can have this title, it contains '|'"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "titles.txt"
+    with pytest.raises(BuilderError, match=r"titles\.txt: No such file"):
+        read_titles(path)
+    path.write_bytes(b"AT&T\n\xff\n")
+    with pytest.raises(BuilderError, match="not UTF-8 at byte 5"):
+        read_titles(path)

@@ -4,8 +4,16 @@ import pytest
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.client import Wikipedia, api_of
-from wikitext_builder.wiki.http import asked_wait, checked_api, checked_contact, is_wikimedia, user_agent
+from wikitext_builder.wiki.http import (
+    Reply,
+    asked_wait,
+    checked_api,
+    checked_contact,
+    is_wikimedia,
+    user_agent,
+)
 from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.responses import ApiError, read_answer
 
 JANE = "jane@example.org"
 
@@ -97,3 +105,11 @@ def test_hosts_that_only_look_like_wikimedia() -> None:
 def test_retry_after_is_seconds_or_a_date(value: str, seconds: float | None) -> None:
     assert asked_wait({"retry-after": value}, 100.0) == seconds
     assert asked_wait({}, 100.0) is None
+
+
+def test_an_error_without_a_code_is_an_error_with_one() -> None:
+    """Where a reason is stored, an empty one means that there was no failure."""
+    reply = Reply(status=200, headers={}, body=b'{"errors": [{"code": "", "text": "no"}]}')
+    with pytest.raises(ApiError, match="no") as refused:
+        read_answer("http://localhost/api.php", reply, 0.0)
+    assert refused.value.code == "unnamed"
