@@ -18,7 +18,7 @@ from ps_models.errors import needed_packages
 from wikitext_builder.lazy import lazy_names
 
 _MODULES = {
-    "ByConvention": "lm_benchmarks.measuring.conventions",
+    "ByConvention": "lm_benchmarks.measuring.measure",
     "Contamination": "lm_benchmarks.measuring.contamination",
     "Convention": "lm_benchmarks.conventions.convention",
     "METRICS": "lm_benchmarks.metrics",
@@ -26,18 +26,18 @@ _MODULES = {
     "Metric": "lm_benchmarks.metrics",
     "ModelDifference": "lm_benchmarks.measuring.compare",
     "LoadedModel": "lm_benchmarks.measuring.loaded_model",
-    "Positions": "lm_benchmarks.measuring.positions",
+    "Positions": "lm_benchmarks.measuring.windows",
     "Result": "lm_benchmarks.records.result",
-    "by_position": "lm_benchmarks.measuring.positions",
+    "by_position": "lm_benchmarks.measuring.windows",
     "check": "lm_benchmarks.measuring.invariant_checks",
     "cite": "lm_benchmarks.citation",
     "compare": "lm_benchmarks.measuring.compare",
     "contamination": "lm_benchmarks.measuring.contamination",
     "draw_months": "lm_benchmarks.reporting.charts",
     "draw_positions": "lm_benchmarks.reporting.charts",
-    "lm_eval_task": "lm_benchmarks.measuring.lm_eval_task",
+    "lm_eval_task": "lm_benchmarks.measuring.passages",
     "measure": "lm_benchmarks.measuring.measure",
-    "measure_conventions": "lm_benchmarks.measuring.conventions",
+    "measure_conventions": "lm_benchmarks.measuring.measure",
     "models": "lm_benchmarks.measuring.models",
     "positions_csv": "lm_benchmarks.reporting.charts",
     "raise_if_broken": "lm_benchmarks.measuring.invariant_checks",
@@ -86,13 +86,12 @@ if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination
-    from lm_benchmarks.measuring.conventions import ByConvention, measure_conventions
     from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
-    from lm_benchmarks.measuring.lm_eval_task import lm_eval_task
     from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
-    from lm_benchmarks.measuring.measure import measure
+    from lm_benchmarks.measuring.measure import ByConvention, measure, measure_conventions
     from lm_benchmarks.measuring.models import models
-    from lm_benchmarks.measuring.positions import Positions, by_position
+    from lm_benchmarks.measuring.passages import lm_eval_task
+    from lm_benchmarks.measuring.windows import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions

@@ -38,6 +38,15 @@ SIZES: Final = {
 }
 """Sizes of the rows of a table."""
 
+GROUPINGS: Final = {
+    "frequency": "occurrences in train; <unk> and <eos> have their own groups",
+    "position": "position in the article: earlier tokens of it",
+    "context": "length of the context: tokens that the model has read",
+    "line": "position in the line: earlier tokens of it",
+    "recency": "tokens since the last occurrence of the word; without <unk> and <eos>",
+}
+"""Groupings of tokens, and what the groups of each are."""
+
 FORMATS: Final = ("text", "markdown", "csv", "latex", "html", "json")
 """Of the table of conventions."""
 

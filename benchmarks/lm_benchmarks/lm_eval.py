@@ -13,9 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lm_benchmarks.errors import HarnessError
+
+if TYPE_CHECKING:
+    from wikitext_builder.dataset.load import Dataset
 
 SLASHED: Final = re.compile("/' [0-9]/"), "/'[0-9]/"
 PLAIN_BEFORE: Final = (
@@ -72,6 +75,19 @@ def read_pages(path: Path) -> Iterator[str]:
         HarnessError: The file cannot be read, or is blank.
     """
     yield from pages_of(read_text(path))
+
+
+def raw_file(dataset: Dataset, split: str) -> Path:
+    """The file of a split with its rare words, which most tools read.
+
+    Raises:
+        HarnessError: There is no such file beside the file of tokens.
+    """
+    path = dataset.file(split)
+    raw = path if path.suffix == ".raw" else path.with_suffix(".raw")
+    if not raw.is_file():
+        raise HarnessError(f"{raw}: not found; the convention needs the raw file")
+    return raw
 
 
 def read_text(path: Path) -> str:

@@ -26,8 +26,7 @@ import requests
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.piece_model import PieceModel
-from lm_benchmarks.adapters.pieces import rules_of
+from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.adapters.transformers import load_tokenizer
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError, UnreachableError

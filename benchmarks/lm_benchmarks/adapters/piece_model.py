@@ -1,28 +1,224 @@
 """Models of pieces of words, as language models over words and as readers of windows.
 
-The log-probability of a word is the sum over its pieces in its line, see `lm_benchmarks.adapters.pieces`. The
-end of a line is a newline. A model of another program says only how it scores windows of pieces: it derives
-from `PieceModel` and has `target_log_probs`.
-"""
+A tokenizer may treat a word differently when it stands alone: one like SentencePiece's puts a space before a
+text, so that ` the` alone becomes `▁ ▁the`, and a newline alone gets such a mark too. The pieces of a word
+are therefore those that it adds to its line, after the word before it. Their sum over a line is the score of
+the whole line; lines of which that is not true are counted. The end of a line is a newline after a word.
 
-# Shapes: B = batch, T = time, W = window (pieces that the model reads per call).
-# ruff: noqa: N815 - names end in their shapes
+The pieces of a word may not depend on what comes after it. Where a word would change the pieces before it,
+it is cut as after a plain word.
+
+A model of another program says only how it scores windows of pieces: it derives from `PieceModel` and has
+`target_log_probs`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.pieces import TextPieces, WordPieces, begin_mark
-from lm_benchmarks.conventions.convention import Lengths, Reader, Window
+from lm_benchmarks.conventions.convention import Cut, Lengths, Reader, Window
 from lm_benchmarks.conventions.rules import filled_up
 from lm_benchmarks.errors import HarnessError
-from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+
+SAMPLE: Final = 50  # words that show whether the tokenizer puts a space before a text
+
+Pair = tuple[int, int]  # a word and the one before it, which is <eos> at the start of a line
+
+
+class WordPieces:
+    """Cuts words into pieces, each after the word before it."""
+
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary) -> None:  # noqa: ANN401 - of transformers
+        """Find how the tokenizer starts a line, and cut each word after a plain one.
+
+        Raises:
+            HarnessError: A word has no piece, so that its probability would be one.
+        """
+        self._tokenizer = tokenizer
+        self._words = vocabulary.tokens
+        self._eos = vocabulary.ids[EOS]
+        self._known: dict[Pair, list[int]] = {}
+        self._heads: dict[int, list[int]] = {}
+        plain = [word for word in self._words if word.isalpha() and word not in (UNK, EOS)]
+        self._plain = vocabulary.ids[plain[0]] if plain else vocabulary.ids[UNK]
+        self._lead = ""
+        self._lead = self._find_lead([vocabulary.ids[word] for word in plain[:SAMPLE]])
+        self.alone = self._cut_alone()
+        self.unknown = self._count_unknown()
+
+    def of_pairs(self, pairs: Sequence[Pair]) -> list[list[int]]:
+        """The pieces of words, each after the one before it."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if new:
+            self._learn(new)
+        return [self._known[pair] for pair in pairs]
+
+    def of_words(self, words: Sequence[int]) -> list[list[int]]:
+        """The pieces of words, by their ids, in their order; <eos> is before the first."""
+        return self.of_pairs(list(zip(words, [self._eos, *words], strict=False)))
+
+    def lines_cut_otherwise(self, words: Sequence[int]) -> int:
+        """How many lines are cut differently as a whole than word by word."""
+        lines: list[list[int]] = [[]]
+        for word in words:
+            if word == self._eos:
+                lines.append([])
+            else:
+                lines[-1].append(word)
+        lines = [line for line in lines if line]
+        wholes = self._encode([self._lead + " ".join(map(self._spelled, line)) for line in lines])
+        parts = [[piece for pieces in self.of_words(line) for piece in pieces] for line in lines]
+        return sum(whole != part for whole, part in zip(wholes, parts, strict=True))
+
+    def _spelled(self, word: int) -> str:
+        return self._words[word]
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        found: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return found
+
+    def _find_lead(self, sample: Sequence[int]) -> str:
+        """A space before a line, unless the tokenizer puts one there itself."""
+        alone = self._encode([self._words[word] for word in sample])
+        head = self._encode([self._words[self._plain]])[0]
+        whole = self._encode([f"{self._words[self._plain]} {self._words[word]}" for word in sample])
+        same = sum(pieces == head + own for pieces, own in zip(whole, alone, strict=True))
+        return "" if sample and same > len(sample) / 2 else " "
+
+    def _cut_alone(self) -> list[list[int]]:
+        """Each word after a plain one; if it changes that one's pieces, by itself."""
+        plain = self._lead + self._words[self._plain]
+        head = self._encode([plain])[0]
+        wholes = self._encode([self._joined(plain, word) for word in range(len(self._words))])
+        found = []
+        for word, whole in enumerate(wholes):
+            own = whole[len(head) :] if whole[: len(head)] == head else []
+            own = own or self._encode([self._joined("", word)])[0] or self._end_mark(word)
+            if not own:
+                raise HarnessError(
+                    f"the tokenizer has no piece for {self._words[word]!r}: its probability would be one"
+                )
+            found.append(own)
+        return found
+
+    def _end_mark(self, word: int) -> list[int]:
+        """The mark of a text's end, for the end of a line if the tokenizer drops newlines."""
+        mark = self._tokenizer.eos_token_id
+        return [int(mark)] if word == self._eos and mark is not None else []
+
+    def _joined(self, head: str, word: int) -> str:
+        """A line that goes on with a word."""
+        if word == self._eos:
+            return f"{head}\n"
+        return f"{head} {self._words[word]}" if head else self._lead + self._words[word]
+
+    def _learn(self, pairs: Sequence[Pair]) -> None:
+        firsts = [pair for pair in pairs if pair[1] == self._eos]
+        inner = [pair for pair in pairs if pair[1] != self._eos]
+        starts = [word for word, _ in firsts if word != self._eos]
+        cut = dict(zip(starts, self._encode([self._joined("", word) for word in starts]), strict=True))
+        for word, previous in firsts:  # a blank line is a newline as after a word
+            self._known[word, previous] = cut.get(word) or self.alone[word]
+        missing = [word for word in dict.fromkeys(before for _, before in inner) if word not in self._heads]
+        heads = self._encode([self._lead + self._words[word] for word in missing])
+        self._heads |= dict(zip(missing, heads, strict=True))
+        texts = [self._joined(self._lead + self._words[before], word) for word, before in inner]
+        for (word, before), whole in zip(inner, self._encode(texts), strict=True):
+            head = self._heads[before]
+            own = whole[len(head) :] if whole[: len(head)] == head else []
+            self._known[word, before] = own or self.alone[word]
+
+    def _count_unknown(self) -> int:
+        unknown = self._tokenizer.unk_token_id
+        return sum(unknown is not None and unknown in pieces for pieces in self.alone)
+
+
+class TextPieces:
+    """A tokenizer as conventions see it: `lm_benchmarks.conventions.convention.Tokenizer`."""
+
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - of transformers
+        """Find the marks of a tokenizer.
+
+        Raises:
+            HarnessError: It has no mark for the start or the end of a text.
+        """
+        self._tokenizer = tokenizer
+        self._last: tuple[str, bool, Cut] | None = None
+        found = tokenizer.bos_token_id
+        self.bos: int | None = None if found is None else int(found)
+        self.begin = begin_mark(tokenizer)
+        self.begin_mark: str = tokenizer.decode([self.begin])
+        first = tokenizer.encode("a", add_special_tokens=True)[:1]
+        self.adds_bos = self.bos is not None and first == [self.bos]
+
+    def cut(self, text: str, *, marks: bool) -> Cut:
+        """Cut a text into pieces; the last text is remembered, because conventions share texts.
+
+        Args:
+            text: The text.
+            marks: Add the marks that the tokenizer adds by itself.
+        """
+        if self._last is None or self._last[:2] != (text, marks):
+            self._last = (text, marks, self._cut(text, marks=marks))
+        return self._last[2]
+
+    def _cut(self, text: str, *, marks: bool) -> Cut:
+        offsets = bool(self._tokenizer.is_fast)
+        found = self._tokenizer(text, add_special_tokens=marks, return_offsets_mapping=offsets, verbose=False)
+        pieces = tuple(found["input_ids"])
+        if offsets:
+            return Cut(pieces, _byte_ends(text, [end for _, end in found["offset_mapping"]]))
+        size = len(text.encode())  # no places are known: each piece has the same share
+        return Cut(pieces, tuple(size * number // len(pieces) for number in range(1, len(pieces) + 1)))
+
+
+def begin_mark(tokenizer: Any) -> int:  # noqa: ANN401
+    """The piece before a text: the mark of a start or, if there is none, the mark of an end.
+
+    lm-evaluation-harness uses the same order.
+
+    Raises:
+        HarnessError: The tokenizer has neither.
+    """
+    for name in ("bos_token_id", "eos_token_id"):
+        if (found := getattr(tokenizer, name)) is not None:
+            return int(found)
+    raise HarnessError("the tokenizer has no mark for the start or the end of a text; expected one of them")
+
+
+def _byte_ends(text: str, ends: list[int]) -> tuple[int, ...]:
+    """The ends of pieces in UTF-8 bytes, from ends in characters.
+
+    A mark has no place in the text and ends where the piece before it ends. White space that a tokenizer
+    counts to no piece belongs to the piece after it, or to the last one.
+    """
+    reached = list(accumulate(ends, max))
+    if reached:
+        reached[-1] = len(text)
+    if text.isascii():
+        return tuple(reached)
+    sizes = [0, *accumulate(len(character.encode()) for character in text)]
+    return tuple(sizes[end] for end in reached)
+
+
+def rules_of(tokenizer: Any) -> str:  # noqa: ANN401
+    """All that decides how a tokenizer cuts: its own description, or its pieces if it has none."""
+    described = getattr(tokenizer, "backend_tokenizer", None)
+    return described.to_str() if described is not None else repr(sorted(tokenizer.get_vocab().items()))
+
+
+# Shapes: B = batch, T = time, W = window (pieces that the model reads per call).
+# ruff: noqa: N815 - names end in their shapes
 
 
 class Past(NamedTuple):

@@ -15,8 +15,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.piece_model import PieceModel
-from lm_benchmarks.adapters.pieces import rules_of
+from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary

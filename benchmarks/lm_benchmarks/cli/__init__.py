@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.cli import contamination, measuring, reproducing, showing
+from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
 from wikitext_builder.cli.options import add_cite_option
 from wikitext_builder.cli.run import Program, run
@@ -33,13 +33,7 @@ def commands(threads: int | None) -> None:
 
 
 add_cite_option(commands, lambda path: lb.cite(path), "results, a checkpoint or a dataset")
-for _command in (
-    *measuring.COMMANDS,
-    *contamination.COMMANDS,
-    *measuring.COMMANDS_OF_PIECES,
-    *showing.COMMANDS,
-    *reproducing.COMMANDS,
-):
+for _command in (*measuring.COMMANDS, *showing.COMMANDS):
     commands.add_command(_command)
 
 

@@ -21,9 +21,16 @@ from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Maker, of_piece_model
+from lm_benchmarks.measuring.loaded_model import (
+    Inputs,
+    LoadedModel,
+    Maker,
+    of_piece_model,
+    source_hash,
+    user_code,
+    user_function,
+)
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.measuring.user_code import source_hash, user_code, user_function
 from lm_benchmarks.model_options import checked
 from lm_benchmarks.records.trained import training_of
 from ps_models.data.dataset import Text, read_stream, read_texts

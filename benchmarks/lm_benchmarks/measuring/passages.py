@@ -1,9 +1,14 @@
-"""A split of a dataset as the passages that are scored one by one, and how they are counted."""
+"""A split of a dataset as the passages that are scored one by one, and groups of their tokens.
+
+`lm_eval_task` writes a split for lm-evaluation-harness, which then measures what `convention=lm-eval` does.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +18,17 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks import lm_eval
-from lm_benchmarks.choices import CONVENTIONS, PAPER
+from lm_benchmarks.choices import CONVENTIONS, GROUPINGS, LM_EVAL, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import lines_of
+from lm_benchmarks.records.result import TokenGroup
 from ps_models.data.dataset import Text, read_texts
+from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.files import read_lines
 from wikitext_builder.dataset.load import Dataset
-from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.hashing import file_sha256
 
 BLOCK: Final = 100  # lines per passage of a file without articles
 
@@ -52,19 +61,6 @@ def read_passages(
     if len(texts) == 1 and context == "carried":
         return f"{BLOCK}-lines", [Passage(text=text) for text in _blocks(texts[0], vocabulary)]
     return "article", [Passage(text=text) for text in texts]
-
-
-def raw_file(dataset: Dataset, split: str) -> Path:
-    """The file of a split with its rare words, which most tools read.
-
-    Raises:
-        HarnessError: There is no such file beside the file of tokens.
-    """
-    path = dataset.file(split)
-    raw = path if path.suffix == ".raw" else path.with_suffix(".raw")
-    if not raw.is_file():
-        raise HarnessError(f"{raw}: not found; the convention needs the raw file")
-    return raw
 
 
 def vocabulary_of(dataset: Dataset, split: str) -> Vocabulary:
@@ -102,3 +98,182 @@ def _blocks(text: Text, vocabulary: Vocabulary) -> Iterator[Text]:
     sizes = [end - begin for begin, end in pairwise(cuts)]
     for tokens in torch.split(text.tokens, sizes):
         yield Text(tokens, sum(len(line.encode()) + 1 for line in lines_of(tokens, vocabulary)))
+
+
+PARTS: Final = 20  # of a text, equally long, whose sums are stored for error bars
+NEW: Final = "not seen yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A passage and -log p of each of its tokens."""
+
+    tokens: Sequence[int]
+    nats: Sequence[float]
+
+
+def groups_of(
+    passages: Sequence[Scored],
+    vocabulary: Vocabulary,
+    counts: Tensor | None,
+    *,
+    context: str = "carried",
+    articles: bool = True,
+) -> tuple[TokenGroup, ...]:
+    """The groups of all groupings that can be computed.
+
+    Args:
+        passages: In order.
+        vocabulary: Of the ids.
+        counts: Of each word in train; None: there is no train file, and no grouping by frequency.
+        context: `carried`, or `article`: each passage starts without context.
+        articles: Whether passages are articles, so that positions in them mean something.
+    """
+    sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
+    total, done = sum(len(passage.tokens) for passage in passages), 0
+    frequency = None if counts is None else counts.tolist()
+    carried = context == "carried"
+    before, last = 0, dict[int, int]()
+    for passage in passages:
+        if not carried:
+            before, last = 0, {}
+        line = 0
+        for place, (token, nats) in enumerate(zip(passage.tokens, passage.nats, strict=True)):
+            name = vocabulary.tokens[token]
+            for by, label in _labels(token, name, frequency, place if articles else None, before, line, last):
+                entry = sums[by, label][done * PARTS // total]
+                entry[0] += 1
+                entry[1] += nats
+            done += 1
+            last[token] = before
+            before += 1
+            line = 0 if name == EOS else line + 1
+    found = [
+        TokenGroup(
+            by=by,
+            label=label,
+            tokens=sum(int(tokens) for tokens, _ in parts),
+            nats=math.fsum(nats for _, nats in parts),
+            parts=tuple((int(tokens), nats) for tokens, nats in parts),
+        )
+        for (by, label), parts in sums.items()
+    ]
+    order = list(GROUPINGS)
+    return tuple(sorted(found, key=lambda group: (order.index(group.by), _place(group.label))))
+
+
+def _labels(
+    token: int,
+    name: str,
+    frequency: Sequence[int] | None,
+    place: int | None,
+    before: int,
+    line: int,
+    last: dict[int, int],
+) -> Iterator[tuple[str, str]]:
+    """The groups of a token."""
+    special = name in (UNK, EOS)
+    if frequency is not None:
+        yield "frequency", name if special else span(frequency[token])
+    if place is not None:
+        yield "position", span(place)
+    yield "context", span(before)
+    yield "line", span(line)
+    if not special:
+        yield "recency", span(before - last[token]) if token in last else NEW
+
+
+def span(number: int) -> str:
+    """The decade of a number.
+
+    >>> span(0), span(7), span(1234)
+    ('0', '1-9', '1,000-9,999')
+    """
+    if not number:
+        return "0"
+    low: int = 10 ** (len(str(number)) - 1)
+    return f"{low:,}-{10 * low - 1:,}"
+
+
+def _place(label: str) -> tuple[int, str]:
+    """The order of labels in a grouping: by number, then those without a number."""
+    digits = label.split("-")[0].replace(",", "")
+    return (int(digits), "") if digits.isdigit() else (10**18, label)
+
+
+PAGES: Final = "pages.jsonl"
+TASK: Final = """\
+# The task `wikitext` of lm-evaluation-harness on the {split} split of {data}; made by WikiText Builder.
+# lm_eval --model hf --model_args pretrained=MODEL --tasks {task} --include_path THE-FOLDER-ABOVE
+task: {task}
+custom_dataset: !function pages.read_pages
+output_type: loglikelihood_rolling
+test_split: test
+doc_to_text: ""
+doc_to_target: !function pages.wikitext_detokenizer
+process_results: !function pages.process_results
+should_decontaminate: true
+doc_to_decontamination_query: "{{{{page}}}}"
+metric_list:
+  - metric: word_perplexity
+  - metric: byte_perplexity
+  - metric: bits_per_byte
+metadata:
+  version: {version}
+  data: "{data}"
+"""
+READER: Final = f'''\
+"""The pages of a dataset for lm-evaluation-harness, whose own code makes plain text of them and counts."""
+
+from pathlib import Path
+
+from datasets import Dataset
+from lm_eval.tasks.wikitext.preprocess_wikitext import process_results, wikitext_detokenizer
+
+__all__ = ["process_results", "read_pages", "wikitext_detokenizer"]
+
+
+def read_pages(**_metadata):
+    """The pages, which lie beside this file."""
+    return {{"test": Dataset.from_json(str(Path(__file__).with_name("{PAGES}")))}}
+'''
+
+
+def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> Path:
+    """Write a task of lm-evaluation-harness (0.4.13) for a split of a dataset.
+
+    For example, `lm_eval_task("wikitext-demo", "tasks")` writes `tasks/wikitext-demo-test`; then
+    `lm_eval --model hf --model_args pretrained=MODEL --tasks wikitext-demo-test --include_path tasks` gives
+    the numbers of `measure("transformers:MODEL", "wikitext-demo", convention="lm-eval")`.
+
+    Args:
+        data: The dataset, with its raw files.
+        out: A folder of tasks, which is made if it is not there.
+        split: `train`, `valid` or `test`. Its pages are copied into the task, so the task can be moved.
+
+    Returns:
+        The folder of the task; its name is the task's.
+
+    Raises:
+        ToolkitError: The dataset or its raw file is missing, or the task cannot be written.
+    """
+    dataset = load_dataset(Path(data))
+    path = lm_eval.raw_file(dataset, split)
+    name = signature_value(dataset.name)
+    task = f"{name}-{split}"
+    version = CONVENTIONS[LM_EVAL].rpartition(".")[2]
+    config = TASK.format(
+        split=split, task=task, version=version, data=signature_value(f"{name}+{file_sha256(path)[:8]}")
+    )
+    folder = Path(out) / task
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / PAGES).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(
+                json.dumps({"page": page}, ensure_ascii=False) + "\n" for page in lm_eval.read_pages(path)
+            )
+        (folder / "pages.py").write_text(READER, encoding="utf-8")
+        (folder / f"{task}.yaml").write_text(config, encoding="utf-8")
+    except OSError as error:
+        raise HarnessError(f"{folder}: {error.strerror}; expected a folder to write the task to") from error
+    return folder

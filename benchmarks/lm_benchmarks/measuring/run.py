@@ -18,25 +18,23 @@ from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.groups import Scored, groups_of
+from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages
 from lm_benchmarks.measuring.invariant_checks import (
     check_beginning,
     check_places,
     raise_if_broken,
     tolerance_of,
 )
-from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import (
     Passage,
-    raw_file,
+    Scored,
+    groups_of,
     read_passages,
     train_counts,
 )
-from lm_benchmarks.measuring.run_samples import Watched, WatchedReader
+from lm_benchmarks.measuring.run_samples import Watched, WatchedReader, try_windows
 from lm_benchmarks.measuring.score_cache import ScoreCache
-from lm_benchmarks.measuring.user_code import user_code
-from lm_benchmarks.measuring.window_checks import try_windows
 from lm_benchmarks.measuring.windows import convention_file, measure_windows
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.lines import finite

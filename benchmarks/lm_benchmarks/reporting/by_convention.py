@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from lm_benchmarks.measuring.conventions import ByConvention
+from lm_benchmarks.measuring.measure import ByConvention
 from lm_benchmarks.records.lines import one_line
 from lm_benchmarks.reporting.formats import (
     WORDS,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lm_benchmarks.measuring.contamination import Contamination
-    from lm_benchmarks.measuring.positions import Positions
+    from lm_benchmarks.measuring.windows import Positions
 
 PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
 FONT: Final = 12.5  # size of text in the page, in units of the drawing

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from lm_benchmarks.measuring.groups import GROUPINGS
+from lm_benchmarks.choices import GROUPINGS
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.charts import Bar, bar_chart
 from lm_benchmarks.reporting.tables import Table

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from lm_benchmarks.adapters.pieces import TextPieces
+from lm_benchmarks.adapters.piece_model import TextPieces
 from lm_benchmarks.errors import HarnessError
 
 from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from lm_benchmarks.adapters.piece_model import page_nats
-from lm_benchmarks.adapters.pieces import WordPieces
+from lm_benchmarks.adapters.piece_model import WordPieces, page_nats
 from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError

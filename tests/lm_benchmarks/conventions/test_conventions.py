@@ -18,7 +18,7 @@ from lm_benchmarks.choices import CONVENTIONS, FORMATS
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring import conventions as by_convention
+from lm_benchmarks.measuring import measure as by_convention
 from lm_benchmarks.measuring.run import measure_loaded
 from lm_benchmarks.measuring.score_cache import ScoreCache
 from lm_benchmarks.metrics import METRICS

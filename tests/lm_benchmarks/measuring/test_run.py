@@ -7,11 +7,17 @@ from datetime import UTC, datetime
 
 import pytest
 import torch
+from lm_benchmarks.choices import GROUPINGS
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.groups import GROUPINGS, Scored, groups_of
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import open_model
-from lm_benchmarks.measuring.passages import read_passages, train_counts, vocabulary_of
+from lm_benchmarks.measuring.passages import (
+    Scored,
+    groups_of,
+    read_passages,
+    train_counts,
+    vocabulary_of,
+)
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 

@@ -10,8 +10,7 @@ import torch
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.measuring.run_samples import WatchedReader
-from lm_benchmarks.measuring.window_checks import WINDOW_LAWS, try_windows
+from lm_benchmarks.measuring.run_samples import WINDOW_LAWS, WatchedReader, try_windows
 
 from tests.lm_benchmarks.conventions.conftest import make_text
 from tests.lm_benchmarks.tiny_causal import make_causal_model
