@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import torch
 
 from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
@@ -20,16 +18,13 @@ from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
 from lm_benchmarks.measuring.invariant_checks import broken_error
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.run import Protocol, measure_loaded, signed_vocabulary
+from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.measuring.score_cache import cached_scores
-from lm_benchmarks.measuring.windows import convention_file
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.lines import append_record, has_lines, portable
 from lm_benchmarks.records.result import Result, read_results
-from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 
@@ -238,39 +233,15 @@ def _measured(
     progress: Progress,
 ) -> ByConvention:
     """The result that is stored already, or a new one, which is then stored."""
-    result = _stored(loaded, inputs, protocol, stored)
-    if result is None:
-        try:
-            result = measure_loaded(loaded, inputs, protocol, progress=progress)
-        except (StorageError, UnreachableError):
-            raise  # the scores so far stay on disk
-        except HarnessError as error:
-            return ByConvention(convention=REGISTRY[protocol.convention], why=str(error))
-        if path is not None:
-            append_record(path, result)
-    return _by_convention(result, inputs, protocol)
-
-
-def _stored(
-    loaded: LoadedModel, inputs: Inputs, protocol: Protocol, stored: Sequence[Result]
-) -> Result | None:
-    """The last stored result that is the one to be measured; None: it must be measured."""
-    if not loaded.is_identified:
-        return None
-    expected = _expected(loaded, inputs, protocol)
-    known = [
-        result
-        for result in stored
-        if expected.items() <= dict(result.signature).items()
-        and result.signature.get("windows_every") == expected.get("windows_every")
-        and (not loaded.server or result.specification == protocol.specification)
-    ]
-    return known[-1] if known else None
-
-
-def _by_convention(result: Result, inputs: Inputs, protocol: Protocol) -> ByConvention:
-    convention = REGISTRY[protocol.convention]
-    metric = METRIC.get(protocol.convention)
+    convention, metric = REGISTRY[protocol.convention], METRIC.get(protocol.convention)
+    try:
+        result = measure_loaded(loaded, inputs, protocol, stored=stored, progress=progress)
+    except (StorageError, UnreachableError):
+        raise  # the scores so far stay on disk
+    except HarnessError as error:
+        return ByConvention(convention=convention, why=str(error))
+    if path is not None and not any(result is known for known in stored):
+        append_record(path, result)
     total = result.total
     if protocol.convention == PAPER:  # every token is scored, so it is the whole file
         total = msgspec.structs.replace(total, file_bytes=inputs.dataset.file(protocol.split).stat().st_size)
@@ -280,35 +251,3 @@ def _by_convention(result: Result, inputs: Inputs, protocol: Protocol) -> ByConv
         bits_per_byte=METRICS["bits-per-file-byte"].of(total),
         result=result,
     )
-
-
-def _expected(loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> Mapping[str, str]:
-    """What the signature of a result has if it is the one that would be measured."""
-    convention = REGISTRY[protocol.convention]
-    facts = dict(loaded.facts)
-    fields = {}
-    if protocol.convention == PAPER:
-        fields = {"context": protocol.context, "vocabulary": signed_vocabulary(loaded.vocabulary)}
-    if convention.rule is not None:
-        facts.pop("stride", None)
-    if convention.rule is not None and protocol.convention != LM_EVAL and loaded.reader is not None:
-        facts.pop("window", None)
-        lengths = convention.lengths(loaded.reader.longest, inputs.window, inputs.stride)
-        fields["windows"] = str(lengths.window)
-        if lengths.stride is not None:
-            fields["windows_every"] = str(lengths.stride)
-    if loaded.reader is None:  # a model of words
-        path = inputs.dataset.file(protocol.split)
-    else:
-        path = convention_file(convention, inputs.dataset, protocol.split)
-    return {
-        "data": f"{signature_value(inputs.dataset.name)}+{file_sha256(path)[:8]}",
-        "split": protocol.split if inputs.dataset.layout != "file" else "file",
-        "convention": convention.signature,
-        "model": loaded.identity,
-        "precision": protocol.precision,
-        "torch": signature_value(torch.__version__),
-        "version": version("wikitext-builder"),
-        **fields,
-        **{key: signature_value(str(value)) for key, value in facts.items()},
-    }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
+from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.registry import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages
@@ -35,7 +37,7 @@ from lm_benchmarks.measuring.passages import (
 )
 from lm_benchmarks.measuring.run_samples import Watched, WatchedReader, try_windows
 from lm_benchmarks.measuring.score_cache import ScoreCache
-from lm_benchmarks.measuring.windows import convention_file, measure_windows
+from lm_benchmarks.measuring.windows import measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records.lines import finite
 from lm_benchmarks.records.result import Result, TokenGroup, Tried
@@ -44,7 +46,6 @@ from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import CONTEXTS, Signature, signature_value
 from ps_models.language_model import LanguageModel
-from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import commit, file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -77,22 +78,34 @@ class Protocol:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Measured:
-    """What was found, and the fields of its signature that only the way of measuring knows."""
+class _Scored:
+    """What the scores of a split gave."""
 
     articles: Sequence[Sums]
     seconds: float
-    data: Path
-    fields: Mapping[str, str]
     groups: tuple[TokenGroup, ...] = ()
     checks: Mapping[str, str] | None = None
     tried: Tried | None = None
     number: float | None = None  # the tool's own
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Way:
+    """How a convention reads a split: all that the signature needs, before anything is scored."""
+
+    data: Path
+    fields: Mapping[str, str]
+    score: Callable[[], _Scored]
     unused: frozenset[str] = frozenset()  # facts of the model that decide nothing here
 
 
 def measure_loaded(
-    loaded: LoadedModel, inputs: Inputs, protocol: Protocol, *, progress: Progress = no_progress
+    loaded: LoadedModel,
+    inputs: Inputs,
+    protocol: Protocol,
+    *,
+    stored: Sequence[Result] = (),
+    progress: Progress = no_progress,
 ) -> Result:
     """Measure a model that is open.
 
@@ -100,6 +113,8 @@ def measure_loaded(
         loaded: The model.
         inputs: The dataset, and the device of the model.
         protocol: How to measure.
+        stored: Results: the last one of the same signature is returned, and nothing is measured. Code and
+            programs of the user's can change, so they are always measured.
         progress: Receives the number of tokens done.
 
     Raises:
@@ -107,19 +122,26 @@ def measure_loaded(
     """
     if protocol.convention not in CONVENTIONS:
         raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")
-    way = _words
+    way_of = _words
     if protocol.convention not in (PAPER, LM_EVAL):
-        way = _windows
+        way_of = _windows
     elif protocol.convention == LM_EVAL and loaded.reader is not None:
-        way = _pages
+        way_of = _pages
     with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
-        found = way(loaded, inputs, protocol, progress)
+        way = way_of(loaded, inputs, protocol, progress)
+        signature = _signature(loaded, inputs, protocol, way)
+        for known in reversed(stored if loaded.is_identified else ()):
+            # behind an address can be another server with a model of the same name
+            is_same = not loaded.server or known.specification == protocol.specification
+            if is_same and known.signature == signature:
+                return known
+        found = way.score()
         where = device_name(inputs.device)  # with the threads of this model
     if not all(one.is_sound for one in found.articles):
         raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
     return Result(
         model=loaded.name,
-        signature=_signature(loaded, inputs, protocol, found),
+        signature=signature,
         articles=tuple(found.articles),
         groups=found.groups,
         checks=found.checks,
@@ -137,16 +159,41 @@ def measure_loaded(
     )
 
 
-def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Way:
     """Word by word, over the dataset's vocabulary."""
     context = protocol.context if protocol.convention == PAPER else "article"
     unit, passages = read_passages(
         inputs.dataset, protocol.split, loaded.vocabulary, convention=protocol.convention, context=context
     )
     stream = torch.cat([passage.text.tokens for passage in passages])
-    tolerance = tolerance_of(loaded, protocol.precision)
-    checks = None
+    return _Way(
+        data=inputs.dataset.file(protocol.split),
+        fields={
+            "text": "tokens",
+            "passage": unit,
+            "context": context,
+            "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
+            "words": "open" if loaded.open_vocabulary else "closed",
+            "eos": "yes",
+            **{key: str(value) for key, value in loaded.text_facts(stream).items()},
+        },
+        score=partial(_score_words, loaded, inputs, protocol, progress, passages, context, unit),
+    )
+
+
+def _score_words(
+    loaded: LoadedModel,
+    inputs: Inputs,
+    protocol: Protocol,
+    progress: Progress,
+    passages: Sequence[Passage],
+    context: str,
+    unit: str,
+) -> _Scored:
+    """The sums of all passages, with the laws tried before and after the run."""
+    tolerance, checks = tolerance_of(loaded, protocol.precision), None
     if protocol.check:
+        stream = torch.cat([passage.text.tokens for passage in passages])
         checks = check_beginning(loaded, stream, device=inputs.device, tolerance=tolerance, progress=progress)
         if not protocol.allow_broken:
             raise_if_broken(checks, "--allow-broken measures it anyway")
@@ -160,7 +207,7 @@ def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Pr
         checks = check_places(
             loaded, watched, checks, tolerance=tolerance, seed=inputs.seed, progress=progress
         )
-    return _Measured(
+    return _Scored(
         articles=[
             sums_of(
                 passage.text,
@@ -172,16 +219,6 @@ def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Pr
             for passage, found in zip(passages, nats, strict=True)
         ],
         seconds=seconds,
-        data=inputs.dataset.file(protocol.split),
-        fields={
-            "text": "tokens",
-            "passage": unit,
-            "context": context,
-            "vocabulary": signed_vocabulary(loaded.vocabulary),
-            "words": "open" if loaded.open_vocabulary else "closed",
-            "eos": "yes",
-            **{key: str(value) for key, value in loaded.text_facts(stream).items()},
-        },
         groups=_groups(loaded, inputs, passages, nats, context, unit) if protocol.groups else (),
         checks=checks,
         tried=None if checks is None else checks.tried,
@@ -230,56 +267,41 @@ def _groups(
     return groups_of(rows, loaded.vocabulary, counts, context=context, articles=not unit.endswith("lines"))
 
 
-def _pages(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+def _pages(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Way:
     """Page by page, as plain text: as lm-evaluation-harness does."""
-    assert loaded.reader is not None  # noqa: S101 - for mypy: measure_loaded has looked
-    if inputs.stride is not None and inputs.stride != loaded.facts.get("window"):
+    window = int(str(loaded.facts["window"]))
+    if inputs.stride is not None and inputs.stride != window:
         raise HarnessError(
             f"--stride {inputs.stride} with --convention {protocol.convention}: its windows do not overlap;"
             " leave out the stride"
         )
     path = raw_file(inputs.dataset, protocol.split)
-    pages = list(read_pages(path))
-    watched = WatchedReader(loaded.reader, seed=inputs.seed)
-    reader, window = watched if protocol.check else loaded.reader, int(str(loaded.facts["window"]))
-    start, articles = time.monotonic(), []
-    for number, page in enumerate(pages, start=1):
-        nats, pieces = page_nats(reader, window, plain_text(page))
-        articles.append(sums_of_page(page, nats, pieces=pieces))
-        progress("measure pages", number, len(pages), loaded.name)
-    fields = {
-        "text": "untokenized",
-        "passage": "page",
-        "context": "article",
-        "vocabulary": "none",
-        "words": "open",
-        "eos": "no",
-        "windows": "disjoint-backfilled",
-    }
-    seconds = time.monotonic() - start
-    checks, tried = _window_laws(loaded, watched, inputs, protocol)
-    return _Measured(
-        articles=articles,
-        seconds=seconds,
+
+    def read(reader: Reader) -> tuple[list[Sums], None]:
+        pages, articles = list(read_pages(path)), list[Sums]()
+        for number, page in enumerate(pages, start=1):
+            nats, pieces = page_nats(reader, window, plain_text(page))
+            articles.append(sums_of_page(page, nats, pieces=pieces))
+            progress("measure pages", number, len(pages), loaded.name)
+        return articles, None
+
+    return _Way(
         data=path,
-        fields=fields,
-        checks=checks,
-        tried=tried,
+        fields={
+            "text": "untokenized",
+            "passage": "page",
+            "context": "article",
+            "vocabulary": "none",
+            "words": "open",
+            "eos": "no",
+            "windows": "disjoint-backfilled",
+        },
+        score=partial(_score_windows, loaded, inputs, protocol, read),
         unused=frozenset({"stride"}),
     )
 
 
-def _window_laws(
-    loaded: LoadedModel, watched: WatchedReader, inputs: Inputs, protocol: Protocol
-) -> tuple[Mapping[str, str] | None, Tried | None]:
-    """The laws that a model of pieces breaks at windows of its run, and what was tried."""
-    if not protocol.check or loaded.reader is None:
-        return None, None
-    itself = loaded.reader.reader if isinstance(loaded.reader, ScoreCache) else loaded.reader
-    return try_windows(watched, itself, tolerance=tolerance_of(loaded, protocol.precision), seed=inputs.seed)
-
-
-def _windows(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Measured:
+def _windows(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Way:
     """In windows of pieces: as the tool of a convention does."""
     convention = REGISTRY[protocol.convention]
     if loaded.reader is None:
@@ -288,47 +310,53 @@ def _windows(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: 
             f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
             f" are {PAPER} and {LM_EVAL}"
         )
-    reader = loaded.reader
-    watched = WatchedReader(reader, seed=inputs.seed)
-    start = time.monotonic()
-    found = measure_windows(
-        convention,
-        watched if protocol.check else reader,
-        convention_file(convention, inputs.dataset, protocol.split),
-        window=inputs.window,
-        stride=inputs.stride,
-        progress=progress,
-    )
-    seconds = time.monotonic() - start
-    checks, tried = _window_laws(loaded, watched, inputs, protocol)
-    return _Measured(
-        articles=found.articles,
-        seconds=seconds,
-        data=found.data,
-        fields=found.fields,
-        checks=checks,
-        tried=tried,
-        number=found.number,
+    path = inputs.dataset.file(protocol.split)
+    if convention.file == RAW:
+        path = raw_file(inputs.dataset, protocol.split)
+    lengths = {"window": inputs.window, "stride": inputs.stride}
+
+    def read(reader: Reader) -> tuple[Sequence[Sums], float]:
+        found = measure_windows(convention, reader, path, **lengths, progress=progress)
+        return found.articles, found.number
+
+    return _Way(
+        data=path,
+        fields=window_fields(convention, loaded.reader, **lengths),
+        score=partial(_score_windows, loaded, inputs, protocol, read),
         unused=frozenset({"window", "stride"}),
     )
 
 
-def signed_vocabulary(vocabulary: Vocabulary) -> str:
-    """A vocabulary in signatures: its size and the beginning of its hash."""
-    return f"{len(vocabulary)}+{vocabulary_hash(vocabulary)[:8]}"
+def _score_windows(
+    loaded: LoadedModel,
+    inputs: Inputs,
+    protocol: Protocol,
+    read: Callable[[Reader], tuple[Sequence[Sums], float | None]],
+) -> _Scored:
+    """The sums that a model of pieces gives, and the laws that it breaks at windows of the run."""
+    reader = loaded.reader
+    assert reader is not None  # noqa: S101 - for mypy: the caller has looked
+    watched = WatchedReader(reader, seed=inputs.seed)
+    start = time.monotonic()
+    articles, number = read(watched if protocol.check else reader)
+    seconds = time.monotonic() - start
+    checks, tried = None, None
+    if protocol.check:
+        itself = reader.reader if isinstance(reader, ScoreCache) else reader
+        tolerance = tolerance_of(loaded, protocol.precision)
+        checks, tried = try_windows(watched, itself, tolerance=tolerance, seed=inputs.seed)
+    return _Scored(articles=articles, seconds=seconds, checks=checks, tried=tried, number=number)
 
 
-def _signature(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, found: _Measured) -> Signature:
+def _signature(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, way: _Way) -> Signature:
     """All that decides the number, first the data."""
     return Signature(
-        data=f"{signature_value(inputs.dataset.name)}+{file_sha256(found.data)[:8]}",
+        data=f"{signature_value(inputs.dataset.name)}+{file_sha256(way.data)[:8]}",
         split=protocol.split if inputs.dataset.layout != "file" else "file",
         convention=CONVENTIONS[protocol.convention],
-        **found.fields,
+        **way.fields,
         model=loaded.identity,
-        **{
-            key: signature_value(str(value)) for key, value in loaded.facts.items() if key not in found.unused
-        },
+        **{key: signature_value(str(value)) for key, value in loaded.facts.items() if key not in way.unused},
         precision=protocol.precision,
         torch=signature_value(torch.__version__),
         version=version("wikitext-builder"),

@@ -8,7 +8,7 @@ gains from what comes before.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,6 @@ import torch
 
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.conventions.convention import (
-    RAW,
     Convention,
     Lengths,
     Prepared,
@@ -33,7 +32,6 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import raw_file, read_text
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import Sums
-from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.progress import Progress, no_progress
 
 AT_ONCE: Final = 64  # windows between two reports of progress
@@ -45,17 +43,6 @@ class Measured:
 
     number: float  # the tool's own
     articles: tuple[Sums, ...]  # one per window
-    data: Path
-    fields: Mapping[str, str]  # of the signature
-
-
-def convention_file(convention: Convention, dataset: Dataset, split: str) -> Path:
-    """The file that a convention reads: the raw one, or the one of tokens.
-
-    Raises:
-        HarnessError: It is missing.
-    """
-    return raw_file(dataset, split) if convention.file == RAW else dataset.file(split)
 
 
 def measure_windows(
@@ -82,14 +69,7 @@ def measure_windows(
     """
     rule = convention.rule
     assert rule is not None  # noqa: S101 - for mypy: the caller has looked
-    if stride is not None and not convention.can_stride:
-        raise HarnessError(
-            f"--stride {stride} with --convention {convention.name}: its windows do not overlap; leave out"
-            " the stride"
-        )
-    lengths = convention.lengths(reader.longest, window, stride)
-    if lengths.window < 2:
-        raise HarnessError(f"window {lengths.window}; {convention.name}'s convention needs at least 2")
+    lengths = _lengths(convention, reader, window, stride)
     texts = rule.prepare(read_text(path))
     total = sum(1 for _ in _windows(rule, texts, reader.text_pieces, lengths))
     if not total:
@@ -108,12 +88,19 @@ def measure_windows(
             scored.append(Scored(nats=one, pieces=pieces, weight=cut.weight))
             articles.append(Sums(nats=one, pieces=pieces, text_bytes=cut.text_bytes, file_bytes=share))
         progress("measure windows", len(scored), total, convention.name)
-    return Measured(
-        number=rule.number(scored, texts),
-        articles=tuple(articles),
-        data=path,
-        fields=_fields(convention, lengths, reader.text_pieces),
-    )
+    return Measured(number=rule.number(scored, texts), articles=tuple(articles))
+
+
+def _lengths(convention: Convention, reader: Reader, window: int | None, stride: int | None) -> Lengths:
+    if stride is not None and not convention.can_stride:
+        raise HarnessError(
+            f"--stride {stride} with --convention {convention.name}: its windows do not overlap; leave out"
+            " the stride"
+        )
+    lengths = convention.lengths(reader.longest, window, stride)
+    if lengths.window < 2:
+        raise HarnessError(f"window {lengths.window}; {convention.name}'s convention needs at least 2")
+    return lengths
 
 
 def _windows(
@@ -133,7 +120,15 @@ def _windows(
                 given = share
 
 
-def _fields(convention: Convention, lengths: Lengths, tokenizer: Tokenizer) -> dict[str, str]:
+def window_fields(
+    convention: Convention, reader: Reader, window: int | None, stride: int | None
+) -> dict[str, str]:
+    """What the windows of `measure_windows` write into a signature.
+
+    Raises:
+        HarnessError: The window or the stride does not fit the convention.
+    """
+    lengths, tokenizer = _lengths(convention, reader, window, stride), reader.text_pieces
     step = {} if lengths.stride is None else {"windows_every": str(lengths.stride)}
     return {
         "text": convention.text,
