@@ -1,5 +1,6 @@
-"""The real command line in a process of its own."""
+"""The real command line, in this process or in one of its own."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -8,7 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
+from wikitext_builder.cli import main
+
 ROOT = Path(__file__).parents[1]
+Completed = subprocess.CompletedProcess[str]
 COMMAND = (sys.executable, "-c", "from wikitext_builder.cli import main; main()")
 
 
@@ -20,12 +27,34 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **changes}
 
 
-def run(*arguments: object, before: tuple[str, ...] = (), **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `wikitext-builder` to its end; it must not take as long as a test may."""
+def run(*arguments: object, before: tuple[str, ...] = (), **options: Any) -> Completed:
+    """Run `wikitext-builder` to its end: here, or with options of `subprocess` in a process of its own."""
+    if not before and options.keys() <= {"cwd", "input"}:
+        return _run_here(list(map(str, arguments)), options.get("cwd", "."), options.get("input", ""))
+    # It must not take as long as a test may.
     options = {"env": environment(), "timeout": 280, "encoding": "utf-8", **options}
     return subprocess.run(
         [*before, *COMMAND, *map(str, arguments)], capture_output=True, check=False, **options
     )
+
+
+def _run_here(arguments: list[str], cwd: str | Path, stdin: str) -> Completed:
+    status: object = 0
+    with (
+        contextlib.chdir(cwd),
+        CliRunner().isolation(input=stdin) as (stdout, stderr, _),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["wikitext-builder", *arguments])
+        try:
+            main()
+        except SystemExit as error:
+            status = error.code or 0
+        sys.stdout.flush()
+        sys.stderr.flush()
+        printed = [one.getvalue().decode() for one in (stdout, stderr)]
+    assert isinstance(status, int)
+    return subprocess.CompletedProcess(arguments, status, *printed)
 
 
 def done(*arguments: object, **options: Any) -> str:

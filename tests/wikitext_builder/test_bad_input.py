@@ -339,7 +339,7 @@ def server() -> Iterator[http.server.ThreadingHTTPServer]:
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as started:
-        thread = threading.Thread(target=started.serve_forever)
+        thread = threading.Thread(target=started.serve_forever, args=(0.02,))
         thread.start()
         yield started
         started.shutdown()
@@ -365,7 +365,7 @@ def test_what_is_not_a_wiki_is_reported_at_once(
     server: http.server.ThreadingHTTPServer, tmp_path: Path, case: str
 ) -> None:
     server.answer = lambda _query: IMPOSTORS[case]  # type: ignore[attr-defined]
-    assert "api.php" in refused(*fetch_from(server, tmp_path, "A"), timeout=100)
+    assert "api.php" in refused(*fetch_from(server, tmp_path, "A"))
 
 
 BROKEN: list[tuple[dict[str, str], bytes]] = [
@@ -412,7 +412,7 @@ def test_the_command_says_so_when_answers_always_break_off(
     """The command in a process of its own, but its waits of two minutes are not real."""
     server.answer = lambda _query: (200, headers, body)  # type: ignore[attr-defined]
     monkeypatch.setattr("tests.command.COMMAND", (sys.executable, "-c", CLOCK_PUT_FORWARD))
-    result = run(*fetch_from(server, tmp_path, "A"))
+    result = run(*fetch_from(server, tmp_path, "A"), env=environment())
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert "no answer after 8 attempts" in result.stderr
