@@ -135,13 +135,14 @@ def counted(stage: str, done: int, total: int | None) -> str:
 
 
 @contextmanager
-def shown_progress(stream: TextIO = sys.stderr, *, as_json: bool = False) -> Iterator[Progress]:
+def shown_progress(stream: TextIO | None = None, *, as_json: bool = False) -> Iterator[Progress]:
     """One bar per stage on a terminal; elsewhere a line when a stage starts, every ten seconds, at its end.
 
     A report that only brings a note, such as why the wiki makes us wait, is a line of its own. As JSON each
     line is an object with stage, done, total, note and the seconds since the beginning. If the user wants it
     quiet, nothing is shown.
     """
+    stream = stream or sys.stderr  # what it is now, not what it was when this module was imported
     if is_quiet():
         yield no_progress
     elif stream.isatty() and not as_json:
