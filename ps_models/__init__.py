@@ -26,36 +26,7 @@ if TYPE_CHECKING:
     from ps_models.training.loop import Pace, RunLimits, StoppedError
     from ps_models.training_run import TrainedRun, train
 else:
-    _get, __dir__ = lazy_names(
-        __name__,
-        {
-            "BrokenLawError": "ps_models.invariants",
-            "Evaluation": "ps_models.trained_model",
-            "Explanation": "ps_models.analysis.page",
-            "FrequencyComparison": "ps_models.analysis.frequency",
-            "NeuralCacheConfig": "ps_models.models.add_ons",
-            "Pace": "ps_models.training.loop",
-            "RunLimits": "ps_models.training.loop",
-            "Score": "ps_models.evaluation.signature",
-            "Signature": "ps_models.evaluation.signature",
-            "StoppedError": "ps_models.training.loop",
-            "TextScore": "ps_models.trained_model",
-            "TrainedModel": "ps_models.trained_model",
-            "TrainedRun": "ps_models.training_run",
-            "check_generative": "ps_models.invariants",
-            "check_language_model": "ps_models.invariants",
-            "check_trainable": "ps_models.invariants",
-            "cite": "ps_models.citation",
-            "compare": "ps_models.analysis.frequency",
-            "evaluate": "ps_models.trained_model",
-            "explain": "ps_models.analysis.page",
-            "generate": "ps_models.trained_model",
-            "list_models": "ps_models.configs",
-            "load": "ps_models.trained_model",
-            "score": "ps_models.trained_model",
-            "train": "ps_models.training_run",
-        },
-    )
+    _get, __dir__ = lazy_names(__name__, __file__)
 
     def __getattr__(name: str) -> object:
         with needed_packages():

@@ -31,31 +31,7 @@ if TYPE_CHECKING:
     from wikitext_builder.tokens.detokenizer import detokenize
     from wikitext_builder.tokens.tokenizer import tokenize
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "build": "wikitext_builder.building.build",
-            "build_months": "wikitext_builder.building.build",
-            "cite": "wikitext_builder.citation",
-            "detokenize": "wikitext_builder.tokens.detokenizer",
-            "diff": "wikitext_builder.dataset.diff",
-            "extract": "wikitext_builder.extraction.page",
-            "fetch": "wikitext_builder.pages.fetch",
-            "import_dump": "wikitext_builder.pages.importing",
-            "load": "wikitext_builder.dataset.load",
-            "lock": "wikitext_builder.pages.lock",
-            "open_templates": "wikitext_builder.pages.reading",
-            "new_lines": "wikitext_builder.text_overlap.new_lines",
-            "overlap": "wikitext_builder.text_overlap.overlap",
-            "plot_window": "wikitext_builder.stats.plots",
-            "plot_zipf": "wikitext_builder.stats.plots",
-            "read_page": "wikitext_builder.pages.reading",
-            "statistics": "wikitext_builder.stats.statistics",
-            "status": "wikitext_builder.pages.reading",
-            "tokenize": "wikitext_builder.tokens.tokenizer",
-            "verify": "wikitext_builder.dataset.verify",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __version__ = "0.1.0"
 __all__ = [

@@ -17,36 +17,6 @@ from lm_benchmarks.errors import HarnessError
 from ps_models.errors import needed_packages
 from wikitext_builder.lazy import lazy_names
 
-_MODULES = {
-    "ByConvention": "lm_benchmarks.measuring.measure",
-    "Contamination": "lm_benchmarks.measuring.contamination",
-    "Convention": "lm_benchmarks.conventions.convention",
-    "METRICS": "lm_benchmarks.metrics",
-    "Inputs": "lm_benchmarks.measuring.loaded_model",
-    "Metric": "lm_benchmarks.metrics",
-    "ModelDifference": "lm_benchmarks.measuring.compare",
-    "LoadedModel": "lm_benchmarks.measuring.loaded_model",
-    "Positions": "lm_benchmarks.measuring.windows",
-    "Result": "lm_benchmarks.records.result",
-    "by_position": "lm_benchmarks.measuring.windows",
-    "check": "lm_benchmarks.measuring.invariant_checks",
-    "cite": "lm_benchmarks.citation",
-    "compare": "lm_benchmarks.measuring.compare",
-    "contamination": "lm_benchmarks.measuring.contamination",
-    "draw_months": "lm_benchmarks.reporting.charts",
-    "draw_positions": "lm_benchmarks.reporting.charts",
-    "lm_eval_task": "lm_benchmarks.measuring.passages",
-    "measure": "lm_benchmarks.measuring.measure",
-    "measure_conventions": "lm_benchmarks.measuring.measure",
-    "models": "lm_benchmarks.measuring.models",
-    "positions_csv": "lm_benchmarks.reporting.charts",
-    "raise_if_broken": "lm_benchmarks.measuring.invariant_checks",
-    "read_results": "lm_benchmarks.records.result",
-    "report": "lm_benchmarks.reporting.report",
-    "reproduce": "lm_benchmarks.reproducing.reproduce",
-    "rows": "lm_benchmarks.reporting.rows",
-    "write_conventions": "lm_benchmarks.reporting.by_convention",
-}
 __all__ = [
     "CONVENTIONS",
     "METRICS",
@@ -100,7 +70,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.reporting.rows import rows
     from lm_benchmarks.reproducing.reproduce import reproduce
 else:
-    _get, __dir__ = lazy_names(__name__, _MODULES)
+    _get, __dir__ = lazy_names(__name__, __file__)
 
     def __getattr__(name: str) -> object:
         """A name of the front door; without torch, an error that names the extra."""
