@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.reporting.published import PUBLISHED, ROWS, TRAINED, PaperRow, trained_in
+from lm_benchmarks.reporting.published import FILES, PUBLISHED, ROWS, TRAIN, TRAINED, PaperRow, trained_in
+from ps_models.data.dataset import read_stream
+from wikitext_builder.article import SPLITS
+from wikitext_builder.dataset.load import FILE
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.hashing import file_sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,3 +111,19 @@ def _row(name: str, rows: Sequence[PaperRow], table: str, size: str) -> PaperRow
                 return row
             raise HarnessError(f"{row.name}: no model of ours for --size {size}; choose another row or size")
     raise HarnessError(f"{name}: no such row of {table}; there are {', '.join(row.name for row in rows)}")
+
+
+def read_texts(table: str, data: Path) -> Texts:
+    """Read the sizes of a dataset for a table.
+
+    Raises:
+        ToolkitError: It is a single file, or cannot be read.
+    """
+    dataset = load_dataset(data)
+    if dataset.layout == FILE:
+        raise HarnessError(f"{data}: a single file; expected a folder with train, valid and test")
+    words = dataset.vocabulary
+    sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
+    hashes = {split: file_sha256(dataset.file(split)) for split in SPLITS}
+    official = {"train": TRAIN[table], **FILES[table]} == {name: one[:8] for name, one in hashes.items()}
+    return Texts(**sizes, vocabulary=len(words), official=official, hashes=hashes)

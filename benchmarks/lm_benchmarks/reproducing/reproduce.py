@@ -16,10 +16,10 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import has_lines
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.reporting.formats import WORDS, Column, shown, text_table
-from lm_benchmarks.reporting.published import FILES, PUBLISHED, TRAIN
+from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.report import Section, make_report, report_text
 from lm_benchmarks.reporting.tables import decimals
-from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
+from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan, read_texts
 from lm_benchmarks.reproducing.queue import Outcome, Step, locked, run_steps
 from lm_benchmarks.reproducing.state import (
     MEASURED,
@@ -34,12 +34,7 @@ from lm_benchmarks.reproducing.state import (
     training_state,
     trainings_of,
 )
-from ps_models.data.dataset import read_stream
 from ps_models.training.loop import StoppedError
-from wikitext_builder.article import SPLITS
-from wikitext_builder.dataset.load import FILE
-from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import cores
 
@@ -258,7 +253,7 @@ def reproduce(
         name=table,
         data=Path(data),
         folder=folder,
-        texts=_texts(table, Path(data)),
+        texts=read_texts(table, Path(data)),
         jobs=plan(table, size, names=rows, seeds=seeds),
         settings=tuple(settings),
         workers=workers,
@@ -289,17 +284,6 @@ def _expect_usable(out: str | Path, settings: Sequence[str], hours: float) -> No
         raise HarnessError(f"{out}: a colon separates the kind of a model; use an --out without one")
     if not hours >= 0:  # nor is NaN
         raise HarnessError(f"--budget {hours}; expected 0 or more")
-
-
-def _texts(table: str, data: Path) -> Texts:
-    dataset = load_dataset(data)
-    if dataset.layout == FILE:
-        raise HarnessError(f"{data}: a single file; expected a folder with train, valid and test")
-    words = dataset.vocabulary
-    sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
-    hashes = {split: file_sha256(dataset.file(split)) for split in SPLITS}
-    official = {"train": TRAIN[table], **FILES[table]} == {name: one[:8] for name, one in hashes.items()}
-    return Texts(**sizes, vocabulary=len(words), official=official, hashes=hashes)
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.records.lines import append_record
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reproducing import state
 from lm_benchmarks.reproducing.queue import PROGRAMS, try_lock
-from lm_benchmarks.reproducing.state import Conditions, expect_conditions, settings_text
+from lm_benchmarks.reproducing.state import SPEEDS, Conditions, Speed, expect_conditions, settings_text
 from msgspec.structs import replace
 
 from tests.ps_models.tiny import settings_of
@@ -30,6 +31,15 @@ def command(data, out, *more, rows=ROWS):
     chosen = [part for setting in SETTINGS for part in ("--set", setting)]
     words = ["--threads", "1", "reproduce", "--table", "ptb", "--data", str(data), "--out", str(out)]
     return [sys.executable, "-m", "lm_benchmarks", *words, *named, *chosen, "--workers", "2", *more]
+
+
+def with_known_speeds(folder):
+    """A folder in which no speed is measured: each takes seconds."""
+    folder.mkdir(exist_ok=True)
+    for recipe in ("lstm/small", "lstm/gal-small"):
+        kept = Speed(recipe=recipe, settings=settings_text(SETTINGS), threads=1, tokens_per_second=1e4)
+        append_record(folder / SPEEDS, kept)
+    return folder
 
 
 def without_times(value):
@@ -127,7 +137,8 @@ def test_a_result_that_is_counted_in_another_way_is_no_row(data, tmp_path, conte
 def test_killed_at_random_it_ends_with_the_records_of_a_quiet_run(data, tmp_path):
     sizes = ("--size", "small")
     rows = ROWS[1:]
-    subprocess.run(command(data, tmp_path / "quiet", *sizes, rows=rows), check=True)
+    with_known_speeds(tmp_path / "killed")
+    subprocess.run(command(data, with_known_speeds(tmp_path / "quiet"), *sizes, rows=rows), check=True)
     generator, killed = random.Random(5), 0
     for _ in range(3):
         process = subprocess.Popen(command(data, tmp_path / "killed", *sizes, rows=rows))
@@ -146,7 +157,7 @@ def test_killed_at_random_it_ends_with_the_records_of_a_quiet_run(data, tmp_path
 
 @pytest.mark.slow
 def test_children_of_a_killed_queue_save_and_end(data, tmp_path):
-    process = subprocess.Popen(command(data, tmp_path, "--size", "small", rows=ROWS[1:2]))
+    process = subprocess.Popen(command(data, with_known_speeds(tmp_path), "--size", "small", rows=ROWS[1:2]))
     log = tmp_path / "lstm-small-seed1" / "updates.jsonl"
     while not (log.exists() and log.stat().st_size):
         assert process.poll() is None
