@@ -15,24 +15,31 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from lm_benchmarks.cli import commands as lm_benchmarks_commands
+from lm_benchmarks import cli as lm_benchmarks_cli
 
-from ps_models.cli import commands as ps_models_commands
+from ps_models import cli as ps_models_cli
 from tests.code_figures import FOLDERS, documented_in, modules
-from wikitext_builder.cli import cli
+from wikitext_builder import cli as wikitext_builder_cli
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 SAMPLE = Path("wikitext_builder/sample/sample.xml")
 
+PROGRAMS = {
+    "wikitext-builder": wikitext_builder_cli.main,
+    "ps-models": ps_models_cli.main,
+    "lm-benchmarks": lm_benchmarks_cli.main,
+}
 FENCE = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -99,9 +106,9 @@ def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Comma
 COMMANDS = {
     path: command
     for name, program in (
-        ("wikitext-builder", cli),
-        ("ps-models", ps_models_commands),
-        ("lm-benchmarks", lm_benchmarks_commands),
+        ("wikitext-builder", wikitext_builder_cli.cli),
+        ("ps-models", ps_models_cli.commands),
+        ("lm-benchmarks", lm_benchmarks_cli.commands),
     )
     for path, command in leaves(program, name)
 }
@@ -128,13 +135,15 @@ def test_every_command_is_in_the_changelog(name: str) -> None:
 
 def check_command(words: list[str]) -> None:
     """Whether a command line names commands, options and choices that there are."""
-    command: click.Command = cli
+    command: click.Command = wikitext_builder_cli.cli
     while isinstance(command, click.Group):
         assert words, "a command is missing"
         name, *words = words
         assert name in command.commands, f"there is no command {name}"
         command = command.commands[name]
-    context = click.Context(command, **cli.context_settings)  # a command keeps its first help option
+    context = click.Context(
+        command, **wikitext_builder_cli.cli.context_settings
+    )  # a command keeps its first help option
     values, rest, _ = command.make_parser(context).parse_args(args=list(words))
     assert not rest, f"{rest} belongs to nothing"
     for parameter in command.params:
@@ -244,14 +253,54 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+def forked(do: Callable[[], object], place: Path) -> subprocess.CompletedProcess[str]:
+    """Does something in a copy of this process, in a folder: a new Python would import torch each time."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if not child:
+            os.chdir(place)
+            sys.path.insert(0, "")
+            os.environ |= offline(place)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(output.fileno(), 1)
+            os.dup2(errors.fileno(), 2)
+            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+            status = 1
+            try:
+                do()
+                status = 0
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else int(end.code is not None)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        shown = []
+        for file in (output, errors):
+            file.seek(0)
+            shown.append(file.read().decode())
+    return subprocess.CompletedProcess([], status, *shown)
+
+
+def offline(place: Path) -> dict[str, str]:
+    return {"HF_HOME": str(place / "hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+
+
+def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:
+    """A command line: one of ours in a fork, any other in a shell."""
+    words = shlex.split(command)
+    if words[0] in PROGRAMS and not set(command) & set("|>$"):
+        sys.argv = words
+        return forked(PROGRAMS[words[0]], place)
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sources = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])  # a tool in benchmarks is not installed
-    offline = {"HF_HOME": str(place / "hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     return subprocess.run(
-        command,
+        ["bash", "-c", command],
         cwd=place,
-        env={**os.environ, **offline, "PATH": programs, "PYTHONPATH": sources},
+        env={**os.environ, **offline(place), "PATH": programs, "PYTHONPATH": sources},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -260,8 +309,13 @@ def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def run_python(program: str, place: Path) -> subprocess.CompletedProcess[str]:
+    """A program as `python -c` runs it."""
+    return forked(lambda: exec(program, {"__name__": "__main__"}), place)
+
+
 def check_example(command: str, shown: str, place: Path) -> None:
-    done = run(["bash", "-c", command], place)
+    done = run(command, place)
     if shown.startswith("wikitext-builder: "):
         assert done.returncode == 1
         assert_shown(shown, done.stderr)
@@ -301,7 +355,7 @@ def test_examples_run_in_order(paths: list[Path], place: Path) -> None:
                 pytest.importorskip("torch", reason="an example measures models")
             if "import transformers" in fence.text:
                 pytest.importorskip("transformers", reason="an example makes a model of this library")
-            done = run([sys.executable, "-c", fence.text], place)
+            done = run_python(fence.text, place)
             assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
         else:
             for command, shown in commands(fence):

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 
-import pytest
 from click.testing import CliRunner
 from extraction_eval.__main__ import evaluate
 from extraction_eval.calls import (
@@ -17,6 +16,7 @@ from extraction_eval.calls import (
 )
 from extraction_eval.measure import measure, measure_pages, read_page_files
 
+from tests.cases import each
 from tests.conftest import data
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros import registry as names_of_removed
@@ -36,21 +36,7 @@ def placed(wikitext):
     return dict(places.text), dict(places.removed), dict(places.alone), dict(places.references)
 
 
-@pytest.mark.parametrize(
-    ("wikitext", "text", "removed", "alone", "references"),
-    [
-        ("It is {{convert|1|m}} long.", ["Convert"], [], [], []),
-        ("{{nowrap|{{lang|fr|{{cn}}}} a}}", ["Nowrap", "Lang"], ["Cn"], [], []),
-        ("{{Infobox|a={{convert|1|m}}}}\nText.", [], [], ["Infobox"], []),
-        ("a<ref>{{cite web|url={{x}}}}</ref> b<ref name=c />{{cite book}}", ["Cite book"], [], [], "CX"),
-        ("{|\n| {{convert|1|m}}\n|}\na {{sfn|b}}", [], ["Sfn"], [], []),
-        ("a\n== Notes ==\n* {{cite book}}", [], [], [], []),
-        ("{{{!}}\n{{!}} {{convert|1|m}}\n{{!}}}", [], [], [], []),
-        ("{{#if:a|{{convert|1|m}}}} {{mystery}}", ["Convert", "Mystery"], [], [], []),
-        ("{{clear}}{{cn}}\n* {{cn}}", [], [], ["Clear", "Cn", "Cn"], []),
-        ("<!-- {{convert}} --> <nowiki>{{convert}}</nowiki> {{convert", [], [], [], []),
-    ],
-)
+@each("extraction_eval", "wikitext, text, removed, alone, references", "placed")
 def test_calls_are_counted_where_they_stand(wikitext, text, removed, alone, references):
     cited = ["Cite web", "X"] if references else []
     expected = (text, removed, alone, cited)
@@ -91,18 +77,7 @@ def test_a_removed_call_with_text_in_sentences_is_wrong():
     assert found["Cite quote"].differences == [("{{cite quote|so}}", "", "so")]
 
 
-@pytest.mark.parametrize(
-    ("wikitext", "text"),
-    [
-        ("<sup class='noprint Inline-Template'>[''[[a|citation needed]]'']</sup>", ""),
-        ("<ref>a</ref>", ""),
-        ("<sup class=reference>: 12–14</sup>", ""),
-        ("<span id='a'></span>", ""),
-        ("<div class='navbox'>a</div>", ""),
-        ("''Ox''<sup class='reference'>1</sup> and <sup>2</sup>", "Ox and 2"),
-        ("[3]", ""),
-    ],
-)
+@each("extraction_eval", "wikitext, text", "visible")
 def test_what_a_reader_sees_of_an_expanded_call(wikitext, text):
     assert visible_text(wikitext, page(""), "en") == text
 

@@ -7,6 +7,7 @@ from extraction_eval.lost import KEPT, LostWords, lost_places, plain_words, word
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.fuzz.growth import ATOMS, repeated
 from wikitext_builder.article import Page
 from wikitext_builder.extraction import page as extraction
@@ -32,29 +33,7 @@ def counted(*pages):
 # --- plain words
 
 
-@pytest.mark.parametrize(
-    ("wikitext", "plain"),
-    [
-        ("'''Oxen''' ''are'' big.", "Oxen are big"),
-        ("'''Ox'''en are", "are"),
-        ("''[[Time]]'''s cover", "cover"),  # bold or an apostrophe: not certain
-        ("a {{b|c [[d]] {{e}}}} f{{g}}h i", "a i"),
-        ("a<ref>b</ref> c<ref name=x /> d<!-- e --> f", "a c d f"),
-        ("[[a|b]]s [[c]] [[File:d.jpg|thumb|e [[f]]]] [[Category:g]] [[de:h]] [[i (j)|]]", "bs c"),
-        ("[http://a.org b c] http://d.org e", "b c e"),
-        ("{|\n| a\n{|\n| b\n|}\n|}\nc\n|}\nd", "c d"),
-        ("{| class=a\n! b\n* c\n== D ==\ne", "D e"),
-        ("<div class='x'>a<div>b</div></div> <span style='color:red'>c</span> <small>d</small>", "c d"),
-        ("a<math>b</math> <nowiki>c</nowiki> <br/>d <unknown>e", "d"),
-        ("== Notes ==\na\n=== B ===\nc\n== References and sources ==\nd", "B c"),
-        ("{{refbegin}}\n* a\n{{refend}}\nb {{ref begin|30em}} c", "b c"),
-        ("caf&eacute;&nbsp;b &lt;c", "café b c"),
-        ("__NOTOC__ a_b 1,500", "a b 1 500"),
-        ("{{a b ]] c }} d", "d"),
-        ("a {{b", "a"),  # what touches an open brace is not certain
-        ("* a\n# b\n; c : d", "a b c d"),
-    ],
-)
+@each("extraction_eval", "wikitext, plain", "plain words")
 def test_plain_words_stand_between_markup(wikitext, plain):
     assert plain_words(wikitext, ENGLISH) == plain.split()
 

@@ -27,6 +27,7 @@ from extraction_eval.rendering import without_templates
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.cases import cases, each
 from tests.conftest import data
 from wikitext_builder.article import Article, Page
 from wikitext_builder.building.plan import Plan, identity_of
@@ -164,24 +165,6 @@ def test_summaries_are_over_tokens_and_over_articles():
 
 # --- residue
 
-LEFT = {
-    "( )": "It is ( ) big.",
-    "( ,": "It (, big) is.",
-    "( ;": "It (; big) is.",
-    ", ,": "It, , is.",
-    ", .": "It is big, .",
-    "|": "thus | it",
-    "''": "so ''big",
-    "[[": "a [[link",
-    "{{": "a }} call",
-    "thumb": "right|thumb|a",
-    "px": "a 220px b",
-    "entity": "a&nbsp;b",
-    "tag": "a<br />b",
-    "list marker": "* item",
-    "File:": "File:a.jpg",
-}
-
 
 def counted(line):
     article = Article(title="A", page_id=1, revision_id=1, timestamp="", lines=("", line))
@@ -190,28 +173,20 @@ def counted(line):
     return count.result()
 
 
-@pytest.mark.parametrize("pattern", RESIDUE)
-def test_each_pattern_finds_what_it_is_for(pattern):
-    found = {one.pattern: one for one in counted(LEFT[pattern])}
+def test_each_pattern_has_a_case():
+    assert {case["pattern"] for case in cases("extraction_eval", "residue")} == set(RESIDUE)
+
+
+@each("extraction_eval", "pattern, line", "residue")
+def test_each_pattern_finds_what_it_is_for(pattern, line):
+    found = {one.pattern: one for one in counted(line)}
     assert found[pattern].count == 1
     assert found[pattern].titles == ["A"]
-    assert found[pattern].lines == [LEFT[pattern]]
+    assert found[pattern].lines == [line]
     assert found[pattern].per_million > 10_000
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "A thumb is a finger.",
-        "Is x < y > z?",
-        "where <formula> is",
-        "AT&T; R&D.",
-        "The Discarded Image: a book.",
-        "so, . . . he",
-        "in the form <verb><noun>",
-        "It's 'so', he (a, b) said.",
-    ],
-)
+@each("extraction_eval", "line", "no residue")
 def test_text_that_only_looks_like_residue_is_none(line):
     assert [one.pattern for one in counted(line) if one.count] == []
 
@@ -265,19 +240,7 @@ def test_real_calls_in_running_text_are_ours():
 # --- templates that a wiki does not have
 
 
-@pytest.mark.parametrize(
-    ("wikitext", "left"),
-    [
-        ("a {{gone}} b {{here|{{gone|x}}}}", "a  b {{here|}}"),
-        ("{{gone|{{here}}|[[a]]}}.", "."),
-        ("{{ Gone\n|a=b}}", ""),
-        ("{{{gone}}} {{{{gone}}}} {{{{{gone}}}}}", "{{{gone}}} {{{{gone}}}} {{{{{gone}}}}}"),
-        ("<nowiki>{{gone}}</nowiki><!-- {{gone}} -->", "<nowiki>{{gone}}</nowiki><!-- {{gone}} -->"),
-        ("{{gone", "{{gone"),
-        ("}} {{gone}}", "}} "),
-        ("{{gone or not}} {{template:gone}}", "{{gone or not}} "),
-    ],
-)
+@each("extraction_eval", "wikitext, left", "absent")
 def test_calls_of_absent_templates_are_cut(wikitext, left):
     assert without_templates(wikitext, {"Gone"}) == left
 

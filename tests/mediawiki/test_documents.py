@@ -26,7 +26,7 @@ def test_examples_of_the_network_run_in_order(wiki: Wiki, tmp_path: Path, name: 
             continue
         verb = command.split()[1]
         changed = command + {"fetch": f" --api {wiki.api}", "build": f" {FEW}"}.get(verb, "")
-        found = run(["bash", "-c", changed], tmp_path)
+        found = run(changed, tmp_path)
         assert found.returncode == 0, f"{changed}\n{found.stderr}"
         done.append(verb)
     assert done[:2] == ["fetch", "status"]

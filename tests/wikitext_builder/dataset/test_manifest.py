@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.conftest import ROOT
 from wikitext_builder.dataset.manifest import (
     FileEntry,
@@ -158,18 +159,7 @@ def test_an_entry_is_the_sha256_that_other_programs_compute(tmp_path: Path) -> N
     assert entry_of(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("splits", "train", "articles"), "5"),
-        (("vocabulary",), "a lot"),
-        (("files", "README.md", "bytes"), None),
-        (("versions",), []),
-        (("recipe", "source"), "html"),
-        (("recipe", "valid_articles"), -1),
-    ],
-    ids=lambda one: ".".join(one) if isinstance(one, tuple) else "",
-)
+@each("dataset", "place, value", "wrong values")
 def test_a_value_of_another_type_is_refused_and_its_file_named(
     tmp_path: Path, place: tuple[str, ...], value: object
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wikitext_builder as wb
+from tests.cases import each
 from tests.command import done, kill, start
 from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
 from tests.wikitext_builder.dataset.test_verify import forge, rewrite, wrong
@@ -196,21 +197,7 @@ def test_a_dataset_without_articles_says_how_to_get_them(store: Path, tmp_path: 
         wb.build("demo", store, tmp_path / "b", articles="csv")
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("river", "lake"),
-        (r'("text": "= .*)river', r"\1lake"),
-        (r"\A.*\n", ""),
-        (r'"text": "=', '"texts": "='),
-        (r"\A", "{"),
-        (r'"formulas": \["', '"formulas": ["y'),
-        (r'"text": ".*?[^\\]"', '"text": 5'),
-        (r'"formulas": \[', '"formulas": [5, '),
-        (r"\A.*\n", "[" * 100_000 + "\n"),
-        (r"\A(.*\n)(.*\n)", r"\2\1"),
-    ],
-)
+@each("dataset", "before, after", "forged texts")
 def test_verify_finds_a_forged_text(built: Path, tmp_path: Path, before: str, after: str) -> None:
     dataset = Path(shutil.copytree(built, tmp_path / "out"))
     forge(dataset, "articles/train.jsonl", before, after)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
 from wikitext_builder.building.build import carry_out
@@ -121,49 +122,7 @@ def test_a_changed_size_of_the_vocabulary_is_found(dataset: Path) -> None:
     assert wrong(dataset) == ["vocabulary"]
 
 
-FORGERIES: dict[str, tuple[str, str, str, set[str]]] = {
-    "a rare word in train": (
-        "wiki.train.tokens", r"(?<= )river ", "zyx ",
-        {"wiki.train.raw against wiki.train.tokens", "vocabulary"},
-    ),
-    "a rare word in test": (
-        "wiki.test.tokens", r"(?<= )river ", "zyx ",
-        {"wiki.test.raw against wiki.test.tokens", "test words"},
-    ),
-    "a frequent word that is <unk>": (
-        "wiki.valid.tokens", r"(?<= )river ", "<unk> ",
-        {"valid counts", "wiki.valid.raw against wiki.valid.tokens"},
-    ),
-    "a line with two spaces": ("wiki.valid.tokens", r"(?<=\w) (?=\w)", "  ", {"wiki.valid.tokens grammar"}),
-    "a line without its spaces": ("wiki.test.tokens", r"^ (?=\w)", "", {"wiki.test.tokens grammar"}),
-    "a line end of another system": ("wiki.test.tokens", r" \n", " \r\n", {"wiki.test.tokens grammar"}),
-    "a file without a title": ("wiki.valid.tokens", r"\A \n = [^\n]*\n", "", {"wiki.valid.tokens grammar"}),
-    "a file that breaks off": (
-        "wiki.test.tokens", r"(?: [^\n]*\n){4}\Z", "",
-        {"test counts", "wiki.test.raw against wiki.test.tokens"},
-    ),
-    "another word in raw": (
-        "wiki.test.raw", r"(?<= )river ", "zyx ", {"wiki.test.raw against wiki.test.tokens"},
-    ),
-    "a line less in raw": (
-        "wiki.valid.raw", r" [^\n]*\n\Z", "", {"wiki.valid.raw against wiki.valid.tokens"},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [
-        ("attribution.tsv", r"^train\t", "test\t"),
-        ("attribution.tsv", r"\t1017\t", "\t1018\t"),
-        ("attribution.tsv", r"^train\t.*\n", ""),
-        ("attribution.tsv", r"\A.*\n", ""),
-        ("attribution.tsv", r"\n\Z", ""),
-        ("titles.lock", r"^Title 17\t.*\n", ""),
-        ("titles.lock", r"\t2016-", "\t2017-"),
-        ("titles.lock", r"\A.*\n", ""),
-    ],
-)
+@each("dataset", "name, before, after", "forged sources")
 def test_articles_that_the_lock_file_does_not_name_are_found(
     dataset: Path, name: str, before: str, after: str
 ) -> None:
@@ -179,11 +138,12 @@ def test_a_dataset_of_an_earlier_version_has_no_lock_file(dataset: Path) -> None
     assert wrong(dataset) == []
 
 
-@pytest.mark.parametrize("case", FORGERIES)
-def test_a_forgery_with_the_right_hash_is_found(dataset: Path, case: str) -> None:
-    name, before, after, expected = FORGERIES[case]
+@each("dataset", "name, before, after, found", "forgeries")
+def test_a_forgery_with_the_right_hash_is_found(
+    dataset: Path, name: str, before: str, after: str, found: list[str]
+) -> None:
     forge(dataset, name, before, after)
-    assert set(wrong(dataset)) >= expected
+    assert set(wrong(dataset)) >= set(found)
     assert f"{name} sha256" not in wrong(dataset)
 
 

@@ -7,13 +7,12 @@ from functools import cache
 
 import regex
 
-from tests.conftest import ROOT, data
+from tests.conftest import data
 from wikitext_builder.article import Article, Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.xml_dump import read_pages
 
 INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]|[^\S ]")
-CASES = ROOT / "tests" / "cases" / "extract"
 
 
 def page(wikitext: str, title: str = "Tokyo") -> Page:
@@ -32,11 +31,6 @@ def text(wikitext: str) -> str:
 def has_only_visible_characters(line: str) -> bool:
     """True if a line has no controls, formats, surrogates, private use, and only plain spaces."""
     return INVISIBLE.search(line) is None
-
-
-def cases(name: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads((CASES / f"{name}.json").read_text("utf-8"))["cases"]
-    return found
 
 
 @cache

@@ -1,12 +1,19 @@
 """Snippets of wikitext and the lines that a reader sees, each with its source."""
 
-import pytest
-
-from tests.wikitext_builder.extraction.pages import body, cases
-
-ALL = [(family, case) for family in ("markup", "templates", "conversions") for case in cases(family)]
+from tests.cases import each
+from tests.wikitext_builder.extraction.pages import body
 
 
-@pytest.mark.parametrize(("family", "case"), ALL, ids=[f"{family}: {case['label']}" for family, case in ALL])
-def test_a_case_gives_its_lines(family, case):
-    assert body(case["wikitext"]) == case["lines"]
+@each("extract/markup", "wikitext, lines")
+def test_markup(wikitext, lines):
+    assert body(wikitext) == lines
+
+
+@each("extract/templates", "wikitext, lines")
+def test_templates(wikitext, lines):
+    assert body(wikitext) == lines
+
+
+@each("extract/conversions", "wikitext, lines")
+def test_conversions(wikitext, lines):
+    assert body(wikitext) == lines

@@ -1,6 +1,5 @@
 """Calls of plain wikitext templates: MediaWiki's texts, reasons why there is none, limits."""
 
-import json
 import sys
 import time
 from datetime import UTC, datetime
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT
+from tests.cases import each, read
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expansion import expander
@@ -20,8 +19,7 @@ from wikitext_builder.extraction.macros.times import parsed_time
 from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
 
-FILE = json.loads((ROOT / "tests" / "cases" / "expansion.json").read_text())
-TEMPLATES = {template_name(name): text for name, text in FILE["templates"].items()}
+TEMPLATES = {template_name(name): text for name, text in read("expansion")["templates"].items()}
 TOKYO = Page(title="Tokyo", page_id=7, revision_id=9, timestamp="2016-04-16T17:15:34Z", wikitext="")
 SECONDS = 10  # of processor time, on the slowest machine; the worst of these takes two
 
@@ -30,7 +28,7 @@ def expand(call: str, templates: dict[str, str] = TEMPLATES, page: Page = TOKYO)
     return Expander(page, templates).expand(call)
 
 
-def reason(call: str, templates: dict[str, str] = TEMPLATES) -> str:
+def why_not(call: str, templates: dict[str, str] = TEMPLATES) -> str:
     """Why a call has no text; it must be known soon."""
     started = time.process_time()
     with pytest.raises(RejectedError) as error:
@@ -39,14 +37,14 @@ def reason(call: str, templates: dict[str, str] = TEMPLATES) -> str:
     return error.value.reason
 
 
-@pytest.mark.parametrize("case", FILE["cases"], ids=[case["label"] for case in FILE["cases"]])
-def test_mediawikis_texts(case: dict[str, str]) -> None:
-    assert expand(case["call"]) == case["text"]
+@each("expansion", "call, text")
+def test_mediawikis_texts(call: str, text: str) -> None:
+    assert expand(call) == text
 
 
-@pytest.mark.parametrize("case", FILE["failures"], ids=[case["label"] for case in FILE["failures"]])
-def test_reasons(case: dict[str, str]) -> None:
-    assert reason(case["call"]) == case["reason"]
+@each("expansion", "call, reason", "failures")
+def test_reasons(call: str, reason: str) -> None:
+    assert why_not(call) == reason
 
 
 def test_dates_are_those_of_the_revision() -> None:
@@ -128,44 +126,27 @@ def chain(last: str, link: str, length: int = 40) -> dict[str, str]:
     return {"D0": last, **calls}
 
 
+BOMB = "{{D39|xx}}", chain("{{{1}}}", "{{{{D{}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}")
+
+
 @pytest.mark.parametrize(
     ("call", "templates"),
     [
-        ("{{D39|xx}}", chain("{{{1}}}", "{{{{D{}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}")),
-        ("{{D39}}", chain("x", "{{{{D{0}}}}}{{{{D{0}}}}}")),
-        ("{{D39|x}}", chain("x", "{{{{D{0}|{{{{D{0}}}}}}}}}{{{{D{0}}}}}")),
-        ("{{#if:x|" * 500 + "}}" * 500, {}),
-        ("{{a|" * 5_000, {}),
-        ("{{a|" * 5_000 + "}}" * 5_000, {"A": "{{{1}}}"}),
-        ("{{{" * 5_000 + "}}}" * 5_000, {}),
-        ("{{A|" + "x" * 100_000 + "}}", {"A": "{{{1}}}" * 1_000}),
-        ("{{A}}", {"A": "{{padleft:x|500}}" * 20_000}),
-        ("{{A}}", {"A": "{{A|{{{1}}}x}}" * 10_000}),
-        ("{{A|x}}", {"A": "{{B|{{{1}}}{{{1}}}}}" * 9_000, "B": "{{A|{{{1}}}{{{1}}}}}" * 9_000}),
+        pytest.param(*BOMB, id="doubling argument"),
+        pytest.param("{{D39}}", chain("x", "{{{{D{0}}}}}{{{{D{0}}}}}"), id="doubling call"),
+        pytest.param("{{D39|x}}", chain("x", "{{{{D{0}|{{{{D{0}}}}}}}}}{{{{D{0}}}}}"), id="both"),
     ],
-    ids=["doubling argument", "doubling call", "both", "deep functions", "openers", "deep calls",
-         "deep parameters", "repeated argument", "padding", "itself many times", "each other many times"],
-)  # fmt: skip
+)
+def test_chains_of_doubling_templates_end_soon(call: str, templates: dict[str, str]) -> None:
+    assert why_not(call, templates) in {"limit", "error"}
+
+
+@each("extract/hostile", "call, templates", "bombs")
 def test_bombs_end_soon(call: str, templates: dict[str, str]) -> None:
-    assert reason(call, templates) in {"limit", "error"}
+    assert why_not(call, templates) in {"limit", "error"}
 
 
-PIECES = [
-    "<!-- x -->",
-    "<!--",
-    "<noinclude>",
-    "<ref ",
-    "<ref>",
-    "{{",
-    "[[",
-    "}}",
-    "a|",
-    "<nowiki>",
-    "\n <!-- -->",
-]
-
-
-@pytest.mark.parametrize("piece", PIECES)
+@each("extract/hostile", "piece", "pieces")
 def test_hostile_templates_take_linear_time(piece: str) -> None:
     started = time.process_time()
     texts, reasons = Expander(TOKYO, {"A": piece * 100_000}).expanded(["{{A}}"])
@@ -187,9 +168,10 @@ def test_the_deepest_calls_fit_into_pythons_stack() -> None:
 
 
 def test_one_bomb_uses_up_the_page_and_the_order_decides() -> None:
-    bomb = "{{D39|xx}}"
-    templates = TEMPLATES | chain("{{{1}}}", "{{{{D{}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}")
-    texts, reasons = Expander(TOKYO, templates).expanded(["{{case one|a}}", bomb, "{{case one|b}}"])
+    bomb, templates = BOMB
+    texts, reasons = Expander(TOKYO, TEMPLATES | templates).expanded(
+        ["{{case one|a}}", bomb, "{{case one|b}}"]
+    )
     assert (texts, reasons) == ({"{{case one|a}}": "[a]"}, {bomb: "limit", "{{case one|b}}": "limit"})
 
 

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from tests.cases import each
+from tests.fuzz.growth import LETTERS
 from tests.wikitext_builder.extraction.pages import has_only_visible_characters, page
 from wikitext_builder.article import heading_level
 from wikitext_builder.errors import RejectedError
@@ -89,51 +91,18 @@ def test_mixes_of_openers(seed):
     outcome(wikitext)
 
 
-@pytest.mark.parametrize(
-    "wikitext",
-    [
-        "{{abbr|" * 50 + "x" * 1_000_000 + "}}" * 50,
-        "word " * 400_000,
-        " " * 2_000_000,
-        "(" * 2_000_000,
-        "'" * 2_000_000,
-        "; " + " " * 1_500_000 + ":",
-        "( " + "{{cn}}, " * 50_000 + ")",
-        "<div " + "class=" * 250_000 + ">",
-        "&amp;" * 400_000,
-        "\u202e" * 500_000,
-        "= a =\n" * 50_000,
-    ],
-    ids=lambda wikitext: wikitext[:12],
-)
+@each("extract/hostile", "wikitext", "monotony")
 def test_long_monotony(wikitext):
     assert outcome(wikitext) == "read"
 
 
-def different_tags(count, attributes):
-    names = ("x" + "".join("abcdefghij"[int(digit)] for digit in str(index)) for index in range(count))
-    return "".join(f"<{name} {attributes}>" for name in names)
+@pytest.mark.parametrize("attributes", ["class=thumb", "style=display:none", "class=x"])
+def test_many_different_tags(attributes):
+    names = ("x" + str(index).translate(LETTERS) for index in range(40_000))
+    assert outcome("".join(f"<{name} {attributes}>" for name in names)) == "read"
 
 
-@pytest.mark.parametrize(
-    "wikitext",
-    [
-        "<nowiki><ref name=" + " " * 500_000 + "></nowiki>",
-        "{{" + "<!-<!---->-" * 45_000 + "}}",  # what was cut makes new comments
-        "<nowiki><ref group = " + "a" * 500_000 + "></nowiki>",
-        "<nowiki<!---->/>" * 75_000 + "</nowiki>",
-        "<math<!---->/>" * 75_000 + "</math>",
-        different_tags(40_000, "class=thumb"),
-        different_tags(40_000, "style=display:none"),
-        different_tags(40_000, "class=x"),
-        ("<b " + "class=b " * 150 + ">") * 1_000,
-        ("<b " + "class='b' thumb " * 100 + ">") * 1_000,
-        "{{convert|" + "1-" * 100_000 + "|km}}",
-        "{{cite book|title=x|last=," + " " * 200_000 + "x}}",
-        "{{cite book|title=x|last=," + "'" * 200_000 + "x}}",
-    ],
-    ids=lambda wikitext: wikitext[:24],
-)
+@each("extract/hostile", "wikitext", "quadratic")
 def test_what_took_quadratic_time(wikitext):
     """Each of these once took minutes, or as long as the time limit of a page."""
     assert outcome(wikitext) == "read"

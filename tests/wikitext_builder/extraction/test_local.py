@@ -1,12 +1,12 @@
 """Templates of the other Wikipedias."""
 
-import json
 import re
 
 import pytest
 
+from tests.cases import each
 from tests.conftest import ROOT
-from tests.wikitext_builder.extraction.pages import CASES, page
+from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.local import KINDS, LOCAL
 from wikitext_builder.extraction.macros.registry import COPIED
@@ -15,15 +15,13 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
 
 TABLE = (ROOT / "wikitext_builder/extraction/macros/data/local.tsv").read_text("utf-8").splitlines()
-ALL = json.loads((CASES / "local.json").read_text("utf-8"))["cases"]
 LONG = "9" * 400
 ENTITY = re.compile("&[a-z]+;|<[^>]*>")
 
 
-@pytest.mark.parametrize("case", ALL, ids=[f"{case['language']}-{index}" for index, case in enumerate(ALL)])
-def test_a_case_gives_its_lines(case):
-    lines = extract(page(case["wikitext"]), language=case["language"]).lines
-    assert [line for line in lines[3:] if line] == case["lines"]
+@each("extract/local", "language, wikitext, lines")
+def test_a_case_gives_its_lines(language, wikitext, lines):
+    assert [line for line in extract(page(wikitext), language=language).lines[3:] if line] == lines
 
 
 def test_every_language_but_english_has_a_table():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.links import LinkReader
@@ -110,25 +111,7 @@ def test_no_macro_raises_for_any_number(values, named):
         assert isinstance(macro(Call(name=name, arguments=arguments, page=page(""))), str | None), name
 
 
-@pytest.mark.parametrize(
-    "wikitext",
-    [
-        "{{padleft:a|" + "9" * 10_000 + "}}",
-        "{{Death date and age|2000|1|1|" + "9" * 80 + "|1|1}}",
-        "{{start date|2000|1|" + "9" * 10_000 + "}}",
-        "{{spaces|" + "9" * 10_000 + "}}",
-        "{{convert|1|m|sigfig=" + "9" * 10_000 + "}}",
-        "{{pop density|1|2|km2|sqmi|prec=" + "9" * 10_000 + "}}",
-        "{{coord|" + "9" * 30 + "|1|format=dms}}",
-        "{{Birth year and age|" + "9" * 10_000 + "}}",
-        "{{Höhe|" + "9" * 10_000 + "}}",
-        "{{convert|1|" + "e3" * 2_000 + "m}}",
-        "{{convert|1|" + "m/" * 2_000 + "m}}",
-        "{{convert|1e99|e15Em3|e3am3}}",
-        "{{convert|1e99|e15Em3/e3am3|e3am3/e15Em3}}",
-    ],
-    ids=lambda wikitext: wikitext[:20],
-)
+@each("extract/hostile", "wikitext", "numbers")
 def test_numbers_too_large_to_convert_are_no_error_of_ours(wikitext):
     assert extract(page(f"Before {wikitext} after.")).lines[3].endswith(" after.")
 

@@ -4,6 +4,7 @@ import pytest
 from extraction_eval.calls import RenderedCall, compare_calls, names_of_calls
 from extraction_eval.rendering import without_templates
 
+from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction import names
 from wikitext_builder.extraction.macros import registry
@@ -12,15 +13,8 @@ from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
 
-INFLATION = [
-    "inflation", "Inflation", " inflation\n", "_inflation_", "Template:inflation", "template:Inflation",
-    "TEMPLATE: inflation", "Template_:_inflation", ":Template:inflation", "subst:inflation",
-    "SafeSubst: inflation", "msgnw:inflation", "subst:Template:inflation", "infla<!-- a|b -->tion",
-    "<!-- a -->inflation", "Vorlage:inflation", "Modèle:Inflation", "Шаблон:inflation", "模板:inflation",
-]  # fmt: skip
 
-
-@pytest.mark.parametrize("written", INFLATION)
+@each("extract/names", "written", "spellings")
 def test_all_spellings_are_one_name_everywhere(written):
     call = f"{{{{{written}|US}}}}"
     assert call_name(call) == "Inflation"
@@ -32,23 +26,7 @@ def test_all_spellings_are_one_name_everywhere(written):
         assert names_of_calls(call) == ["Inflation"]
 
 
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        ("{{cite\n| a = b\n}}", "Cite"),
-        ("{{ a_b\tc |x}}", "A b c"),
-        ("{{#invoke:Math|max}}", "#invoke:"),
-        ("{{ #If: a |b}}", "#if:"),
-        ("{{FORMATNUM:5}}", "formatnum:"),
-        ("{{}}", ""),
-        ("{{{{a}}|b}}", "{{a"),
-        ("{{:tokyo}}", ":Tokyo"),
-        ("{{:}}", ":"),
-        ("{{Wikipedia:About|a}}", "Wikipedia:About"),
-        ("{{2001: A Space Odyssey}}", "2001: A Space Odyssey"),
-        ("{{template:template:a}}", "Template:a"),
-    ],
-)
+@each("extract/names", "call, name", "calls")
 def test_names_of_calls(call, name):
     assert call_name(call) == name
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases, each
 from tests.wikitext_builder.extraction.pages import body, lines_of, page, real_articles, real_pages
 from tests.wikitext_builder.extraction.test_laws import WIKITEXT
 from wikitext_builder.errors import RejectedError
@@ -21,25 +22,8 @@ WORDS = st.lists(
     st.text("abcdé ' ,.", min_size=1, max_size=30).map(lambda text: f"x{text}x"), min_size=2, max_size=5
 )
 # Markup that a reader does not see, between two paragraphs and after a word.
-BLOCKS = [
-    "<!-- a\n\n== b == -->",
-    "{{Infobox city|name=[[a]]|area={{convert|1|km2}}|map=[[File:a.png|x {{b|c}}]]}}",
-    "{{Navbox|list1=* [[a]]\n* {{b|c}}}}",
-    "{{Reflist|2|refs=<ref name=a>{{cite web|url=http://b|title=c}}</ref>}}",
-    "{|class=x\n|-\n|a||b {{convert|1|km}}\n{|\n|c\n|}\n|}",
-    "[[File:a.jpg|thumb|A caption with [[links]], {{convert|1|km}} and ''quotes''.]]",
-    "<gallery>\na.jpg|b\n</gallery>",
-    "{{Use dmy dates|date=May 2016}}",
-    "__NOTOC__",
-    "[[Category:A|b]]",
-]
-WITHIN = [
-    "<!-- a -->",
-    "<ref>b {{cite web|title=c}} [[d]]</ref>",
-    "<ref name=x />",
-    "{{sfn|A|2001|p=2}}",
-    "{{efn|a {{b}}}}",
-]
+BLOCKS = [case["markup"] for case in cases("extract/unseen", "blocks")]
+WITHIN = [case["markup"] for case in cases("extract/unseen", "within")]
 # All but lines of words, links and quotes.
 SPECIAL = re.compile(r"[{}<>&_\x00-\x1f]|\[\[[^\]]*:|\[\[[^\]]*\|\]\]|^[*#:;= |!]|\[http|//")
 
@@ -74,15 +58,7 @@ def test_cutting_lists_of_sources_first_changes_nothing(monkeypatch):
     assert [extract(one) for one in real_pages("2016-04")] == cut
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{a\n== Notes ==\n* b}}\nc",
-        "<pre>\n== Notes ==\n* b</pre>\nc",
-        "{|\n|a\n== Notes ==\n|}\nc",
-        "== Notes ==\n<div>",
-    ],
-)
+@each("extract/unseen", "text", "open lists")
 def test_a_list_that_is_not_closed_is_not_cut(text):
     assert cut_lists(text, ["Notes"]) == text
 

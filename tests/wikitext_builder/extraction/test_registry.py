@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from tests.cases import each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.macros.call import Call, macro
@@ -102,21 +103,7 @@ def test_texts_of_other_wikipedias_are_those_of_the_english_one() -> None:
     assert len(COPIED) > 1_000
 
 
-@pytest.mark.parametrize(
-    ("written", "without", "arguments", "text"),
-    [
-        ("{1}", "", {"1": " a "}, "a"),
-        ("{2|1}", "", {"1": "a", "2": ""}, "a"),
-        ("{1}, {2}", "", {"1": "a"}, "a,"),
-        ("{1}, {2}", "?", {"1": "a"}, None),
-        ("{1}, {2}", "-", {"1": "a"}, ""),
-        ("{1}", "N/A", {}, "N/A"),
-        ("␣{1:minus}⏎", "", {"1": "-5"}, " −5\n"),
-        ("{1:grouped} m", "", {"1": "-1500"}, "−1,500 m"),
-        ("{TEMPLATE}: {name|PAGENAMEBASE} of {PAGENAME}", "", {}, "T: Tokyo of Tokyo (city)"),
-        ("{|", "", {"1": "a"}, "{|"),
-    ],
-)
+@each("extract/patterns", "written, without, arguments, text")
 def test_a_pattern_gives_its_text(
     written: str, without: str, arguments: dict[str, str], text: str | None
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import has_only_visible_characters
 from wikitext_builder.article import Page, heading_level
@@ -30,67 +31,12 @@ def body(page_html, **options):
     return [line for line in article(page_html, **options).lines[3:] if line]
 
 
-@pytest.mark.parametrize(
-    ("page_html", "lines"),
-    [
-        ("<p>It is <b>big</b>\nand <i>old</i>.</p><p>More.</p>", ["It is big and old.", "More."]),
-        (f"<p>It is big{REFERENCE}.</p>", ["It is big."]),
-        (f"<p>It is big {REFERENCE}{REFERENCE}, and old.</p>", ["It is big, and old."]),
-        (f"<p>It (a, {REFERENCE}) is.</p>", ["It (a) is."]),
-        ("<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>", ["a", "b", "c"]),
-        ("<dl><dt>term</dt><dd>what it is</dd></dl>", ["term", "what it is"]),
-        ("<p>a<br/>b</p><blockquote><p>said</p></blockquote>", ["a", "b", "said"]),
-        ("<pre>one\ntwo</pre>", ["one", "two"]),
-        ("<p>H<sub>2</sub>O, 10<sup>3</sup>, 5&#160;km</p>", ["H2O, 103, 5 km"]),
-        ("<p>AT&amp;T, &amp;nbsp;</p>", ["AT&T, &nbsp;"]),
-        (f"<p>where {MATH} is</p>", ["where", "<formula>", "is"]),
-        (f"<p>where</p>{DISPLAYED_MATH}<p>is</p>", ["where", "<formula>", "is"]),
-        ('<p>where <strong class="error texerror">Failed</strong> is</p>', ["where", "<formula>", "is"]),
-        (f"<p>where</p>{DISPLAYED_MATH}is", ["where", "<formula>", "is"]),
-        ("<p>the <i>Globe</i>&#8205;\u200a'\u200bs man</p>", ["the Globe's man"]),
-        ('<p>by <a class="new" title="Vorlage:A (Seite nicht vorhanden)">Vorlage:A</a>, he</p>', ["by, he"]),
-        ('<p>a <a class="new" href="?title=File:B.jpg" title="File:B.jpg (none)">label</a></p>', ["a label"]),
-        ('<p>a <a class="new" href="?wpDestFile=B.jpg" title="File:B.jpg">File:B.jpg</a></p>', ["a"]),
-        ('<p>a (<span style="display: none">key</span>) b</p>', ["a b"]),
-        ('<p>a<span class="mw-empty-elt"></span> <img src="b"/> c</p>', ["a c"]),
-        ('<p>Oslo<sup class="noprint">[<i>citation needed</i>]</sup>.</p>', ["Oslo."]),
-        ('<p>He said <q>so</q>.</p>', ['He said "so".']),
-        ('<p>see <a class="external autonumber" href="//a">[1]</a>.</p>', ["see."]),
-        ('<p>by <a class="new" title="Template:A (page does not exist)">Template:A</a>, he</p>', ["by, he"]),
-        ('<p>12°N<span id="coordinates">Coordinates: 12°N</span> is</p>', ["12°N is"]),
-        ('<p>12°N<span class="geo-multi-punct"> / </span><i class="geo-nondefault">12</i></p>', ["12°N"]),
-        ('<p>([bɛʁ] (<i><a><img/></a><a title="a.ogg">listen</a></i>)) is</p>', ["([bɛʁ]) is"]),
-        ('<p>[[open and {{open</p>', ["open and open"]),
-        ("", []),
-        ("   ", []),
-    ],
-)  # fmt: skip
+@each("extract/rendered", "page_html, lines", "seen")
 def test_the_text_that_a_reader_sees(page_html, lines):
     assert body(page_html) == lines
 
 
-@pytest.mark.parametrize(
-    "removed",
-    [
-        '<table class="infobox"><tr><td>x</td></tr></table>',
-        '<div class="hatnote">Main article: x</div>',
-        '<div role="note" class="hatnote navigation-not-searchable">x</div>',
-        '<div class="navbox"><div>x<div>x</div></div>x</div>',
-        '<div class="thumb tright"><div class="thumbinner">x</div></div>',
-        '<figure typeof="mw:File/Thumb"><a><img/></a><figcaption>x</figcaption></figure>',
-        '<ul class="gallery"><li>x</li></ul>',
-        '<div class="reflist"><ol class="references"><li>x</li></ol></div>',
-        '<div id="toc" class="toc"><h2>Contents</h2></div>',
-        "<style>x</style><script>x</script><noscript>x</noscript>",
-        "<!-- x -->",
-        '<p class="mw-empty-elt"></p>',
-        '<div class="pagelib_collapse_table_container"><strong>Quick facts</strong><table></table></div>',
-        '<div class="refbegin"><ul><li><cite class="citation book">x</cite></li></ul></div>',
-        '<blockquote><div class="templatequotecite"><cite>— x</cite></div></blockquote>',
-        '<div class="mw-highlight"><pre>x</pre></div>',
-        '<div style="display:none">x</div>',
-    ],
-)
+@each("extract/rendered", "removed", "removed")
 def test_what_is_no_running_text_goes(removed):
     assert body(f"<p>a</p>{removed}<p>b</p>") == ["a", "b"]
 
@@ -151,30 +97,16 @@ def test_too_large_and_too_deep_html_is_rejected():
     assert deep.value.reason == "too-deep"
 
 
-FONTS = "".join(f"<font size={size}>" for size in range(900))
-
-
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "<" * 500_000,
-        "&" * 500_000,
-        "<!--" * 100_000,
-        "<a " + 'b="' * 100_000,
-        "<p><table>" * 400 + "<td>" * 50_000,
-        FONTS + "<p>x" * 50_000,
-        "<b></i>" * 1_000_000,
-        "(<img>" * 50_000,
-        "<p>(" + "<img>," * 50_000 + ")</p>",
-        "<p>a" + (REFERENCE + " ") * 20_000 + ".</p>",
-    ],
-    ids=lambda text: text[:16],
-)
-def test_hostile_html_takes_seconds_at_most(hostile):
+@each("extract/hostile", "page_html", "html")
+def test_hostile_html_takes_seconds_at_most(page_html):
     started = time.process_time()
     with contextlib.suppress(RejectedError):
-        article(hostile)
+        article(page_html)
     assert time.process_time() - started < 10
+
+
+def test_open_tags_of_many_kinds_take_seconds_at_most():
+    test_hostile_html_takes_seconds_at_most("".join(f"<font size={n}>" for n in range(900)) + "<p>x" * 50_000)
 
 
 @given(st.text(max_size=200) | st.text("<>/&;\"'=pb[]{}|( \x02\x05", max_size=200))

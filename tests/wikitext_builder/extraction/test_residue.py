@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 from extraction_eval.measure import RESIDUE, count_residue
 
-from tests.wikitext_builder.extraction.pages import cases, real_articles
+from tests.cases import cases
+from tests.wikitext_builder.extraction.pages import real_articles
 
 
 def found(month: str) -> Counter[tuple[str, str]]:
@@ -23,10 +24,12 @@ def found(month: str) -> Counter[tuple[str, str]]:
 @pytest.mark.slow
 def test_markup_is_left_only_where_it_is_text():
     counts = found("2016-04") + found("2016-12") + found("2018-06")
-    expected = Counter({(case["pattern"], case["title"]): int(case["count"]) for case in cases("residue")})
+    expected = Counter(
+        {(case["pattern"], case["title"]): int(case["count"]) for case in cases("extract/residue")}
+    )
     assert counts - expected == Counter(), "left in lines and in no case"
     assert expected - counts == Counter(), "cases that stand in no line any more"
 
 
 def test_every_case_names_a_pattern():
-    assert {case["pattern"] for case in cases("residue")} <= set(RESIDUE)
+    assert {case["pattern"] for case in cases("extract/residue")} <= set(RESIDUE)

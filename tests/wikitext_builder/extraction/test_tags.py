@@ -2,10 +2,10 @@
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each
 from wikitext_builder.extraction.tags import REMOVED_CLASS, _are_removed, _closing_indices, flatten_tags
 from wikitext_builder.extraction.tags import TAG as ANY_TAG
 
@@ -38,20 +38,7 @@ def test_the_search_for_classes_finds_what_the_plain_pattern_finds(attributes):
     assert _are_removed(attributes) == bool(PLAIN.search(attributes))
 
 
-@pytest.mark.parametrize(
-    ("attributes", "removed"),
-    [
-        ("class=thumb", True),
-        ('class="a thumb b"', True),
-        ("class = 'a x-error'", True),
-        ('class=a title="thumb"', False),
-        ('title="thumb" class=a', False),
-        ('class=a class="thumb"', True),
-        ("class=thumbs", False),
-        ("style='Display : None'", True),
-        ('title="' + "x" * 5_000 + '" class=thumb', True),
-    ],
-)
+@each("extract/tags", "attributes, removed", "removed")
 def test_classes_and_styles_that_are_removed(attributes, removed):
     assert _are_removed(attributes) == removed
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.cases import each
 from tests.conftest import DATA
 from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import load
@@ -118,18 +119,7 @@ def test_counts_of_a_small_file(tmp_path: Path) -> None:
     assert list(read_tokens(path)).count("<eos>") == 13
 
 
-@pytest.mark.parametrize(
-    ("text", "articles"),
-    [
-        (" \n = A = \n \n", 1),
-        (" \n = A = \n text \n", 0),  # a false title of the official files
-        (" \n text \n = A = \n \n", 0),
-        (" = A = \n \n", 0),  # an official file begins with a blank line
-        (" \n = = A = = \n \n", 0),
-        (" \n = A = \n \n = B = \n \n", 2),
-        ("", 0),
-    ],
-)
+@each("dataset", "text, articles", "articles")
 def test_what_is_an_article(tmp_path: Path, text: str, articles: int) -> None:
     (tmp_path / "file").write_text(text, encoding="utf-8")
     assert count(tmp_path / "file").articles == articles

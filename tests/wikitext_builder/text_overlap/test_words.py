@@ -1,10 +1,10 @@
 """Words and their hashes: numpy finds the words of the regular expression, and no two share a hash."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.conftest import data
 from wikitext_builder.text_overlap.words import all_ngrams, ngrams_at, prefix_sums, word_hashes, words_of
 
@@ -17,14 +17,7 @@ def test_marks_out_of_order_take_linear_time() -> None:
     assert len(words_of("a" + "\u0316\u0301" * 300_000)) == 1
 
 
-@pytest.mark.parametrize(
-    ("tokens", "plain"),
-    [
-        ("It 's 1 @,@ 500 km @-@ long , isn 't it ?", "It's 1,500 km-long, isn’t it?"),
-        ("6 @.@ 626 × 10 − 34 ΝΕΙ͂ΛΟΣ", "6.626×10−34 Νεῖλος"),
-        ("The “ Café ” – in 東京都 。", '"the CAFE\u0301" — in 東 京 都'),
-    ],
-)
+@each("tokenizer", "tokens, plain", "same words")
 def test_tokens_and_plain_text_have_the_same_words(tokens: str, plain: str) -> None:
     assert words_of(tokens) == words_of(plain)
     assert (word_hashes(tokens) == word_hashes(plain)).all()

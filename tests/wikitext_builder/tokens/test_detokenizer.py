@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from wikitext_builder.tokens.detokenizer import detokenize, detokenize_line
 from wikitext_builder.tokens.tokenizer import tokenize, tokenize_line
 
 
-@pytest.mark.parametrize(
-    ("tokens", "text"),
-    [
-        ("", ""),
-        ("= Robert <unk> =", "= Robert <unk> ="),
-        ("= = = Awards = = =", "=== Awards ==="),
-        ("Don 't , Kirby 's .", "Don't, Kirby's."),
-        ('he said " no " and " yes "', 'he said "no" and "yes"'),
-        ("the monitors ' hulls", "the monitors' hulls"),
-        ("were ' monitors ' ,", "were 'monitors',"),
-        ("Marx ' beard and Cruz ' hat", "Marx' beard and Cruz' hat"),
-        ("Malcolm X ' alone '", "Malcolm X 'alone'"),
-        ("1 @.@  hrvatski", "1. hrvatski"),
-        ("no .. . no ... .", "no .. . no... ."),
-        ("X marks X and X", "X marks X and X"),
-        ("a 3 @.@ 5L engine", "a 3.5L engine"),
-        ("in 1932 @,@", "in 1932,"),
-        ("$ 1 @,@ 500 ( 34 % )", "$1,500 (34%)"),
-        ("2000 – 2005 , 9 / 11", "2000–2005, 9/11"),
-        ("ruler . .", "ruler. ."),
-        ("would ... not", "would... not"),
-    ],
-)
+@each("tokenizer", "tokens, text", "detokenized")
 def test_text_of_tokens(tokens: str, text: str) -> None:
     assert detokenize_line(tokens) == text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import json
 import random
 import re
 import time
@@ -11,7 +10,6 @@ import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import pytest
 import regex
@@ -19,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 
-from tests.conftest import DATA, ROOT
+from tests.cases import cases, each
+from tests.conftest import DATA
 from wikitext_builder.article import Article
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -34,7 +33,6 @@ from wikitext_builder.tokens.tokenizer import (
     tokenize_line,
 )
 
-CASES = json.loads((ROOT / "tests" / "cases" / "tokenizer.json").read_text(encoding="utf-8"))
 LANGUAGES = ("en", "fr", "it", "de", "es", "pl", "ru", "zh")
 
 
@@ -283,15 +281,15 @@ def plain_sacremoses(line: str) -> str:
     )
 
 
-@pytest.mark.parametrize("difference", CASES["differences"], ids=lambda case: case["why"][:40])
-def test_differences_from_sacremoses_are_these(difference: dict[str, str]) -> None:
-    assert tokenize_line(difference["line"]) == difference["tokens"]
-    assert plain_sacremoses(difference["line"]) == difference["sacremoses"]
-    assert difference["tokens"] != difference["sacremoses"]
+@each("tokenizer", "line, tokens, sacremoses", "differences")
+def test_differences_from_sacremoses_are_these(line: str, tokens: str, sacremoses: str) -> None:
+    assert tokenize_line(line) == tokens
+    assert plain_sacremoses(line) == sacremoses
+    assert tokens != sacremoses
 
 
-@pytest.mark.parametrize("case", CASES["lines"], ids=lambda case: case["line"][:40])
-def test_cases(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", cases("tokenizer", "lines"), ids=lambda case: case["line"][:40])
+def test_cases(case: dict[str, str]) -> None:
     assert tokenize_line(case["line"], case.get("language", "en")) == case["tokens"]
 
 
@@ -387,28 +385,10 @@ def test_order_of_lines_does_not_matter() -> None:
     assert [forth.tokenize_line(x) for x in lines] == [back.tokenize_line(x) for x in lines[::-1]][::-1]
 
 
-HOSTILE = {
-    "ten megabytes of words": "The word-list, it's 1,500. " * 400_000,
-    "one word of ten megabytes": "a" * 10_000_000,
-    "digits": "1" * 1_000_000 + "x",
-    "numbers in one": "11," * 300_000 + "x",
-    "dots": "." * 1_000_000,
-    "letters and dots": "a." * 500_000,
-    "quotes": '"' * 100_000,
-    "apostrophes": "'" * 100_000,
-    "apostrophes and spaces": "' " * 100_000,
-    "an apostrophe and spaces": "'" + "\t " * 500_000 + "x",
-    "combining marks": "a" + "\u0301\u0323" * 50_000,  # quadratic in unicodedata.normalize
-    "marks that decompose": "a" + "\u0f73" * 100_000,
-    "hyphens": "a-" * 100_000,
-    "marks of no width": "a\u200b" * 500_000,
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_lines_take_linear_time(name: str) -> None:
+@each("tokenizer", "line", "hostile")
+def test_hostile_lines_take_linear_time(line: str) -> None:
     started = time.perf_counter()
-    assert tokenize_line(HOSTILE[name])
+    assert tokenize_line(line)
     assert time.perf_counter() - started < 10  # each takes below 1 s; quadratic time would be minutes
 
 

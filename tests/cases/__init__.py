@@ -1,0 +1,39 @@
+"""Reads the case files of this folder: tables of cases, each with a label, and a source or a reason.
+
+A text of many repetitions is written as `{"pieces": [["(", 1000], "x"]}`: a thousand brackets, then an x.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent
+
+
+def read(name: str) -> dict[str, Any]:
+    """A case file: its tables by name, and what they share."""
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def cases(name: str, table: str = "cases") -> list[dict[str, Any]]:
+    """The cases of a table: `cases("extract/markup")`."""
+    return [_whole(case) for case in read(name)[table]]
+
+
+def each(name: str, fields: str, table: str = "cases") -> pytest.MarkDecorator:
+    """Parametrizes a test with fields of each case of a table; its label, or its first field, names it."""
+    keys = fields.split(", ")
+    rows = [
+        pytest.param(*(case[key] for key in keys), id=str(case.get("label", case[keys[0]]))[:60])
+        for case in cases(name, table)
+    ]
+    return pytest.mark.parametrize(keys, rows)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() == {"pieces"}:
+        return "".join(piece if isinstance(piece, str) else piece[0] * piece[1] for piece in value["pieces"])
+    return {key: _whole(one) for key, one in value.items()} if isinstance(value, dict) else value
