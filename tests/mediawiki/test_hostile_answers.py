@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.conftest import ROOT
@@ -26,7 +27,7 @@ from wikitext_builder.pages.selections import Category, parse_selection
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.http import Patience, Reply, TryAgainError
 from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.wiki.responses import read_answer
+from wikitext_builder.wiki.responses import Answer, read_answer
 
 Path_ = tuple[str | int, ...]
 ANSWERS: dict[str, dict[str, Any]] = json.loads(
@@ -163,6 +164,14 @@ def refused(answer: object) -> str:
     return ""
 
 
+def is_unseen(kind: str, answer: object) -> bool:
+    """True if no field that we read has another value than in the right answer."""
+    if kind in ("assesses", "error"):  # the schema does not have these
+        return False
+    right, changed_one = (msgspec.convert(one, Answer) for one in (ANSWERS[kind], answer))
+    return right == changed_one
+
+
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_any_value_can_be_wrong(hostile: tuple[HostileWiki, str], tmp_path: Path, kind: str) -> None:
     """What the schema refuses needs no run: it was refused before anybody read it."""
@@ -172,7 +181,7 @@ def test_any_value_can_be_wrong(hostile: tuple[HostileWiki, str], tmp_path: Path
             continue
         answer = changed(ANSWERS[kind], path, value)
         error = refused(answer)
-        if not error:
+        if not error and not is_unseen(kind, answer):
             wiki.answers = {**ANSWERS, kind: answer}
             if kind in PAST:
                 error = run(api, tmp_path / str(number), by_time(), ("quality:B", "series"))
