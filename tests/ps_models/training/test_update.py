@@ -175,14 +175,16 @@ def test_a_model_compiles_without_a_break_to_the_same_losses_and_gradients(model
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")
 @pytest.mark.parametrize("model", COMPILED)
-def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, monkeypatch, model):
+def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, model):
     """With torch's random numbers; a stopped run resumes to the same weights as one in one go."""
-    monkeypatch.setattr("torch._inductor.config.fallback_random", True)
+    from torch._inductor import config as inductor  # it takes seconds, and only this test needs it
+
     torch.compiler.reset()
     data, more = make_dataset(tmp_path), ("hidden_size=8", "batch_size=4", "stride=2", "bptt=2", "epochs=1")
 
     def train(name, **options):
-        pm.train(model, data, tmp_path / name, settings=(*more, *TINY[model]), device="cpu", **options)
+        with inductor.patch(fallback_random=True):
+            pm.train(model, data, tmp_path / name, settings=(*more, *TINY[model]), device="cpu", **options)
 
     train("plain")
     train("compiled", compile=True)
