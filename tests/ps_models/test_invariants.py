@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
-from ps_models.language_model import detach, map_state
+from ps_models.language_model import Penalised, detach, map_state, tensors_of
 from ps_models.models import MODELS
 from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
@@ -72,6 +72,7 @@ TRAINABLE = {
     "pointer-2": lambda: PointerSentinelLSTM(replace(POINTER, window=2)),
     "pointer-5": lambda: PointerSentinelLSTM(replace(POINTER, window=5)),
     "pointer-50": lambda: PointerSentinelLSTM(replace(POINTER, window=50)),
+    "pointer-zoneout-both": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_cell=0.3, window=5)),
     "pointer-zoneout-outputs": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_outputs=True, window=5)),
     "pointer-adaptive": lambda: PointerSentinelLSTM(replace(POINTER, cutoffs=(4,), window=5)),
     "pointer-sampled": lambda: PointerSentinelLSTM(replace(POINTER, sampled=4, window=5)),
@@ -128,6 +129,35 @@ def test_trainable_models_keep_the_laws(make):
     check_language_model(model, V, tolerance=1e-10)
     check_trainable(model, V, tolerance=1e-10)
     check_generative(model, V, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("name", TRAINABLE)
+def test_under_autocast_all_but_products_is_in_single_precision(name):
+    model, tokens = TRAINABLE[name]().float().eval(), torch.randint(V, (2, 20))
+    exact, _ = model.loss(tokens, model.initial_state(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        nats, state = model.loss(tokens, model.initial_state(2))
+        if isinstance(model, Penalised):
+            assert model.loss_and_penalty(tokens, state)[1].dtype == torch.float32
+    assert nats.dtype == torch.float32
+    assert {one.dtype for one in tensors_of(state) if one.is_floating_point()} <= {torch.float32}
+    assert not torch.equal(nats, exact)
+    near = 0.1 if name == "pointer-transformer" else 0.05
+    torch.testing.assert_close(nats, exact, rtol=near, atol=near)
+    nats.mean().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+
+
+@pytest.mark.parametrize("make", TRAINABLE.values(), ids=TRAINABLE)
+def test_gradients_end_at_the_state_that_a_training_step_hands_on(make):
+    model, tokens = make(), torch.randint(V, (2, 5))
+    state = model.loss(tokens, model.initial_state(2))[1]
+    nats, following = model.loss(tokens, state)
+    assert nats.requires_grad
+    assert tensors_of(following)
+    assert not any(tensor.requires_grad for tensor in tensors_of(state) + tensors_of(following))
 
 
 @pytest.mark.parametrize("make", ADD_ONS.values(), ids=ADD_ONS)

@@ -7,6 +7,7 @@ from ps_models.configs import config_of, make_configs, make_model
 from ps_models.errors import ModelError
 from ps_models.models import MODELS
 from ps_models.presets import PRESETS, _presets
+from ps_models.training.config import learning_rate
 
 ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]
 
@@ -53,6 +54,13 @@ def test_medium_is_the_papers_model_trained_in_segments(model, preset):
     assert (config.hidden_size, config.zoneout, config.zoneout_outputs) == (650, 0.5, False)
     assert (config.input_dropout, config.layer_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
     assert (training.batch_size, training.stride, training.bptt, training.clip) == (20, 35, 1, 10.0)
+
+
+def test_the_learning_rate_of_highways_is_that_of_the_authors_code():
+    """0.2 / 1.02 ** max(epoch - 20, 0), epochs counted from 1."""
+    _, training = make_configs("rhn", "variational", [], 10_000)
+    rates = [learning_rate(training, [5.0] * done) for done in (0, 19, 20, 29)]
+    assert rates == pytest.approx([0.2, 0.2, 0.2 / 1.02, 0.2 / 1.02**10])
 
 
 def test_settings_are_parsed_by_type_and_go_where_they_belong():

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
+
+import ps_models as pm
+from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
+from ps_models.training.logs import UPDATES
+from ps_models.training.loop import RunLimits, StoppedError
 
 SETTINGS = (
     "hidden_size=8",
@@ -36,6 +44,39 @@ def chance_of_a_word_by_heart(model: Any, text: Tensor) -> float:
     with torch.no_grad():
         scores, _ = model.eval()(text, model.initial_state(1))
     return float(scores.mean().exp())
+
+
+def assert_same(ours: Tensor, theirs: Tensor, leaves: Iterable[Tensor], *, atol: float = 1e-10) -> None:
+    """Values are the same, and so are the gradients of a sum of them with random weights."""
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
+    weights, inputs = torch.randn_like(ours), list(leaves)
+    grads = [torch.autograd.grad((values * weights).sum(), inputs) for values in (ours, theirs)]
+    for one, other in zip(*grads, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=10 * atol)
+
+
+def assert_resumes(
+    model: str, dataset: Path, folder: Path, settings: Sequence[str], *stops: int
+) -> Checkpoint:
+    """A run that is stopped a few times has the weights and losses of a whole one, whose end is returned."""
+    whole, parts = folder / "whole", folder / "parts"
+    pm.train(model, dataset, whole, settings=settings, device="cpu")
+    for stop in stops:
+        with pytest.raises(StoppedError):
+            pm.train(
+                model, dataset, parts, settings=settings, device="cpu", limits=RunLimits(max_updates=stop)
+            )
+    pm.train(model, dataset, parts, settings=settings, device="cpu")
+    losses, others = (
+        [json.loads(line)["loss"] for line in (run / UPDATES).read_text().splitlines()]
+        for run in (whole, parts)
+    )
+    assert losses == others
+    assert len(losses) > max(stops)
+    assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
+    last = read_checkpoint(whole / LAST, training=True)
+    assert last.digest == read_checkpoint(parts / LAST).digest
+    return last
 
 
 def make_dataset(parent: Path) -> Path:

@@ -1,11 +1,13 @@
-"""The recurrence by hand: equal to torch's LSTM, to a plain loop, and to numeric gradients."""
+"""The recurrences by hand: equal to torch's LSTM, to plain loops, and to numeric gradients."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ps_models.layers.highway import highway_steps
 from ps_models.layers.recurrence import lstm_steps
+from tests.ps_models.tiny import assert_same
 
 T, B, H = 6, 3, 4
 
@@ -110,3 +112,30 @@ def test_products_in_bfloat16_stay_near():
     for one, other in zip(*grads, strict=True):
         assert other.dtype == torch.float32
         torch.testing.assert_close(one, other, rtol=0.1, atol=0.1)
+
+
+def highway_loop(inputs: Tensor, s: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None) -> Tensor:
+    states, size = [], s.shape[1]
+    for at_step in inputs:
+        for d in range(len(weight)):
+            read = s if mask is None else s * mask
+            gates = read @ weight[d].T + bias[d] + (at_step if d == 0 else 0)
+            h, t = gates[:, :size].tanh(), gates[:, size:].sigmoid()
+            s = h * t + s * (1 - t)
+        states.append(s)
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+@pytest.mark.parametrize("dropped", [False, True])
+def test_highways_and_their_gradients_are_the_equations(depth: int, dropped: bool):
+    shapes = (6, 3, 8), (3, 4), (depth, 8, 4), (depth, 8)
+    inputs, s, weight, bias = arguments = [
+        torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes
+    ]
+    mask = (torch.rand(3, 4, dtype=torch.float64) < 0.7) / 0.7 if dropped else None
+    ours, theirs = (
+        highway_steps(inputs, s, weight, bias, mask),
+        highway_loop(inputs, s, weight, bias, mask),
+    )
+    assert_same(ours, theirs, arguments, atol=1e-12)

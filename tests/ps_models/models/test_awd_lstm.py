@@ -1,25 +1,21 @@
 """AWD-LSTM against a plain loop over its equations, dropped or not; what its penalty does to training."""
 
-import json
 from itertools import pairwise
 
 import pytest
 import torch
 
 import ps_models as pm
-from ps_models.configs import make_configs, make_model
 from ps_models.data.dataset import random_ends, to_rows
 from ps_models.language_model import Penalised
 from ps_models.layers.dropout import dropout_mask
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.config import TrainingConfig
 from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS, UPDATES
-from ps_models.training.loop import RunLimits, StoppedError
 from ps_models.training.update import Training
-from tests.ps_models.tiny import make_dataset, settings_of
+from tests.ps_models.tiny import assert_resumes, make_dataset, settings_of
 
 V, ROWS, TIME = 9, 2, 7
 CONFIG = AWDLSTMConfig(vocab_size=V, embedding_size=4, hidden_size=6, init=0.7)
@@ -112,20 +108,6 @@ def test_dropped_types_are_the_same_in_all_rows():
     assert 0.2 < kept.double().mean().item() < 0.8
 
 
-@pytest.mark.parametrize(
-    ("preset", "vocabulary", "millions"), [("ptb", 10_000, 24.21), ("wikitext-2", 33_278, 33.55)]
-)
-def test_sizes_are_the_papers(preset, vocabulary, millions):
-    """24 M and 33 M in its tables; torch's LSTM, which it used, has each bias twice: 10,800 more."""
-    config, _ = make_configs("awd-lstm", preset, [], vocab_size=vocabulary)
-    with torch.device("meta"):
-        model = make_model("awd-lstm", config)
-    e, h = 400, 1150
-    layers = 4 * (h * (e + h + 1) + h * (h + h + 1) + e * (h + e + 1))
-    assert sum(parameter.numel() for parameter in model.parameters()) == vocabulary * (e + 1) + layers
-    assert (vocabulary * (e + 1) + layers) / 1e6 == pytest.approx(millions, abs=0.01)
-
-
 def test_only_models_with_a_penalty_are_asked_for_it():
     assert isinstance(AWDLSTM(CONFIG), Penalised)
     assert not isinstance(LSTM(LSTMConfig(vocab_size=V, hidden_size=4)), Penalised)
@@ -165,36 +147,9 @@ def test_the_reported_loss_is_of_nats_only_for_all_lengths(tmp_path):
     assert updates == len(random_ends(scored.tokens, 6, seed=1, epoch=0))
 
 
-@pytest.mark.parametrize("stop", [7, 45, 80])
-def test_a_stopped_run_of_random_lengths_resumes_to_the_same_result(tmp_path, stop):
+def test_a_stopped_run_of_random_lengths_resumes_to_the_same_result(tmp_path):
     """Before and after weights are averaged."""
-    dataset = make_dataset(tmp_path)
     more = ("optimizer=asgd", "averaging_interval=0", "learning_rate=8", "epochs=4", "patience=0")
     settings = settings_of("awd-lstm", *AWD, *more)
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    pm.train("awd-lstm", dataset, whole, settings=settings, device="cpu")
-    with pytest.raises(StoppedError):
-        pm.train(
-            "awd-lstm", dataset, parts, settings=settings, device="cpu", limits=RunLimits(max_updates=stop)
-        )
-    pm.train("awd-lstm", dataset, parts, settings=settings, device="cpu")
-    losses = [
-        [json.loads(line)["loss"] for line in (folder / UPDATES).read_text().splitlines()]
-        for folder in (whole, parts)
-    ]
-    assert losses[0] == losses[1]
-    assert len(losses[0]) > stop
-    saved = read_checkpoint(whole / LAST, training=True).training or {}
-    assert 45 < saved["optimizer"]["param_groups"][0]["t0"] < 80  # when averaging began
-    assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
-    assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
-
-
-def test_scores_are_in_single_precision_under_bf16():
-    model, tokens = AWDLSTM(CONFIG), torch.randint(V, (ROWS, TIME))
-    exact, _ = model.eval()(tokens, model.initial_state(ROWS))
-    with torch.autocast("cpu", torch.bfloat16):
-        scores, state = model(tokens, model.initial_state(ROWS))
-        _, penalty, _ = model.train().loss_and_penalty(tokens, model.initial_state(ROWS))
-    assert scores.dtype == state.h[0].dtype == penalty.dtype == torch.float32
-    torch.testing.assert_close(scores, exact, rtol=0, atol=0.05)
+    last = assert_resumes("awd-lstm", make_dataset(tmp_path), tmp_path, settings, 7, 45, 80)
+    assert 45 < (last.training or {})["optimizer"]["param_groups"][0]["t0"] < 80  # when averaging began

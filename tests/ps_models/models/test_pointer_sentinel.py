@@ -1,18 +1,27 @@
-"""The pointer sentinel-LSTM against a plain loop over the paper's equations, and its edges."""
+"""The pointer sentinel on each model against a plain loop over the paper's equations, and its edges."""
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from ps_models.language_model import tensors_of
+import ps_models as pm
+from ps_models.language_model import Penalised, reads_word_by_word, tensors_of
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import NO_WORD, look_back, visible
 from ps_models.models.lstm import LSTMLayer
-from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.pointer_on_others import (
+    PointerSentinelAWDLSTM,
+    PointerSentinelAWDLSTMConfig,
+    PointerSentinelTransformer,
+    PointerSentinelTransformerConfig,
+)
+from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
+from tests.ps_models.tiny import assert_same, make_dataset
 
 V, H = 7, 6
 
@@ -30,6 +39,13 @@ def model_of(window: int, **rates: Any) -> PointerSentinelLSTM:
         zoneout=0,
     )
     return PointerSentinelLSTM(replace(plain, **rates)).double()
+
+
+SIZES: dict[str, Any] = {"vocab_size": V, "init": 0.8}
+AWD = PointerSentinelAWDLSTMConfig(**SIZES, embedding_size=5, hidden_size=H, window=4)
+TRANSFORMER = PointerSentinelTransformerConfig(
+    **SIZES, hidden_size=8, layers=2, heads=2, inner_size=8, window=3, pointer_window=4
+)
 
 
 def tokens_of(*shape: int) -> Tensor:
@@ -82,25 +98,7 @@ def test_is_the_equations_in_values_and_gradients(window: int, rates: dict[str, 
     model, tokens = model_of(window, **rates).eval(), tokens_of(2, 23)
     scores, _ = model(tokens, model.initial_state(2))
     slow = torch.stack([equations(model, row.tolist()) for row in tokens])
-    torch.testing.assert_close(scores, slow, rtol=0, atol=1e-10)
-    weights = [*model.parameters()]
-    for fast, plain in zip(
-        torch.autograd.grad(scores.sum(), weights), torch.autograd.grad(slow.sum(), weights), strict=True
-    ):
-        torch.testing.assert_close(fast, plain, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("window", [1, 2, 5, 50])
-@pytest.mark.parametrize("chunk", [1, 3, 22])
-@pytest.mark.parametrize("rates", RATES)
-def test_the_state_carries_window_and_lstm(window: int, chunk: int, rates: dict[str, Any]):
-    model, tokens = model_of(window, **rates).eval(), tokens_of(3, 22)
-    whole, _ = model(tokens, model.initial_state(3))
-    parts, state = [], model.initial_state(3)
-    for piece in tokens.split(chunk, dim=1):
-        scores, state = model(piece, state)
-        parts.append(scores)
-    torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
+    assert_same(scores, slow, model.parameters())
 
 
 def test_a_long_text_in_blocks_is_the_same():
@@ -174,25 +172,6 @@ def test_loss_refuses_more_tokens_than_there_are():
         model.loss(tokens_of(1, 5), model.initial_state(1), scored=6)
 
 
-def test_adds_h_squared_and_two_h_parameters():
-    model = model_of(4)
-    count = sum(p.numel() for p in model.parameters()) - sum(p.numel() for p in model.inner.parameters())
-    assert count == H**2 + 2 * H
-
-
-@pytest.mark.parametrize("rates", [{}, {"zoneout": 0.5, "input_dropout": 0.5, "output_dropout": 0.5}])
-def test_gradients_are_finite_where_no_word_matches_and_at_the_first_token(rates: dict[str, float]):
-    model = model_of(5, **rates)
-    tokens = torch.tensor([[0, 2, 3, 4, 5, 6], [1, 1, 1, 1, 1, 1]])
-    for piece in (tokens[:, :1], tokens):
-        model.zero_grad()
-        nats, _ = model.loss(piece, model.initial_state(2))
-        nats.mean().backward()
-        for name, parameter in model.named_parameters():
-            assert parameter.grad is not None, name
-            assert parameter.grad.isfinite().all(), name
-
-
 def test_pointer_weights_start_spread_over_their_range():
     model = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=64, init=0.3))
     for parameter in (model.query.weight, model.query.bias, model.sentinel):
@@ -237,25 +216,6 @@ def test_inspection_parts_make_up_the_mixture(window: int):
     )
 
 
-@pytest.mark.parametrize("words", [tokens_of(1, 9), torch.tensor([[0, 3, 0, 1]]), torch.tensor([[0]])])
-def test_next_log_probs_are_those_of_scoring_each_word(words: Tensor):
-    model, tokens = model_of(4).eval(), words
-    _, state = model(tokens, model.initial_state(1))
-    each = [model(torch.tensor([[word]]), state)[0].item() for word in range(V)]
-    torch.testing.assert_close(model.next_log_probs(state)[0].tolist(), each)
-
-
-def test_mixture_is_float32_under_autocast():
-    model, tokens = model_of(4).float(), tokens_of(2, 9)
-    with torch.autocast("cpu", torch.bfloat16):
-        nats, state = model.loss(tokens, model.initial_state(2))
-    nats.mean().backward()
-    assert nats.dtype == state.hidden_BWH.dtype == state.inner.c_BLH.dtype == torch.float32
-    exact, _ = model.loss(tokens, model.initial_state(2))
-    torch.testing.assert_close(nats, exact, rtol=0.05, atol=0.05)
-    assert not torch.equal(nats, exact)
-
-
 def test_the_attention_is_in_float32_with_and_without_autocast():
     """Only the products before it are in bfloat16: scores of that type would all be a little off."""
     model, generator = model_of(4).float(), torch.Generator().manual_seed(9)
@@ -268,15 +228,6 @@ def test_the_attention_is_in_float32_with_and_without_autocast():
             found = [*look_back(queries, keys, words, tokens, window=4), model._sentinel_score(queries)]
         for one, expected in zip(found, exact, strict=True):
             torch.testing.assert_close(one.double(), expected, rtol=1e-6, atol=1e-5)
-
-
-def test_gradients_end_at_the_state_that_a_training_step_hands_on():
-    model = model_of(4)
-    for state in (model.initial_state(2), model.loss(tokens_of(2, 5), model.initial_state(2))[1]):
-        nats, following = model.loss(tokens_of(2, 5), state)
-        assert nats.requires_grad
-        assert len(tensors_of(following)) > 3
-        assert not any(tensor.requires_grad for tensor in tensors_of(following))
 
 
 def test_the_window_of_the_paper_is_the_default():
@@ -295,3 +246,66 @@ def test_locked_masks_are_those_of_the_lstm():
     plain, _ = model.eval()(tokens, model.initial_state(3))
     dropped, _ = model(tokens, model.initial_state(3), masks)
     assert not torch.allclose(dropped, plain)
+
+
+# --- on other models
+
+
+def mixed(model: PointerSentinel, words: list[int]) -> Tensor:
+    """The same, given the outputs and the softmax of another model inside."""
+    inner = model.inner
+    scores, hidden, _ = inner.scores_and_hidden(torch.tensor([words]), inner.initial_state(1))
+    read, found = [inner.config.eos, *words], []
+    for t, word in enumerate(words):
+        places = range(max(0, t - 3), t + 1)
+        q = torch.tanh(model.query.weight @ hidden[0, t] + model.query.bias)
+        keys = torch.stack([*(hidden[0, i] for i in places), model.sentinel])
+        a = torch.softmax(keys @ q, dim=0)
+        copied = sum(a[n] for n, i in enumerate(places) if read[i] == word)
+        found.append(torch.log(a[-1] * scores[0, t].exp() + copied))
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: PointerSentinelAWDLSTM(AWD), lambda: PointerSentinelTransformer(TRANSFORMER)]
+)
+def test_a_pointer_on_another_model_is_the_equations(make: Any) -> None:
+    torch.manual_seed(4)
+    model, tokens = make().double().eval(), tokens_of(1, 15)
+    found, _ = model(tokens, model.initial_state(1))
+    assert_same(found[0], mixed(model, tokens[0].tolist()), model.parameters())
+
+
+def test_awd_lstm_keeps_its_penalty() -> None:
+    model = PointerSentinelAWDLSTM(AWD).double().eval()
+    tokens = tokens_of(2, 9)
+    state = model.initial_state(2)
+    nats, penalty, after = model.loss_and_penalty(tokens, state, scored=5, advance=4)
+    alone, expected, _ = model.inner.loss_and_penalty(tokens, state.inner, scored=5, advance=4)
+    plain, after_plain = model.loss(tokens, state, scored=5, advance=4)
+    assert isinstance(model, Penalised)
+    assert penalty == expected > 0
+    assert torch.equal(nats, plain)
+    assert not torch.allclose(nats, alone)  # the pointer has its part
+    assert torch.equal(after.hidden_BWH, after_plain.hidden_BWH)
+    free = PointerSentinelAWDLSTM(replace(AWD, activation=0.0, temporal_activation=0.0)).double().eval()
+    assert free.loss_and_penalty(tokens, free.initial_state(2))[1] == 0
+
+
+def test_a_transformer_with_a_pointer_reads_segments_whole() -> None:
+    assert not reads_word_by_word(PointerSentinelTransformer(TRANSFORMER))
+    assert reads_word_by_word(PointerSentinelAWDLSTM(AWD))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("pointer-sentinel-awd-lstm", ["embedding_size=6", "hidden_size=8"]),
+        ("pointer-sentinel-transformer", ["hidden_size=8", "heads=2", "layers=1", "inner_size=8"]),
+    ],
+)
+def test_is_trained_and_explained(tmp_path: Path, name: str, settings: list[str]) -> None:
+    dataset, out = make_dataset(tmp_path), tmp_path / "run"
+    pm.train(name, dataset, out, preset="small", settings=[*settings, "epochs=2"], device="cpu")
+    explained = pm.explain(out, dataset, split="valid", words=5)
+    assert all(one.gate is not None and 0 < one.gate < 1 for one in explained.predictions)

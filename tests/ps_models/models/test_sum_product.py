@@ -26,47 +26,6 @@ def tiny_model(**fields):
     return model
 
 
-def units(config):
-    """What the weights are multiples of: of the mixing, and of the coefficients."""
-    if not config.scaled:
-        return 1.0, [1.0] * (config.powers + 1)
-    series = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
-    return 1 / (config.context * config.hidden_size), series.tolist()
-
-
-def log_prob(model, context, word):
-    """The quotient of the network, each node written out."""
-    config, (unit, powers) = model.config, units(model.config)
-    h = torch.cat([model.similarity.weight[x].clamp(min=0) for x in context])
-    sums = []
-    for v in range(V):
-        m = (model.mixing[v].clamp(min=0) * unit * h).sum()
-        c = model.coefficients[v].clamp(min=0)
-        s = (c[0] * powers[0]).clamp(min=config.least_bias)
-        for k in range(1, config.powers + 1):
-            s = s + c[k] * powers[k] * m**k
-        sums.append(s)
-    return torch.log(sums[word] / torch.stack(sums).sum())
-
-
-@pytest.mark.parametrize("scaled", [False, True])
-def test_is_the_equations_and_their_gradients(scaled, monkeypatch):
-    monkeypatch.setattr("ps_models.layers.products.NEAR", 5 * V)  # five rows at once
-    model, steps = tiny_model(scaled=scaled).eval(), 16
-    tokens = torch.randint(V, (2, steps))
-    nats, _ = model.loss(tokens, model.initial_state(2))
-    weights = torch.rand(2, steps, dtype=torch.float64)
-    found = torch.autograd.grad((nats * weights).sum(), list(model.parameters()))
-    texts = [[1, 1, 1, *row] for row in tokens.tolist()]
-    expected = torch.stack(
-        [torch.stack([log_prob(model, text[t : t + 3], text[t + 3]) for t in range(steps)]) for text in texts]
-    )
-    torch.testing.assert_close(-nats, expected, rtol=1e-10, atol=1e-10)
-    slow = torch.autograd.grad(-(expected * weights).sum(), list(model.parameters()))
-    for one, other in zip(found, slow, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
-
-
 def test_only_the_words_of_the_context_matter():
     model = tiny_model().eval()
     tokens = torch.randint(V, (1, 9))
@@ -122,16 +81,6 @@ def test_training_lowers_a_sum_above_its_limit():
     nats.sum().backward()
     assert model.mixing.grad is not None
     assert (model.mixing.grad[0] > 0).all()  # a step against it makes the sum of word 0 smaller
-
-
-def test_log_probabilities_are_wide_under_autocast():
-    model = tiny_model().float().eval()
-    tokens = torch.randint(V, (2, 9))
-    exact, _ = model(tokens, model.initial_state(2))
-    with torch.autocast("cpu", torch.bfloat16):
-        scores, _ = model(tokens, model.initial_state(2))
-    assert scores.dtype == torch.float32
-    assert (scores - exact).abs().max() < 0.1
 
 
 def test_the_number_of_parameters_is_the_published_one():
