@@ -14,7 +14,7 @@ from tests.crash.harness import OWN_DISKS, Bench, Starter
 from tests.crash.programs import PROGRAMS, nearly_the_same
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-POINTS = 4
+POINTS = 3
 
 
 def chosen(count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The commands, in this process on the bundled sample and as real processes with real faults."""
+"""The commands on the bundled sample, and real processes with real faults."""
 
 import contextlib
 import csv
@@ -10,59 +10,32 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.command import COMMAND, Completed, environment, refused, run
 from tests.conftest import data, hear_control_c
 from tests.dumps import export_xml, numbered_page, page_xml
 from wikitext_builder import __version__
 from wikitext_builder.article import Page
 from wikitext_builder.cli import cli
 from wikitext_builder.dataset.files import read_articles
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
 
-PROGRAM = [sys.executable, "-c", "from wikitext_builder.cli import main; main()"]
 BAR = "━"  # what rich draws a bar with
 
 
-def call(*arguments: str | Path, expect: int = 0, **more: str) -> Result:
-    """A command in this process."""
-    result = CliRunner().invoke(cli, list(map(str, arguments)), **more)  # type: ignore[arg-type]
-    if not isinstance(result.exception, BuilderError):
-        assert result.exit_code == expect, result.output
+def call(*arguments: object, expect: int = 0, **options: Any) -> Completed:
+    """A command in this process, which ends with a status."""
+    result = run(*arguments, **options)
+    assert result.returncode == expect, result.stderr
     return result
-
-
-def refused(*arguments: str | Path) -> str:
-    """What the error says that a command raises."""
-    error = call(*arguments).exception
-    assert isinstance(error, BuilderError)
-    return str(error)
-
-
-def run(
-    *arguments: str | Path, stdin: str = "", stdout: int = subprocess.PIPE, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """A command as a process of its own."""
-    return subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        input=stdin,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env={**os.environ, **environment},
-        timeout=280,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -138,15 +111,6 @@ def test_status(store: Path, tmp_path: Path) -> None:
         pass
     assert call("status", "--store", tmp_path / "empty.store").stdout.endswith("empty.store: empty\n")
     assert "no such store" in refused("status", "--store", tmp_path / "nowhere")
-
-
-def test_lock_lists_every_page_and_builds_the_same(store: Path, dataset: Path, tmp_path: Path) -> None:
-    lock = tmp_path / "titles.lock"
-    lock.write_text(call("lock", "--store", store).stdout, encoding="utf-8")
-    assert len(lock.read_text(encoding="utf-8").splitlines()) == 2 + 28
-    out = tmp_path / "again"
-    call("build", "demo", "--store", store, "--out", out, "--lock", lock, "--workers", "1")
-    assert (out / "manifest.json").read_bytes() == (dataset / "manifest.json").read_bytes()
 
 
 def test_a_lock_of_a_date_and_of_nothing(store: Path, tmp_path: Path) -> None:
@@ -396,7 +360,10 @@ def test_a_dataset_that_was_changed_is_not_called_built(store: Path, tmp_path: P
     call(*build)
     with (tmp_path / "a" / "wiki.test.tokens").open("a", encoding="utf-8") as file:
         file.write(" more\n")
-    assert "remove the folder and build again" in call("verify", tmp_path / "a", expect=1).stdout
+    verified = call("verify", tmp_path / "a", expect=1)
+    assert "remove the folder and build again" in verified.stdout
+    assert "WRONG       wiki.test.tokens sha256" in verified.stdout
+    assert "checks failed" in verified.stderr
     assert "wiki.test.tokens differs from its manifest" in refused(*build)
     (tmp_path / "a" / "wiki.test.tokens").unlink()
     assert "wiki.test.tokens is missing" in refused(*build)
@@ -438,19 +405,6 @@ def test_verify(dataset: Path, tmp_path: Path) -> None:
     checks = json.loads(call("verify", dataset, "--json").stdout)
     assert all(check["passed"] for check in checks)
     assert "no wiki.train.tokens" in refused("verify", tmp_path)
-
-
-def test_verify_of_a_changed_file_fails_and_names_it(dataset: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    for path in (dataset, dataset / "parquet"):
-        assert path.is_dir()
-    subprocess.run(["cp", "-r", str(dataset), str(copy)], check=True)
-    with (copy / "wiki.test.tokens").open("a", encoding="utf-8") as file:
-        file.write(" one more \n")
-    result = call("verify", copy, "--quiet")
-    assert isinstance(result.exception, BuilderError)
-    assert "checks failed" in str(result.exception)
-    assert "WRONG       wiki.test.tokens sha256" in result.stdout
 
 
 def test_stats_as_table_and_json(dataset: Path, tmp_path: Path) -> None:
@@ -513,7 +467,7 @@ def test_a_command_line_that_cannot_be_read_has_status_2(arguments: tuple[str, .
 
 def test_a_reader_that_goes_away_is_not_an_error() -> None:
     with subprocess.Popen(
-        [*PROGRAM, "tokenize"],
+        [*COMMAND, "tokenize"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -538,22 +492,9 @@ def feed(pipe: IO[bytes]) -> None:
             pipe.write(b"a b c\n")
 
 
-@pytest.mark.parametrize("arguments", [("lock", "--store"), ("status", "--json", "--store")])
-def test_a_full_disk_behind_stdout_is_reported(store: Path, arguments: tuple[str, ...]) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    full = os.open("/dev/full", os.O_WRONLY)
-    try:
-        done = run(*arguments, store, stdout=full)
-    finally:
-        os.close(full)
-    assert done.returncode == 1
-    assert done.stderr == "wikitext-builder: output: No space left on device\n"
-
-
 def test_control_c_ends_quietly_with_130() -> None:
     with subprocess.Popen(
-        [*PROGRAM, "tokenize"],
+        [*COMMAND, "tokenize"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -575,7 +516,8 @@ def test_control_c_ends_quietly_with_130() -> None:
 
 
 def test_output_is_utf_8_whatever_the_locale() -> None:
-    done = run("tokenize", stdin="Łódź – 杜甫\n", PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
+    changes = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = run("tokenize", input="Łódź – 杜甫\n", env=environment(**changes))
     assert (done.returncode, done.stdout, done.stderr) == (0, " Łódź – 杜甫 \n", "")
 
 
@@ -589,19 +531,11 @@ def test_lines_without_a_terminal(store: Path, tmp_path: Path) -> None:
 
 def test_a_bar_on_a_terminal(store: Path, tmp_path: Path) -> None:
     terminal, end = pty.openpty()
-    command = [
-        *PROGRAM,
-        "build",
-        "demo",
-        "--store",
-        str(store),
-        "--out",
-        str(tmp_path / "a"),
-        "--workers",
-        "1",
-    ]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
-    with subprocess.Popen(command, stdin=end, stdout=subprocess.PIPE, stderr=end, env=environment) as process:
+    words = ("build", "demo", "--store", str(store), "--out", str(tmp_path / "a"), "--workers", "1")
+    wide = environment(TERM="xterm", COLUMNS="120")
+    with subprocess.Popen(
+        [*COMMAND, *words], stdin=end, stdout=subprocess.PIPE, stderr=end, env=wide
+    ) as process:
         os.close(end)
         shown = read_terminal(terminal, process)
         assert process.stdout is not None

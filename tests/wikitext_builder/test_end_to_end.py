@@ -104,12 +104,6 @@ def test_a_reader_finds_the_sentences_of_the_sample(sample: Path, title: str) ->
     assert [sentence for sentence in SENTENCES[title] if sentence not in text] == []
 
 
-def test_extract_and_tokenize_on_the_command_line_give_the_lines_of_the_dataset(sample: Path) -> None:
-    plain = done("extract", "--store", sample / "pages.store", "--title", "Leonhard Euler")
-    expected = (f" {line} \n" if line else " \n" for line in articles(sample / "demo")["Leonhard Euler"])
-    assert done("tokenize", input=plain) == "".join(expected)
-
-
 # --- the same bytes
 
 

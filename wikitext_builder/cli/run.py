@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any
 
@@ -64,6 +65,7 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         status = program(prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -75,7 +77,7 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
         if isinstance(error, SystemExit) and not error.code:  # … and when it has completed a word
             raise
         # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(141)
     except (MemoryError, RuntimeError) as error:
         if not is_short_memory(error):
@@ -83,9 +85,17 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
         advice = "use fewer processes or a larger machine, and run it again to resume"
         _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)
     except OSError as error:  # stdout on a full disk, for example
+        if error.filename is None:
+            _discard_output()
         _fail(name, f"{error.filename or 'output'}: {error.strerror or error}", 1)
     if status:  # of `click.exceptions.Exit`; commands return None
         sys.exit(status)
+
+
+def _discard_output() -> None:
+    """Throw away what stdout still holds: Python would try to write it at exit, and fail again."""
+    with suppress(OSError):  # stdout can be an object without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(name: str, message: str, status: int) -> None:
