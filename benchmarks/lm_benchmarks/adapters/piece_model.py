@@ -12,6 +12,9 @@ A model of another program says only how it scores windows of pieces: it derives
 `target_log_probs`.
 """
 
+# Shapes: B = batch, T = time, W = window (pieces that the model reads per call).
+# ruff: noqa: N815 - names end in their shapes
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -215,10 +218,6 @@ def rules_of(tokenizer: Any) -> str:  # noqa: ANN401
     """All that decides how a tokenizer cuts: its own description, or its pieces if it has none."""
     described = getattr(tokenizer, "backend_tokenizer", None)
     return described.to_str() if described is not None else repr(sorted(tokenizer.get_vocab().items()))
-
-
-# Shapes: B = batch, T = time, W = window (pieces that the model reads per call).
-# ruff: noqa: N815 - names end in their shapes
 
 
 class Past(NamedTuple):

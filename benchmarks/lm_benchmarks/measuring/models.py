@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -172,7 +173,7 @@ def _neural_cache(specification: str, inputs: Inputs) -> LoadedModel:
     facts = {
         **inner.facts,
         "cache": f"{config.window}.{config.theta:g}.{config.weight:.4f}",
-        "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
+        "tuned": _tuned(inputs),
     }
     kind, name = "cache", f"{inner.name} + neural cache"
     if inputs.window is not None:  # not the model of the tables, whose window is tuned
@@ -230,7 +231,7 @@ def _baseline(name: str, inputs: Inputs) -> LoadedModel:
     if isinstance(model, UnigramCache):
         config = model.config
         facts["cache"] = f"{config.window}.{config.decay:g}.{config.weight:.4f}"
-        facts["tuned"] = f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}"
+        facts["tuned"] = _tuned(inputs)
     return LoadedModel(
         name=BASELINES[name].title,
         identity=f"{name}+{file_sha256(inputs.dataset.file('train'))[:8]}",
@@ -273,7 +274,7 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
         facts={
             **_united(members),
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
-            "tuned": f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}",
+            "tuned": _tuned(inputs),
         },
         recipe="mix:" + ",".join(one.recipe for one in members) if all(one.recipe for one in members) else "",
         trained=tuple(how for one in members for how in one.trained),
@@ -286,6 +287,11 @@ def _united(members: Sequence[LoadedModel]) -> dict[str, str]:
     keys = dict.fromkeys(key for one in members for key in one.facts)
     values = {key: [str(one.facts[key]) for one in members if key in one.facts] for key in keys}
     return {key: "_".join(dict.fromkeys(each)) for key, each in values.items()}
+
+
+def _tuned(inputs: Inputs) -> str:
+    """The text that a model was tuned on, in signatures."""
+    return f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}"
 
 
 def _valid(inputs: Inputs, vocabulary: Vocabulary) -> list[Text]:
@@ -302,10 +308,9 @@ def _expect_folder(inputs: Inputs) -> None:
         )
 
 
-def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> LoadedModel:
-    unknown = inputs.options["unknown_word"]
-    model = NGramFile(grams, inputs.vocabulary, unknown=unknown)
-    file = Path(path)
+def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inputs) -> LoadedModel:
+    unknown, file = inputs.options["unknown_word"], Path(path)
+    model = NGramFile(read(file), inputs.vocabulary, unknown=unknown)
     return LoadedModel(
         name=file.name,
         identity=f"{kind}+{file_sha256(file)[:8]}",
@@ -318,14 +323,6 @@ def _of_grams(path: str, grams: NGrams, kind: str, inputs: Inputs) -> LoadedMode
             **({} if unknown is None else {"unknown_word": unknown}),
         },
     )
-
-
-def _arpa(path: str, inputs: Inputs) -> LoadedModel:
-    return _of_grams(path, ArpaFile(Path(path)), "arpa", inputs)
-
-
-def _kenlm(path: str, inputs: Inputs) -> LoadedModel:
-    return _of_grams(path, KenlmFile(Path(path)), "kenlm", inputs)
 
 
 def _command(line: str, inputs: Inputs) -> LoadedModel:
@@ -364,11 +361,8 @@ def _completions(url: str, inputs: Inputs) -> LoadedModel:
 
 def _given(inputs: Inputs, *names: str) -> dict[str, Any]:
     """The options that a model of pieces takes: its windows, and some of its own."""
-    given = {name: inputs.options[name] for name in names} | {
-        "window": inputs.window,
-        "stride": inputs.stride,
-    }
-    return given | ({"device": inputs.device} if "device" in names else {})
+    options = {**inputs.options, "device": inputs.device, "window": inputs.window, "stride": inputs.stride}
+    return {name: options[name] for name in ("window", "stride", *names)}
 
 
 OWN_FIELDS: Final = frozenset(
@@ -381,8 +375,14 @@ NAMES: Final[dict[str, tuple[str, Maker]]] = {
 }
 
 KINDS: Final[dict[str, tuple[str, Maker]]] = {
-    "arpa": ("FILE: n-grams in the ARPA format, read by our own reader", _arpa),
-    "kenlm": ("FILE: n-grams in KenLM's formats, by its package kenlm", _kenlm),
+    "arpa": (
+        "FILE: n-grams in the ARPA format, read by our own reader",
+        partial(_of_grams, "arpa", ArpaFile),
+    ),
+    "kenlm": (
+        "FILE: n-grams in KenLM's formats, by its package kenlm",
+        partial(_of_grams, "kenlm", KenlmFile),
+    ),
     "transformers": ("FOLDER or NAME: a causal model of the package transformers", _transformers),
     "gguf": ("FILE: a model in llama.cpp's format, by the package llama-cpp-python", _gguf),
     "completions": ("URL: an endpoint with log-probabilities, with --tokenizer", _completions),

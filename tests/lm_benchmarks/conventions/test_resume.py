@@ -69,7 +69,7 @@ def kept(path):
     return list(path.parent.glob("*.windows"))
 
 
-def test_run_resumes_after_a_kill(dataset, folders, tmp_path, counted):
+def test_run_resumes_after_a_kill_with_scores_of_the_same_model_only(dataset, folders, tmp_path, counted):
     model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
     options: dict[str, Any] = {"convention": "hf-stride", "window": 16, "stride": 4, "check": False}
     (whole,) = lb.measure(model, dataset, **options)
@@ -80,13 +80,23 @@ def test_run_resumes_after_a_kill(dataset, folders, tmp_path, counted):
     with sqlite3.connect(memory) as database:
         ((stored,),) = database.execute("SELECT count(*) FROM scores")
     assert 2 * AT_ONCE < stored <= 3 * AT_ONCE  # a few windows are the same
+    others: list[tuple[str, dict[str, Any]]] = [
+        (f"transformers:{folders['bos-not-added']}", {}),
+        (model, {"attention": "eager"}),
+        (model, {"dtype": "bfloat16"}),
+    ]
+    for other, more in others:
+        counted.clear()
+        (found,) = lb.measure(other, dataset, results=path, **options, **more)
+        assert sum(counted) > len(found.articles) - 20  # a few windows are the same
+    assert kept(path) == [memory]
     counted.clear()
     (resumed,) = lb.measure(model, dataset, results=path, **options)
     assert sum(counted) == everything - stored
     assert resumed.number == pytest.approx(whole.number, rel=1e-6)
     assert resumed.signature == whole.signature
     assert not memory.exists()
-    assert len(path.read_text().splitlines()) == 1
+    assert len(path.read_text().splitlines()) == 4
 
 
 def test_conventions_resume_after_a_kill(folders, tmp_path, counted):
@@ -200,22 +210,6 @@ def test_a_result_that_cannot_be_stored_ends_the_command_and_keeps_the_scores(da
     path.unlink()
     with pytest.raises(HarnessError, match="Remove the file"):
         lb.measure_conventions(model, dataset, conventions=["gptq", "evaluate"], results=path)
-
-
-def test_scores_of_another_model_or_arithmetic_are_not_taken(dataset, folders, tmp_path, counted):
-    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
-    kill(model, dataset, path, "hf-stride", "hf-stride")
-    options: dict[str, Any] = {"convention": "hf-stride", "window": 16, "stride": 4, "check": False}
-    others: list[tuple[str, dict[str, Any]]] = [
-        (f"transformers:{folders['bos-not-added']}", {}),
-        (model, {"attention": "eager"}),
-        (model, {"dtype": "bfloat16"}),
-    ]
-    for other, more in others:
-        counted.clear()
-        (found,) = lb.measure(other, dataset, results=path, **options, **more)
-        assert sum(counted) > len(found.articles) - 20  # a few windows are the same
-    assert len(kept(path)) == 1
 
 
 def test_a_memory_that_is_none_is_an_error(folders, tmp_path):
