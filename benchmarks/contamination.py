@@ -40,8 +40,8 @@ from lm_benchmarks.measuring.matching import (
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS
 
-from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.load import load
+from wikitext_builder.dataset.manifest import file_line
 
 UNREAD = "--unread"
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored

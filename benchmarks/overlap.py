@@ -27,7 +27,7 @@ from pathlib import Path
 
 import wikitext_builder as wb
 from wikitext_builder.article import Page, heading_level
-from wikitext_builder.dataset.files import file_line
+from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.text_overlap.words import words_of
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.expansion.expander import Expander, Templates
+from wikitext_builder.extraction.blocks import cut_lists
+from wikitext_builder.extraction.expander import Expander, Templates
 from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros.citations import CITATIONS
 from wikitext_builder.extraction.macros.registry import MACROS, is_removed
@@ -21,9 +22,7 @@ from wikitext_builder.extraction.markers import UNKNOWN, LeftOut
 from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
-from wikitext_builder.extraction.sections import cut_lists
-from wikitext_builder.extraction.tables import remove_tables
-from wikitext_builder.extraction.tags import flatten_tags
+from wikitext_builder.extraction.tags import flatten_tags, remove_tables
 from wikitext_builder.extraction.templates import TemplateReader, is_function
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.pages.expansions import PageCalls, expand_calls

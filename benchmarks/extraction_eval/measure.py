@@ -27,9 +27,9 @@ from extraction_eval.compare import ArticleComparison, compare, side_by_side, su
 from extraction_eval.lost import LostWords
 from extraction_eval.rendering import Rendering, render_page
 from wikitext_builder.article import Article, Page
-from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.expansion.expander import Templates
+from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered

@@ -24,7 +24,7 @@ from tests.dumps import export_xml, numbered_page, page_xml
 from wikitext_builder import __version__
 from wikitext_builder.article import Page
 from wikitext_builder.cli import cli
-from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
 

@@ -13,7 +13,7 @@ from tests.command import done, environment, kill, run, start
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import digests
 from wikitext_builder.article import Page
-from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP
 

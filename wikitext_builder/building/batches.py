@@ -19,8 +19,7 @@ import zstandard
 
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.building.shards import read_shard
-from wikitext_builder.dataset.files import file_line
-from wikitext_builder.dataset.manifest import SplitCounts
+from wikitext_builder.dataset.manifest import SplitCounts, file_line
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.names import call_name

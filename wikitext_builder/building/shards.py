@@ -19,9 +19,9 @@ import zstandard
 
 from wikitext_builder.article import Article, heading_level
 from wikitext_builder.building.plan import NO_TEXT
-from wikitext_builder.dataset.files import TITLE
+from wikitext_builder.dataset.manifest import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.expansion.expander import Templates
+from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.links import own_categories
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered

@@ -27,8 +27,7 @@ from wikitext_builder.building.exports import Entries
 from wikitext_builder.building.plan import Identity, Plan, sync
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, packed
 from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
-from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.dataset.split import Split, choose, rank, rank_for_test
+from wikitext_builder.dataset.recipes import Recipe, Split, choose, rank, rank_for_test
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256

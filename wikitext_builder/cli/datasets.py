@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--language", default="en", help="Code of a language that the Moses tokenizer has.")
 def tokenize(file: Iterator[bytes], language: str) -> None:
     """Turn plain lines into official lines on stdout, one for one."""
-    from wikitext_builder.dataset.files import file_line
+    from wikitext_builder.dataset.manifest import file_line
     from wikitext_builder.tokens.tokenizer import tokenize_line
 
     tokenize_line("", language)  # an unknown language is an error even if there is no line

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.article import SPLITS, heading_level
-from wikitext_builder.dataset.files import read_articles, read_lines
-from wikitext_builder.dataset.manifest import Manifest, read_manifest
+from wikitext_builder.dataset.manifest import Manifest, read_articles, read_lines, read_manifest
 from wikitext_builder.dataset.plain import PlainArticle, read_plain_articles
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 from wikitext_builder.errors import BuilderError

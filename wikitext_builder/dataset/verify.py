@@ -10,7 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from wikitext_builder.article import SPLITS
-from wikitext_builder.dataset.files import read_articles, read_lines, read_tokens
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import (
     MANIFEST,
@@ -20,7 +19,10 @@ from wikitext_builder.dataset.manifest import (
     SplitCounts,
     compared_files,
     compared_overlap,
+    read_articles,
+    read_lines,
     read_manifest,
+    read_tokens,
     unnamed_files,
 )
 from wikitext_builder.dataset.plain import read_plain_articles, sections_of

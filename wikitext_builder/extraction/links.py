@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.lookups import words
 from wikitext_builder.extraction.markers import BLOCK, GONE, MARGIN, add_seams
 from wikitext_builder.wiki.classify import without_comments_and_verbatim
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
@@ -22,26 +22,7 @@ PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL
 
 # Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page. From
 # the list of Wikipedias of 2016: those with 100,000 articles or more, and others that old articles link to.
-INTERLANGUAGE = frozenset(
-    listed(
-        """
-aa; ab; ace; af; ak; als; am; an; ang; ar; arc; arz; as; ast; av; ay; az; azb; ba; bar; bat-smg;
-bcl; be; be-tarask; be-x-old; bg; bh; bi; bjn; bm; bn; bo; bpy; br; bs; bug; bxr; ca; cbk-zam;
-cdo; ce; ceb; ch; cho; chr; chy; ckb; co; cr; crh; cs; csb; cu; cv; cy; da; de; diq; dsb; dv; dz;
-ee; el; eml; en; eo; es; et; eu; ext; fa; ff; fi; fiu-vro; fj; fo; fr; frp; frr; fur; fy; ga; gag;
-gan; gd; gl; glk; gn; gom; got; gu; gv; ha; hak; haw; he; hi; hif; ho; hr; hsb; ht; hu; hy; hz;
-ia; id; ie; ig; ii; ik; ilo; io; is; it; iu; ja; jbo; jv; ka; kaa; kab; kbd; kg; ki; kj; kk; kl;
-km; kn; ko; koi; kr; krc; ks; ksh; ku; kv; kw; ky; la; lad; lb; lbe; lez; lg; li; lij; lmo; ln;
-lo; lrc; lt; ltg; lv; mai; map-bms; mdf; mg; mh; mhr; mi; min; mk; ml; mn; mo; mr; mrj; ms; mt;
-mus; mwl; my; myv; mzn; na; nah; nap; nds; nds-nl; ne; new; ng; nl; nn; no; nov; nrm; nso; nv; ny;
-oc; olo; om; or; os; pa; pag; pam; pap; pcd; pdc; pfl; pi; pih; pl; pms; pnb; pnt; ps; pt; qu; rm;
-rmy; rn; ro; roa-rup; roa-tara; ru; rue; rw; sa; sah; sc; scn; sco; sd; se; sg; sh; si; simple;
-sk; sl; sm; sn; so; sq; sr; srn; ss; st; stq; su; sv; sw; szl; ta; te; tet; tg; th; ti; tk; tl;
-tn; to; tpi; tr; ts; tt; tum; tw; ty; tyv; udm; ug; uk; ur; uz; ve; vec; vep; vi; vls; vo; wa;
-war; wo; wuu; xal; xh; xmf; yi; yo; za; zea; zh; zh-classical; zh-min-nan; zh-yue; zu
-"""
-    )
-)
+INTERLANGUAGE = frozenset(words("interlanguage"))
 
 # Options with which MediaWiki puts a picture in a block of its own: thumb, frame and the four places, in each
 # language.

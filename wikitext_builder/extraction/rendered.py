@@ -15,11 +15,10 @@ from lxml import etree
 
 from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.blocks import Block
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.blocks import SECTION_MODES, Block, select_sections
+from wikitext_builder.extraction.lookups import words
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.page import lay_out
-from wikitext_builder.extraction.sections import SECTION_MODES, select_sections
 from wikitext_builder.extraction.tags import BLOCKS, HIDDEN
 from wikitext_builder.extraction.trim import CONTROLS, POINTS
 from wikitext_builder.wiki.languages import LANGUAGES, language_of
@@ -28,27 +27,8 @@ MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.
 PIECE = 1 << 16  # characters; libxml2 reads a piece to its end even if the walker rejects it
 MAX_HTML_DEPTH = 1_000  # nested elements; the shared pages have 28 at most
 
-REMOVED_TAGS = frozenset(
-    listed(
-        """
-audio; button; figure; figure-inline; form; head; input; label; link; map; meta; nav; noscript; object;
-script; select; style; svg; table; template; textarea; title; video
-"""
-    )
-)
-REMOVED_CLASSES = frozenset(
-    listed(
-        """
-ambox; asbox; autonumber; catlinks; dablink; error; external-media; floatleft; floatnone;
-floatright; gallery; geo-multi-punct; geo-nondefault; hatnote; infobox; metadata; mw-broken-media;
-mw-cite-backlink; mw-editsection; mw-editsection-like; mw-empty-elt; mw-ext-cite-error; mw-highlight;
-mw-indicators; mw-jump-link; mw-references-wrap; navbox; navigation-not-searchable; noprint;
-pagelib_collapse_table_container; pcs-collapse-table-container; portal;
-printfooter; quotebox; refbegin; references; reflist; rellink; scribunto-error; shortdescription; sidebar;
-sistersitebox; sortkey; templatequotecite; tmbox; thumb; thumbinner; toc; toccolours; vertical-navbox; Z3988
-"""
-    )
-)
+REMOVED_TAGS = frozenset(words("rendered tags removed"))
+REMOVED_CLASSES = frozenset(words("rendered classes removed"))
 REMOVED_IDS = frozenset(
     ["contentSub", "coordinates", "pcs-edit-section-title-description", "siteNotice", "siteSub", "toc"]
 )

@@ -6,31 +6,18 @@ import re
 from functools import cache
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.lookups import words
 from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
 # Extension tags whose content is not running text.
-REMOVED_TAGS = frozenset(
-    listed(
-        """
-categorytree; charinsert; gallery; graph; hiero; imagemap; includeonly; indicator; inputbox;
-mapframe; maplink; ref; references; score; section; templatedata; templatestyles; timeline
-"""
-    )
-)
+REMOVED_TAGS = frozenset(words("extension tags removed"))
 INVISIBLE = frozenset({"", "includeonly"})  # comments too: MediaWiki removes them before it looks at lines
 # Those that are a block on the page: they close the paragraph.
-BLOCK_TAGS = frozenset(
-    listed(
-        """
-categorytree; gallery; graph; hiero; imagemap; inputbox; mapframe; references; score; timeline
-"""
-    )
-)
+BLOCK_TAGS = frozenset(words("extension blocks"))
 # Extension tags whose content is not wikitext: nothing inside them is markup.
-OPAQUE_TAGS = frozenset(listed("ce; chem; math; nowiki; pre; source; syntaxhighlight"))
+OPAQUE_TAGS = frozenset(["ce", "chem", "math", "nowiki", "pre", "source", "syntaxhighlight"])
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 ASCII_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])

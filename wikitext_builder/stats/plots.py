@@ -12,8 +12,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import load_named
+from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.statistics import count

@@ -16,9 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Final, Unpack
 
 from wikitext_builder.article import heading_level
-from wikitext_builder.dataset.files import file_line
 from wikitext_builder.dataset.load import WIKITEXT
-from wikitext_builder.dataset.manifest import OVERLAP
+from wikitext_builder.dataset.manifest import OVERLAP, file_line
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
 from wikitext_builder.progress import Progress, no_progress

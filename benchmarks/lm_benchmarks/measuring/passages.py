@@ -24,9 +24,9 @@ from lm_benchmarks.metrics import lines_of
 from lm_benchmarks.records.result import TokenGroup
 from ps_models.data.dataset import Text, read_texts
 from ps_models.evaluation.signature import signature_value
-from wikitext_builder.dataset.files import read_lines
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.manifest import read_lines
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.hashing import file_sha256
 

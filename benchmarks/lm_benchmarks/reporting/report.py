@@ -22,9 +22,9 @@ from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import SAME, Table, exact_table, tables_of
 from ps_models.training.logs import EPOCHS
-from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")

@@ -28,7 +28,7 @@ import wikitext_builder as wb
 from tests.dumps import numbered_page
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.article import Article
-from wikitext_builder.dataset.files import file_line
+from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.pages.attribution import HEAD, Attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates
 from wikitext_builder.sample import SAMPLE_DUMP

@@ -7,7 +7,6 @@ import re
 from functools import cache
 
 from tests.mediawiki.differential.material import call_of, module, mutated, real_calls, some_number
-from wikitext_builder.extraction.listing import listed
 
 OPTIONS = """
 abbr=on abbr=off abbr=in abbr=out abbr=none abbr=~ abbr=values abbr=hh abbr=mos abbr=comma adj=on
@@ -20,7 +19,9 @@ sigfig=6 sing=on sortable=on sortable=out sp=us sp=us sp=us abbr=on abbr=on adj=
 order=flip sp= abbr= foo=bar
 """
 WORDS = [
-    *listed("-; –; to; and; or; by; x; ×; xx; *; +; ,; to(-); and(-); to-; +/-; ±; to about"),
+    *["-", "–", "to", "and", "or", "by", "x", "×", "xx", "*", "+", ",", "to(-)", "and(-)", "to-", "+/-"],
+    "±",
+    "to about",
     ", and",
     ", or",
     "&ndash;",

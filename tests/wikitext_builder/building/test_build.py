@@ -22,7 +22,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.building import shards
 from wikitext_builder.building.build import BuildReport, carry_out
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.dataset.files import read_articles
+from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.errors import BuilderError

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from tests.wikitext_builder.building.test_build import store_of
 from wikitext_builder.building import stages
-from wikitext_builder.dataset.split import rank_for_test
+from wikitext_builder.dataset.recipes import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import data
-from wikitext_builder.dataset.files import file_line, read_articles, read_lines, read_tokens
+from wikitext_builder.dataset.manifest import file_line, read_articles, read_lines, read_tokens
 from wikitext_builder.errors import BuilderError
 
 token = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6).filter(

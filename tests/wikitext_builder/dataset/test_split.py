@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.dataset.split import Split, choose, rank, rank_for_test
+from wikitext_builder.dataset.recipes import Split, choose, rank, rank_for_test
 
 page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
 
@@ -92,7 +92,7 @@ def test_candidates_for_test_are_taken_in_their_order(pages: set[int], test: int
 
 
 def test_pages_of_one_rank_stand_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wikitext_builder.dataset.split.rank", lambda _page_id, _seed: 6)
+    monkeypatch.setattr("wikitext_builder.dataset.recipes.rank", lambda _page_id, _seed: 6)
     split = choose([64, 33, 2, 70, 35], train=None, valid=1, test=1, seed="")
     assert split == Split(valid=(2,), test=(33,), train=(35, 64, 70))
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.cases import each, read
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.expansion import expander
-from wikitext_builder.extraction.expansion.expander import Expander
-from wikitext_builder.extraction.expansion.nodes import Nodes, included, parse
-from wikitext_builder.extraction.macros.php_strings import equal, expression
+from wikitext_builder.extraction import expander
+from wikitext_builder.extraction.expander import Expander
+from wikitext_builder.extraction.macros.php import equal, expression
 from wikitext_builder.extraction.macros.times import parsed_time
 from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.nodes import Nodes, included, parse
 from wikitext_builder.extraction.page import extract
 
 TEMPLATES = {template_name(name): text for name, text in read("expansion")["templates"].items()}

@@ -11,7 +11,7 @@ from tests.wikitext_builder.extraction.pages import has_only_visible_characters,
 from wikitext_builder.article import heading_level
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import preprocessor
-from wikitext_builder.extraction.macros.php_strings import ERROR
+from wikitext_builder.extraction.macros.php import ERROR
 from wikitext_builder.extraction.page import extract
 
 OPENERS = [

@@ -13,9 +13,9 @@ from tests.wikitext_builder.extraction.pages import body, lines_of, page, real_a
 from tests.wikitext_builder.extraction.test_laws import WIKITEXT
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import page as page_module
+from wikitext_builder.extraction.blocks import cut_lists
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import never
-from wikitext_builder.extraction.sections import cut_lists
 from wikitext_builder.extraction.templates import TemplateReader
 
 WORDS = st.lists(

@@ -81,5 +81,5 @@ def test_extraction_without_macros_imports_no_second_parser():
         "import sys, wikitext_builder as wb; wb.extract('A {{convert|1|m}}', title='A'); print(*sys.modules)"
     )
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "wikitext_builder.extraction.user_macros" in modules
+    assert "wikitext_builder.extraction.templates" in modules
     assert "mwparserfromhell" not in modules

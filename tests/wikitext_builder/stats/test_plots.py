@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import DATA, ROOT
-from wikitext_builder.dataset.files import read_tokens
+from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.plots import (
     ZIPF_POINTS,

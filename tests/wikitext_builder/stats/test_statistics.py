@@ -10,8 +10,8 @@ import pytest
 
 from tests.cases import each
 from tests.conftest import DATA
-from wikitext_builder.dataset.files import read_tokens
 from wikitext_builder.dataset.load import load
+from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.statistics import (
     PUBLISHED,

@@ -12,7 +12,7 @@ from tests.command import done
 from tests.conftest import data
 from tests.wikitext_builder.building.test_build import store_of
 from wikitext_builder.article import Page, heading_level
-from wikitext_builder.dataset.files import file_line
+from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.text_overlap.new_lines import only_new

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extraction.lookups import read_table
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.safe_int import whole_number
-from wikitext_builder.extraction.macros.tables import read_table
+from wikitext_builder.extraction.macros.php import whole_number
 
 _TABLE = read_table("citations")
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.lookups import LANGUAGE_NAMES
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, text
 from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
-from wikitext_builder.extraction.macros.safe_int import whole_number
-from wikitext_builder.extraction.macros.tables import LANGUAGE_NAMES
+from wikitext_builder.extraction.macros.php import whole_number
 
-QUOTED = frozenset(listed("web; news; journal; press release; podcast; newsgroup; mailing list; arxiv"))
+QUOTED = frozenset(
+    ("web", "news", "journal", "press release", "podcast", "newsgroup", "mailing list", "arxiv")
+)
 NO_CHAPTER = QUOTED - {"mailing list"}
-PAGES_AS_BOOK = frozenset(listed("encyclopedia; web; book; news; podcast"))
-PUBLISHER_AS_BOOK = frozenset(listed("encyclopedia; web; press release; podcast"))
+PAGES_AS_BOOK = frozenset(["encyclopedia", "web", "book", "news", "podcast"])
+PUBLISHER_AS_BOOK = frozenset(("encyclopedia", "web", "press release", "podcast"))
 PDF = re.compile(r"\.pdf(?:[?#]|$)", re.IGNORECASE)
 PAGE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 SCRIPT_CODE = re.compile(r"^[a-z]{2}\s*:\s*")
@@ -354,8 +355,8 @@ def citation(kind: str) -> Macro:
 
 
 # The official files have no text of these lists: HTML gives them the class `refbegin`.
-LIST_STARTS = listed("Refbegin; Ref begin; Refstart; Begin refs")
-LIST_ENDS = listed("Refend; Ref end; End refs")
+LIST_STARTS = ("Refbegin", "Ref begin", "Refstart", "Begin refs")
+LIST_ENDS = ("Refend", "Ref end", "End refs")
 CITATIONS: dict[str, Macro] = {
     f"Cite{gap}{shown}": function
     for kind, names in KINDS.items()

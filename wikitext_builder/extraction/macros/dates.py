@@ -6,15 +6,11 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime
 
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.lookups import words
 from wikitext_builder.extraction.macros.call import Call, Macro, macro
-from wikitext_builder.extraction.macros.safe_int import whole_number
+from wikitext_builder.extraction.macros.php import whole_number
 
-MONTHS = listed(
-    """
-January; February; March; April; May; June; July; August; September; October; November; December
-"""
-)
+MONTHS = words("months")
 NUMBERED = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 
 

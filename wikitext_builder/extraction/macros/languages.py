@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
+from wikitext_builder.extraction.lookups import LANGUAGE_NAMES, lookup
 from wikitext_builder.extraction.macros.call import Call, Macro, macro
-from wikitext_builder.extraction.macros.tables import LANGUAGE_NAMES, lookup
 from wikitext_builder.extraction.markers import GONE
 
 ZH_LABELS = lookup("zh label")

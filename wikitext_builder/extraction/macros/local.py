@@ -14,23 +14,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.lookups import read_table, words
 from wikitext_builder.extraction.macros.call import Call, Macro, joined
 from wikitext_builder.extraction.macros.convert.conversions import convert
 from wikitext_builder.extraction.macros.parser_functions import grouped
 from wikitext_builder.extraction.macros.places import COUNTRIES
-from wikitext_builder.extraction.macros.tables import read_table
 from wikitext_builder.extraction.markers import GONE
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 # Functions and templates that read numbers and names from another page or from Wikidata.
 DATA = r"#property|#statements|#invoke:\s*wikidata|wikidata"
-FRENCH_MONTHS = listed(
-    "janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre"
-)
-NUMERALS = listed(
-    "II; III; IV; V; VI; VII; VIII; IX; X; XI; XII; XIII; XIV; XV; XVI; XVII; XVIII; XIX; XX; XXI"
-)
+FRENCH_MONTHS = words("French months")
+NUMERALS = words("Roman numerals")
 FRENCH_DATE = re.compile(r"(\d{1,2})(?:er)? (\d{1,2}|[a-zéû]{3,9})(?: (\d{1,4}))?")
 NOTHING = re.compile("(?!)")
 
@@ -349,8 +344,9 @@ def _data(starts: list[str]) -> re.Pattern[str]:
 def _read() -> dict[str, LocalTemplates]:
     rows: dict[str, list[Row]] = {code: [] for code in LANGUAGES if code != "en"}
     for code, names, kind, arguments, prefix, suffix, _source in read_table("local"):
-        keys = listed(arguments.replace(",", ";")) if arguments else ()
-        rows[code].append(Row(LANGUAGES[code], listed(names), kind, keys, prefix, suffix))
+        keys = tuple(map(str.strip, arguments.split(","))) if arguments else ()
+        row = Row(LANGUAGES[code], tuple(map(str.strip, names.split(";"))), kind, keys, prefix, suffix)
+        rows[code].append(row)
     return {code: _templates(LANGUAGES[code], of_code) for code, of_code in rows.items()}
 
 

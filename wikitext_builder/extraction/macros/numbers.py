@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-from wikitext_builder.extraction.listing import listed
+from wikitext_builder.extraction.lookups import lookup, words
 from wikitext_builder.extraction.macros.call import Call, macro
-from wikitext_builder.extraction.macros.safe_int import whole_number
-from wikitext_builder.extraction.macros.tables import lookup
+from wikitext_builder.extraction.macros.php import whole_number
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
@@ -228,14 +227,9 @@ def price(call: Call) -> str | None:
 
 # --- in words
 
-UNDER_TWENTY = listed(
-    """
-zero; one; two; three; four; five; six; seven; eight; nine; ten; eleven; twelve; thirteen;
-fourteen; fifteen; sixteen; seventeen; eighteen; nineteen
-"""
-)
-TENS = listed("; ; twenty; thirty; forty; fifty; sixty; seventy; eighty; ninety")
-THOUSANDS = listed("; thousand; million; billion; trillion")
+UNDER_TWENTY = words("numbers under twenty")
+TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+THOUSANDS = ("", "thousand", "million", "billion", "trillion")
 ORDINALS = {
     "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth",
     "nine": "ninth", "twelve": "twelfth",

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.listing import listed
-from wikitext_builder.extraction.macros.php_strings import (
+from wikitext_builder.extraction.lookups import words
+from wikitext_builder.extraction.macros.php import (
     ERROR,
     encoded,
     equal,
@@ -291,10 +291,6 @@ def _padding(a: Arguments) -> str:
     return padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0")
 
 
-def _all(names: str, function: Function) -> dict[str, Function]:
-    return dict.fromkeys(listed(names), function)
-
-
 PARSER_FUNCTIONS: dict[str, Function] = {
     "#if": if_,
     "#ifeq": if_equal,
@@ -325,26 +321,17 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "fullurl": address,
     "localurl": lambda a: address(a).removeprefix(f"//{a.context.language.code}.wikipedia.org"),
     "canonicalurl": lambda a: f"https:{address(a)}",
-    **_all("pagename; fullpagename; basepagename; subpagename; rootpagename", page_name),
-    **_all("pagenamee; fullpagenamee; basepagenamee", lambda a: _address_part(page_name(a), "WIKI")),
-    **_all("namespace; namespacee; subjectspace; articlespace", lambda a: page_name(a)[:0]),
-    **_all(
-        """
-defaultsort; defaultsortkey; defaultcategorysort; displaytitle; protectionlevel; protectionexpiry;
-cascadingsources; noexternallanglinks; #coordinates; #seo; #related; #babel; #assessment; #widget;
-#vardefine; #target; #ev; #categorytree; #mapframe; #parserfunction
-""",
+    **dict.fromkeys(["pagename", "fullpagename", "basepagename", "subpagename", "rootpagename"], page_name),
+    **dict.fromkeys(
+        ["pagenamee", "fullpagenamee", "basepagenamee"], lambda a: _address_part(page_name(a), "WIKI")
+    ),
+    **dict.fromkeys(["namespace", "namespacee", "subjectspace", "articlespace"], lambda a: page_name(a)[:0]),
+    **dict.fromkeys(
+        words("functions without text"),
         lambda _a: "",
     ),
-    **_all(
-        """
-#section; #lst; #lsth; #property; #statements; #language; int; nse; gender; grammar; bidi; special; speciale;
-filepath; numberingroup; numberofarticles; numberofpages; numberofusers; numberoffiles; numberofedits;
-numberofadmins; numberofactiveusers; pagesincategory; pagesincat; pagesinnamespace; pagesinns; pagesize;
-pageid; revisionid; revisionday; revisionday2; revisionmonth; revisionmonth1; revisionyear; revisiontimestamp;
-revisionuser; localurle; fullurle; canonicalurle; talkpagename; talkpagenamee; talkspace; talkspacee;
-subjectspacee; subpagenamee; rootpagenamee; namespacenumber
-""",
+    **dict.fromkeys(
+        words("functions of a wiki"),
         unknown,
     ),
 }
@@ -358,9 +345,7 @@ def _time(pattern: str) -> Variable:
     return lambda c: formatted_time(pattern, revision_time(c.page.timestamp), c.language.code)
 
 
-_TITLES = listed(
-    "PAGENAME; FULLPAGENAME; BASEPAGENAME; SUBPAGENAME; ROOTPAGENAME; ARTICLEPAGENAME; SUBJECTPAGENAME"
-)
+_TITLES = words("variables of the title")
 _TIMES = {"YEAR": "Y", "MONTH": "m", "MONTH1": "n", "MONTH2": "m", "MONTHNAME": "F", "MONTHNAMEGEN": "F",
           "MONTHABBREV": "M", "DAY": "j", "DAY2": "d", "DOW": "w", "DAYNAME": "l", "TIME": "H:i", "HOUR": "H",
           "TIMESTAMP": "YmdHis"}  # fmt: skip
@@ -371,7 +356,7 @@ VARIABLES: dict[str, Variable] = {
     **{f"{name}E": lambda c: encoded(c.page.title, "WIKI") for name in _TITLES},
     "TALKPAGENAME": lambda c: f"{c.english('Talk')}:{c.page.title}",
     "TALKSPACE": lambda c: c.english("Talk"),
-    **dict.fromkeys(listed("NAMESPACE; NAMESPACEE; ARTICLESPACE; SUBJECTSPACE"), _always("")),
+    **dict.fromkeys(["NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"], _always("")),
     "NAMESPACENUMBER": _always("0"),
     "NOEXTERNALLANGLINKS": _always(""),
     "PAGEID": lambda c: str(c.page.page_id),
@@ -380,7 +365,7 @@ VARIABLES: dict[str, Variable] = {
     "SERVER": lambda c: f"//{c.language.code}.wikipedia.org",
     "SERVERNAME": lambda c: f"{c.language.code}.wikipedia.org",
     "SCRIPTPATH": _always("/w"),
-    **dict.fromkeys(listed("CONTENTLANGUAGE; CONTENTLANG; PAGELANGUAGE"), lambda c: c.language.code),
+    **dict.fromkeys(["CONTENTLANGUAGE", "CONTENTLANG", "PAGELANGUAGE"], lambda c: c.language.code),
     "!": _always("|"),
     "=": _always("="),
     **{f"{when}{name}": _time(letters) for when in ("CURRENT", "LOCAL") for name, letters in _TIMES.items()},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from math import floor
 
+from wikitext_builder.extraction.lookups import lookup
 from wikitext_builder.extraction.macros.call import Call, macro
-from wikitext_builder.extraction.macros.safe_int import whole_number
-from wikitext_builder.extraction.macros.tables import lookup
+from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE
 
 COUNTRIES = lookup("country")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from wikitext_builder.extraction.lookups import read_table
 from wikitext_builder.extraction.macros import (
     citations,
     dates,
@@ -22,7 +23,6 @@ from wikitext_builder.extraction.macros import (
 )
 from wikitext_builder.extraction.macros.call import DECLARED, SHARED, Call, Macro, argument, macro, text
 from wikitext_builder.extraction.macros.convert import conversions
-from wikitext_builder.extraction.macros.tables import read_table
 from wikitext_builder.extraction.markers import formula
 from wikitext_builder.extraction.names import LONGEST_KEY
 

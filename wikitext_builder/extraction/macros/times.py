@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros.dates import MONTHS, month_number
-from wikitext_builder.extraction.macros.safe_int import whole_number
+from wikitext_builder.extraction.macros.php import whole_number
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from wikitext_builder.extraction.lookups import lookup
 from wikitext_builder.extraction.macros.call import Call, Macro, joined, macro
-from wikitext_builder.extraction.macros.safe_int import at_most
-from wikitext_builder.extraction.macros.tables import lookup
+from wikitext_builder.extraction.macros.php import at_most
 from wikitext_builder.extraction.markers import GONE
 
 ENDS_OF_MARRIAGES = lookup("marriage")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from wikitext_builder.extraction.lookups import read_table
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
-from wikitext_builder.extraction.macros.tables import read_table
 
 ABBREVIATED = frozenset(["Cvt", "Convert abbreviated"])
 # Effects of an argument's values: whose unit is a symbol, how outputs are joined, or a flag with a `+`.

@@ -37,7 +37,7 @@ from wikitext_builder.extraction.macros.convert.units import (
     find_outputs,
     find_unit,
 )
-from wikitext_builder.extraction.macros.safe_int import whole_number
+from wikitext_builder.extraction.macros.php import whole_number
 
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")

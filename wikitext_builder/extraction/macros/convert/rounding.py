@@ -6,6 +6,7 @@ import re
 from math import floor, gcd, isfinite, log10, modf
 from typing import NamedTuple
 
+from wikitext_builder.extraction.lookups import read_table
 from wikitext_builder.extraction.macros.convert.arguments import (
     MINUS,
     Options,
@@ -15,7 +16,6 @@ from wikitext_builder.extraction.macros.convert.arguments import (
 )
 from wikitext_builder.extraction.macros.convert.units import Unit
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
-from wikitext_builder.extraction.macros.tables import read_table
 
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99

@@ -8,17 +8,16 @@ from typing import NamedTuple, Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.expansion.nodes import Braced, Nodes, Part, included, parse, redirect_target
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,
     Arguments,
     Context,
 )
-from wikitext_builder.extraction.macros.php_strings import ERROR, trimmed
+from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.names import NAMESPACE, template_name
-from wikitext_builder.extraction.templates import TemplateReader
-from wikitext_builder.extraction.user_macros import UserMacroError
+from wikitext_builder.extraction.nodes import Braced, Nodes, Part, included, parse, redirect_target
+from wikitext_builder.extraction.templates import TemplateReader, UserMacroError
 from wikitext_builder.wiki.languages import language_of
 from wikitext_builder.wiki.titles import title_fault
 

@@ -1,4 +1,4 @@
-"""Reads tables in `data/`: tab-separated files with a line of column names after the comments."""
+"""Reads tables in `macros/data/`: tab-separated files with a line of column names after the comments."""
 
 from __future__ import annotations
 
@@ -38,6 +38,15 @@ def lookup(kind: str) -> dict[str, str]:
     ('Fe', 'Netherlands')
     """
     return _lookups()[kind]
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The words of a set of `words.tsv`, in their order.
+
+    >>> words("months")[:2]
+    ('January', 'February')
+    """
+    return tuple(word for one, text in read_table("words") if one == name for word in text.split())
 
 
 # English names of languages by their codes, as {{lang-…}} shows them.

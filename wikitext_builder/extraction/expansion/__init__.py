@@ -1,1 +1,0 @@
-"""Expands calls of plain wikitext templates offline, by the rules of MediaWiki's preprocessor."""

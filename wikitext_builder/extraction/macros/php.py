@@ -1,0 +1,236 @@
+"""What MediaWiki and PHP do with numbers and texts: `#expr`, comparison, padding, titles, addresses.
+
+Whole numbers from arguments are bounded, because Python converts 4,300 digits at most, and dates fewer.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from html import unescape
+from urllib.parse import quote, quote_plus
+
+TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|<=|>=|!=|<>|[-+*/^()<>=]|[a-z]+)")
+MAX_LENGTH = 500
+
+
+def _rounded(value: float, decimals: int) -> float:
+    """Round to this number of decimals, halves away from zero; more than 15 decimals change nothing."""
+    if decimals > 15 or decimals < -300:
+        return value if decimals > 0 else 0.0
+    factor = 10.0**decimals
+    return math.copysign(math.floor(abs(value) * factor + 0.5) / factor, value)
+
+
+# Operator: (precedence, function). From MediaWiki's ParserFunctions, ExprParser.
+OPERATORS: dict[str, tuple[int, Callable[[float, float], float]]] = {
+    "or": (2, lambda a, b: float(bool(a) or bool(b))),
+    "and": (3, lambda a, b: float(bool(a) and bool(b))),
+    "=": (4, lambda a, b: float(a == b)),
+    "!=": (4, lambda a, b: float(a != b)),
+    "<>": (4, lambda a, b: float(a != b)),
+    "<": (4, lambda a, b: float(a < b)),
+    ">": (4, lambda a, b: float(a > b)),
+    "<=": (4, lambda a, b: float(a <= b)),
+    ">=": (4, lambda a, b: float(a >= b)),
+    "round": (5, lambda a, b: _rounded(a, int(b))),
+    "+": (6, operator.add),
+    "-": (6, operator.sub),
+    "*": (7, operator.mul),
+    "/": (7, operator.truediv),
+    "div": (7, operator.truediv),
+    "fmod": (7, math.fmod),
+    "mod": (7, lambda a, b: math.fmod(int(a), int(b))),
+    "^": (8, operator.pow),
+}
+FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "abs": abs, "sqrt": math.sqrt,
+    "not": lambda a: float(not a), "ln": math.log, "exp": math.exp, "sin": math.sin, "cos": math.cos,
+    "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
+}  # fmt: skip
+CONSTANTS = {"pi": math.pi, "e": math.e}
+
+
+def evaluate(text: str) -> float | None:
+    """Return the value of an expression, None if it is not one.
+
+    >>> evaluate("2 + 3 * (4 - 1)"), evaluate("7 / 2 round 0"), evaluate("one"), evaluate("1/0")
+    (11.0, 4.0, None, None)
+    """
+    text = text.replace("−", "-").replace("&minus;", "-").lower()
+    tokens = TOKEN.findall(text) if len(text) <= MAX_LENGTH else []
+    if not tokens or "".join(tokens) != "".join(text.split()):
+        return None
+    try:
+        value, rest = _operation(tokens, 0, 0)
+    except (ValueError, ArithmeticError, IndexError, TypeError, RecursionError):
+        return None  # MediaWiki also shows an error for it
+    return value if rest == len(tokens) and isinstance(value, float) and math.isfinite(value) else None
+
+
+def _operation(tokens: list[str], position: int, strength: int) -> tuple[float, int]:
+    value, position = _operand(tokens, position)
+    while position < len(tokens) and tokens[position] in OPERATORS:
+        binding, function = OPERATORS[tokens[position]]
+        if binding <= strength:
+            break
+        other, position = _operation(tokens, position + 1, binding)
+        value = float(function(value, other))
+    return value, position
+
+
+def _operand(tokens: list[str], position: int) -> tuple[float, int]:
+    word = tokens[position]
+    if word in {"-", "+"}:
+        value, after = _operand(tokens, position + 1)
+        return (-value if word == "-" else value), after
+    if word == "(":
+        value, after = _operation(tokens, position + 1, 0)
+        if tokens[after] != ")":
+            raise ValueError(f"expected a closing bracket, found {tokens[after]!r}")
+        return value, after + 1
+    if word in FUNCTIONS:
+        value, after = _operand(tokens, position + 1)
+        return float(FUNCTIONS[word](value)), after
+    if word in CONSTANTS:
+        return CONSTANTS[word], position + 1
+    return float(word), position + 1
+
+
+MAX_DIGITS = 9  # of a number that something is computed from: it fits into 32 bits
+
+
+def whole_number(text: str, *, digits: int = MAX_DIGITS) -> int | None:
+    """The whole number that a text of decimal digits stands for; None where it has more of them, or others.
+
+    >>> whole_number("2016"), whole_number("10000", digits=4), whole_number("²"), whole_number("")
+    (2016, None, None, None)
+    """
+    return int(text) if len(text) <= digits and text.isdecimal() else None
+
+
+def at_most(limit: int, text: str) -> int | None:
+    """The whole number that a text of decimal digits stands for, or the limit if it is larger.
+
+    >>> at_most(20, "3"), at_most(20, "9" * 10_000), at_most(20, "many")
+    (3, 20, None)
+    """
+    if not text.isdecimal():
+        return None
+    number = whole_number(text)
+    return limit if number is None else min(number, limit)
+
+
+SPACES = " \t\n\r\0\x0b"  # what MediaWiki strips; other spaces, such as &nbsp;, are text
+NUMERIC = re.compile(r"[-+]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][-+]?\d{1,3})?", re.ASCII)
+NUMBER_IN_TEXT = re.compile(r"(-(?=[\d.]))?(\d+|(?=\.\d))(\.\d*)?([Ee][-+]?\d+)?", re.ASCII)
+ERROR = re.compile(r"<(?:strong|span|p|div)\s[^<>]*class=[\"']?(?:[^\"'<>]{0,200}\s)?error(?![\w-])")
+MAX_PARTS = 25  # of a title
+WIKI_SAFE = ";@$!*(),/~:"  # MediaWiki's wfUrlencode
+
+
+def trimmed(text: str) -> str:
+    """A text without outer spaces, as MediaWiki trims it."""
+    return text.strip(SPACES)
+
+
+def error(message: str) -> str:
+    """An error as MediaWiki writes it into a page, which `#iferror` sees."""
+    return f'<strong class="error">{message}</strong>'
+
+
+def equal(left: str, right: str) -> bool:
+    """Whether two texts are equal to `#ifeq` and `#switch`, that is to PHP: as numbers if both are.
+
+    >>> equal("01", "1.0"), equal("1e3", "1000"), equal("a", "A"), equal("&amp;", "&")
+    (True, True, False, True)
+    """
+    left, right = trimmed(unescape(left)), trimmed(unescape(right))
+    if left == right:
+        return True
+    return bool(NUMERIC.fullmatch(left) and NUMERIC.fullmatch(right)) and float(left) == float(right)
+
+
+def expression(text: str) -> str:
+    """The value of an expression as PHP writes it, or an error.
+
+    >>> expression("1/3"), expression("10^15"), expression("2 > 1"), expression("")
+    ('0.33333333333333', '1.0E+15', '1', '')
+    """
+    if not trimmed(text):
+        return ""
+    value = evaluate(text.replace("&lt;", "<").replace("&gt;", ">"))
+    if value is None:
+        return error("Expression error")
+    mantissa, exponent, power = f"{value:.14G}".partition("E")
+    if not exponent:
+        return mantissa
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}E{power[0]}{power[1:].lstrip('0')}"
+
+
+def formatted_number(text: str, mode: str) -> str:
+    """The numbers in a text with commas between thousands, or a number without them.
+
+    >>> formatted_number("-1234.50", ""), formatted_number("1,234", "R"), formatted_number("1234 m", "")
+    ('-1,234.50', '1234', '1,234 m')
+    """
+    if mode == "R":
+        return text.replace(",", "").replace("−", "-")
+    if mode == "NOSEP":
+        return text
+
+    def grouped(match: re.Match[str]) -> str:
+        sign, whole, decimals, power = (group or "" for group in match.groups())
+        ends = range(len(whole) % 3 or min(3, len(whole)), len(whole) + 1, 3)
+        return f"{sign}{','.join(whole[max(0, end - 3) : end] for end in ends)}{decimals}{power}"
+
+    return NUMBER_IN_TEXT.sub(grouped, text)
+
+
+def is_one(text: str) -> bool:
+    """Whether `plural` takes the singular: of 1 and -1, also with commas or decimals.
+
+    >>> is_one("1"), is_one("-1.0"), is_one("1,000"), is_one("one")
+    (True, True, False, False)
+    """
+    return equal(formatted_number(text, "R").removeprefix("-"), "1")
+
+
+def padded(text: str, width: str, padding: str) -> str:
+    """What `padleft` and `padright` add to a text.
+
+    >>> padded("7", "3", "0"), padded("abc", "7", "xy")
+    ('00', 'xyxy')
+    """
+    missing = max(0, (at_most(500, width) or 0) - len(text))  # MediaWiki's limit
+    return (padding * missing)[:missing]
+
+
+def title_parts(title: str, count: str, first: str) -> str:
+    """Some parts of a title, which slashes separate.
+
+    >>> title_parts("talk/A/b", "1", "2"), title_parts("A/b/c", "-1", ""), title_parts("a/b", "", "")
+    ('A', 'A/b', 'A/b')
+    """
+    parts = (title[:1].upper() + title[1:]).replace("_", " ").split("/", MAX_PARTS - 1)
+    start, number = _integer(first), _integer(count)
+    parts = parts[start - 1 if start > 0 else start or 0 :]
+    return "/".join(parts[:number] if number else parts)
+
+
+def _integer(text: str) -> int:
+    number = whole_number(text.lstrip("-"))
+    return (-number if text.startswith("-") else number) if number is not None else 0
+
+
+def encoded(text: str, mode: str = "QUERY") -> str:
+    """A text as part of an address: in a query, in a path, or as a title.
+
+    >>> encoded("a b/c"), encoded("a b/c", "PATH"), encoded("a b/c", "WIKI")
+    ('a+b%2Fc', 'a%20b%2Fc', 'a_b/c')
+    """
+    if mode == "WIKI":
+        return quote(text.replace(" ", "_"), safe=WIKI_SAFE)
+    return quote(text, safe="") if mode == "PATH" else quote_plus(text)
