@@ -199,7 +199,8 @@ def measure_conventions(
             `served_model`, `longest`.
 
     Returns:
-        One entry per convention, in the order of CONVENTIONS, also for those that do not fit the model.
+        One entry per convention, in the order of CONVENTIONS, also for those that do not fit the model
+        or whose file is missing: they say why.
 
     Raises:
         HarnessError: The model cannot be loaded, or no convention fits it.

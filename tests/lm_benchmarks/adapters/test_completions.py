@@ -11,7 +11,7 @@ import lm_benchmarks as lb
 import pytest
 import torch
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.adapters import completions
 from lm_benchmarks.adapters.completions import checked
@@ -305,6 +305,7 @@ def test_the_command(server, dataset, folder):
     assert "windows:64" in printed.stdout
 
 
+@settings(max_examples=50)
 @given(
     st.dictionaries(
         st.sampled_from(["tokens", "token_logprobs", "text_offset"]),

@@ -47,12 +47,7 @@ def scored(model, tokens, **options):
     return nats
 
 
-def test_it_keeps_the_laws(model, inputs, stream):
-    loaded = of_piece_model("tiny", model, inputs.vocabulary)
-    assert check_model(loaded, stream[:150]) == dict.fromkeys(LAWS, "")
-
-
-@pytest.mark.parametrize("stride", [1, 5, 12, WINDOW])
+@pytest.mark.parametrize("stride", [1, 5, WINDOW])
 def test_a_word_is_the_sum_of_its_pieces_in_the_stated_window(folder, inputs, stream, stride):
     """Told again by hand: each piece alone, with the very pieces that the window holds for it."""
     model = load_causal_model(str(folder), inputs.vocabulary, stride=stride)
@@ -96,7 +91,7 @@ def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
     assert words.signature["words"] == "open"
     assert words.signature["lines_cut_otherwise"] == "0"
     assert words.total.pieces > words.total.tokens
-    assert not words.broken
+    assert words.checks == dict.fromkeys(LAWS, "")
     with pytest.raises(HarnessError, match="needs the raw file"):
         measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
     (data / "wiki.test.raw").write_bytes((data / "wiki.test.tokens").read_bytes())

@@ -222,6 +222,17 @@ def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_p
         lb.measure("unigram", folder, convention="gptq")
 
 
+def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(dataset, folders, tmp_path):
+    (tmp_path / "wiki.test.tokens").write_bytes((dataset / "wiki.test.tokens").read_bytes())
+    model, names = f"transformers:{folders['bos-added']}", ["gptq", "megatron"]
+    without, found = lb.measure_conventions(model, tmp_path, conventions=names)
+    assert without.number is None
+    assert "needs the raw file" in without.why
+    assert found.number is not None  # it reads the file of tokens
+    with pytest.raises(HarnessError, match=r"no convention fits.*needs the raw file"):
+        lb.measure_conventions(model, tmp_path, conventions=["gptq"])
+
+
 def test_the_command_prints_and_writes(dataset, folders, tmp_path):
     words = ["conventions", f"transformers:{folders['bos-added']}", "--data", str(dataset)]
     chosen = ["--convention", "gptq", "--convention", "exllama"]

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import lm_benchmarks as lb
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
@@ -201,6 +201,7 @@ described = st.builds(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(described, min_size=1, max_size=9), st.lists(described, min_size=1, max_size=9))
 def test_pairs_are_alike_and_all_others_are_counted(before: list[Measured], after: list[Measured]) -> None:
     found = match(before, after)
