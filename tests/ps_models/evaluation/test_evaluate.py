@@ -39,7 +39,7 @@ def texts(lengths):
     chunk=st.integers(1, 50),
     batch=st.integers(1, 6),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @pytest.mark.parametrize("context", ["carried", "article"])
 def test_chunks_and_batches_do_not_matter(model, context, lengths, chunk, batch):
     whole = score_texts(model, texts(lengths), context=context, chunk=1000, batch=1)

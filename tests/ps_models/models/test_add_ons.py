@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -43,8 +44,8 @@ def test_cache_is_its_definition(window: int):
 
 def test_tuning_finds_the_best_of_the_grid_and_its_weight():
     model = LSTM(CONFIG).eval()
-    stream = torch.tensor([2, 3, 2, 3, 4, 2, 4, 4, 2, 5, 5, 5] * 30)
-    texts = [Text(stream[:100], 0), Text(stream[100:], 0)]
+    stream = torch.tensor([2, 3, 2, 3, 4, 2, 4, 4, 2, 5, 5, 5] * 10)
+    texts = [Text(stream[:50], 0), Text(stream[50:], 0)]
     grid = [NeuralCacheConfig(window=window, theta=theta) for window in (2, 9) for theta in (0, 0.5, 2)]
     tuned = tuned_neural_cache(model, texts, grid=grid).config
 
@@ -98,10 +99,9 @@ def test_monte_carlo_is_the_mean_of_probabilities():
 
 
 def test_monte_carlo_of_no_dropout_is_the_model():
-    none = replace(
-        CONFIG, type_dropout=0, recurrent_dropout=0, input_dropout=0, layer_dropout=0, output_dropout=0
-    )
-    model, tokens = LSTM(none).eval(), torch.randint(V, (2, 9))
+    rates = ("type_dropout", "recurrent_dropout", "input_dropout", "layer_dropout", "output_dropout")
+    none: Any = dict.fromkeys(rates, 0)
+    model, tokens = LSTM(replace(CONFIG, **none)).eval(), torch.randint(V, (2, 9))
     mixed = MonteCarloDropout(model, 3, torch.Generator())
     torch.testing.assert_close(
         mixed(tokens, mixed.initial_state(2))[0], model(tokens, model.initial_state(2))[0]

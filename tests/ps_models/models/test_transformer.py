@@ -76,14 +76,14 @@ def test_learns_to_repeat_what_is_in_the_window():
     optimizer = torch.optim.AdamW(model.parameters(), 0.01)
 
     def batch() -> Tensor:
-        return torch.randint(V, (16, 9), generator=generator).repeat(1, 4)
+        return torch.randint(V, (8, 9), generator=generator).repeat(1, 4)
 
     for _ in range(100):
         optimizer.zero_grad()
-        nats, _ = model.loss(batch(), model.initial_state(16))
+        nats, _ = model.loss(batch(), model.initial_state(8))
         nats.mean().backward()
         optimizer.step()
     with torch.no_grad():
-        scores, _ = model.eval()(batch(), model.initial_state(16))
+        scores, _ = model.eval()(batch(), model.initial_state(8))
     assert scores[:, 12:].mean().exp().item() > 0.6
     assert functional.relu(scores).max() == 0
