@@ -29,6 +29,7 @@ from lm_benchmarks import cli as lm_benchmarks_cli
 from ps_models import cli as ps_models_cli
 from tests.code_figures import FOLDERS, documented_in, modules
 from wikitext_builder import cli as wikitext_builder_cli
+from wikitext_builder.cli.options import RenamedOption
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -121,7 +122,8 @@ def test_every_command_and_option_is_documented(path: str) -> None:
     for option in COMMANDS[path].params:
         if isinstance(option, click.Option) and not option.hidden:  # names of older versions are hidden
             assert option.help, f"{path}: {option.name} has no help"
-            for text in (*option.opts, *option.secondary_opts):
+            names = option.opts[:1] if isinstance(option, RenamedOption) else option.opts
+            for text in (*names, *option.secondary_opts):
                 assert re.search(rf"{re.escape(text)}[ ,`]", section), text
 
 

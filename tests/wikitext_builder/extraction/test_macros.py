@@ -66,7 +66,7 @@ def test_no_macro_raises(arguments):
         assert isinstance(call(name, arguments), str | None), name
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text("0123456789.,-+eE/½ abcmktfni%$²٣", max_size=12), max_size=7))
 def test_no_macro_raises_for_any_arguments(values):
     arguments = {str(number): value for number, value in enumerate(values, 1)}
@@ -98,7 +98,7 @@ l d h s e u up end p 2 3 4 5 6 7
 """
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.lists(st.one_of(NUMBERS, NUMBERS, WORDS), max_size=7),
     st.dictionaries(st.sampled_from(NAMES_OF_ARGUMENTS.split()), st.one_of(NUMBERS, WORDS), max_size=4),

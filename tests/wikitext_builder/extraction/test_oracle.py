@@ -5,7 +5,7 @@ import unicodedata
 
 import mwparserfromhell
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import cases, each
@@ -70,7 +70,6 @@ def uncut(wikitext, monkeypatch):
         return extract(page(wikitext)).lines
 
 
-@settings(max_examples=300, deadline=None)
 @given(WIKITEXT)
 def test_cut_and_uncut_ways_give_the_same_lines(wikitext):
     with pytest.MonkeyPatch.context() as patch:
