@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,12 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from extraction_eval.calls import read_calls
 
-from tests.fuzz.page_targets import DUMP, JSON
-from tests.fuzz.target import HERE, Target, written
+from tests.fuzz.page_targets import DUMP
+from tests.fuzz.target import HERE, Target, target, written
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.dataset.verify import verify
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.importing import import_dump
 from wikitext_builder.pages.lock import read_lock, read_titles
@@ -119,46 +117,21 @@ def _parquet() -> bytes:
     return path.read_bytes()
 
 
-LOCK: Final = (
-    b"# wikitext-builder lock 1; language en; wiki -\ntitle\tpage_id\trevision_id\ttimestamp\tsha1\n"
-    b"Tea\t1\t2\t2016-01-01T00:00:00Z\t" + b"0" * 40 + b"\n"
-)
-REFUSES: Final = (BuilderError,)
 TARGETS: Final[dict[str, Target]] = {
-    "lock": Target(
-        run=_lock, refuses=REFUSES, seeds=(LOCK,), words=(b"\t", b"\n", b"9" * 20, b"2016-13-01T00:00:00Z")
+    "lock": target("lock", _lock),
+    "titles": target("titles", _titles),
+    "manifest": target("manifest", _manifest, (CASES / "manifest.json").read_bytes()),
+    "dataset": target(
+        "dataset", _dataset, *(bytes((n,)) + t.encode() for n, t in enumerate(DATASET.values()))
     ),
-    "titles": Target(
-        run=_titles,
-        refuses=REFUSES,
-        seeds=(b"# names\nTea\nCoffee_cup\n\nTea\n", b"\xef\xbb\xbf\xc3\x89t\xc3\xa9\r\n"),
-        words=(b"|", b"#", b"\xe2\x80\x8e", b"%20", b"_", b"../"),
+    "other": target(
+        "other",
+        _other,
+        b'\x00{"text": "Tea is a drink."}\n{"text": null}\n',
+        b"\x01Tea is a drink.\n",
+        b"\x03" + _parquet(),
+        b"\x04 \n = Tea = \n \n Tea is a drink . \n \n",
     ),
-    "manifest": Target(
-        run=_manifest, refuses=REFUSES, seeds=((CASES / "manifest.json").read_bytes(),), words=JSON
-    ),
-    "dataset": Target(
-        run=_dataset,
-        refuses=REFUSES,
-        seeds=tuple(bytes((number,)) + text.encode() for number, text in enumerate(DATASET.values())),
-        words=(b" = ", b" = = ", b" \n", b"<unk>", b"<eos>", b"\t", *JSON),
-    ),
-    "other": Target(
-        run=_other,
-        refuses=REFUSES,
-        seeds=(
-            b'\x00{"text": "Tea is a drink."}\n{"text": null}\n',
-            b"\x01Tea is a drink.\n",
-            b"\x03" + _parquet(),
-            b"\x04 \n = Tea = \n \n Tea is a drink . \n \n",
-        ),
-        words=(b"PAR1", b"SQLite format 3\0", b"<mediawiki", b'{"text": ', *JSON),
-    ),
-    "calls": Target(
-        run=_calls,
-        refuses=REFUSES,
-        seeds=(json.dumps({"wikitext": "{{a}}", "text": "b", "page": "C"}).encode() + b"\n",),
-        words=JSON,
-    ),
-    "store": Target(run=_store, refuses=REFUSES, seeds=(_small_store(),), longest=1 << 16),
+    "calls": target("calls", _calls),
+    "store": target("store", _store, _small_store(), longest=1 << 16),
 }

@@ -34,25 +34,17 @@ from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS
 from ps_models.training.loop import _restored
 from ps_models.training.update import Training
-from tests.fuzz.page_targets import JSON
-from tests.fuzz.target import HERE, Target, text_of, written
+from tests.cases import FOLDER
+from tests.fuzz.target import HERE, Target, target, text_of, written
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import ToolkitError
 
-RECORDS: Final = Path(__file__).parents[1] / "cases" / "records"
+RECORDS: Final = (FOLDER / "records" / "results.jsonl").read_bytes().splitlines(keepends=True)[:2]
+REFUSES: Final = (ToolkitError,)
 WORDS: Final = Vocabulary(("<unk>", "<eos>", "the"))
 CONFIG: Final = {"vocab_size": 3, "hidden_size": 2, "layers": 1}
 HOSTILE: Final[tuple[object, ...]] = (
-    None,
-    -1,
-    10**25,
-    1e308,
-    math.nan,
-    "x",
-    [],
-    {},
-    [[1]],
-    True,
+    *(None, -1, 10**25, 1e308, math.nan, "x", [], {}, [[1]], True),
     torch.zeros(3),
     b"x",
 )
@@ -150,14 +142,8 @@ def _snapshot() -> dict[str, Any]:
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Each place of a nested value: what holds it, and its key there."""
-    items = (
-        [*value.items()]
-        if isinstance(value, dict)
-        else [*enumerate(value)]
-        if isinstance(value, list)
-        else []
-    )
-    for key, inner in items:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in [*items]:
         yield value, key
         yield from _places(inner)
 
@@ -216,84 +202,22 @@ def _command(content: bytes) -> str:
     return f"{numbers}"
 
 
-REFUSES: Final = (ToolkitError,)
-LOGPROBS: Final = {
-    "token_logprobs": [None, -1.5, -2.0, -0.1],
-    "tokens": ["a", "bc", "d", "e"],
-    "text_offset": [0, 1, 3, 4],
-}
 TARGETS: Final[dict[str, Target]] = {
-    "results": Target(
-        run=_results,
-        refuses=REFUSES,
-        seeds=tuple(line + b"\n" for line in (RECORDS / "results.jsonl").read_bytes().splitlines()[:2]),
-        words=JSON,
-    ),
-    "curve": Target(
-        run=_curve,
-        refuses=REFUSES,
-        seeds=(
-            (
-                b"epoch,updates,train_perplexity,valid_perplexity,learning_rate,training_seconds\n"
-                b"1,10,99.5,88.25,1.0,2.5\n2,20,nan,inf,0.5,5.0\n"
-            ),
-        ),
-        words=(b"inf", b"nan", b",", b"\n", b'"', b"1e999", b"9" * 30),
-    ),
-    "arpa": Target(
-        run=_arpa,
-        refuses=REFUSES,
-        seeds=(
-            (
-                b"\\data\\\nngram 1=2\nngram 2=1\n\n\\1-grams:\n-1.0\t<unk>\t-0.5\n-0.5\tthe\n\n"
-                b"\\2-grams:\n-0.1\tthe the\n\n\\end\\\n"
-            ),
-        ),
-        words=(b"inf", b"nan", b"\t", b"\\3-grams:", b"ngram 9=9", b"1e999"),
-    ),
-    "checkpoint": Target(run=_checkpoint, refuses=REFUSES, seeds=(_whole(),), words=JSON),
-    "config": Target(
-        run=_config,
-        refuses=REFUSES,
-        seeds=(f"lstm\n{json.dumps(CONFIG)}\n{{}}\n<unk>\n<eos>\nthe".encode(),),
-        words=(
-            b"rnn",
-            b"awd-lstm",
-            b"char-cnn",
-            b"transformer",
-            b'"features": ',
-            b'"hidden_size": ',
-            b'"layers": ',
-            b"[1, 2]",
-            *JSON,
-        ),
-    ),
-    "training": Target(
-        run=_training,
-        refuses=REFUSES,
-        seeds=(
-            b"\0" + _saved(_snapshot()),
-            b"\1" + json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode(),
-            *(b"\2\xff" + bytes((number,)) for number in range(2)),
-        ),
+    "results": target("results", _results, *RECORDS, refuses=REFUSES),
+    "curve": target("curve", _curve, refuses=REFUSES),
+    "arpa": target("arpa", _arpa, refuses=REFUSES),
+    "checkpoint": target("checkpoint", _checkpoint, _whole(), refuses=REFUSES),
+    "config": target("config", _config, refuses=REFUSES),
+    "training": target(
+        "training",
+        _training,
+        b"\0" + _saved(_snapshot()),
+        b"\1" + json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode(),
+        *(b"\2\xff" + bytes((number,)) for number in range(2)),
         longest=1 << 15,
-    ),
-    "completions": Target(
-        run=_completions,
         refuses=REFUSES,
-        seeds=(json.dumps({"choices": [{"logprobs": LOGPROBS}]}).encode(),),
-        words=JSON,
     ),
-    "models": Target(
-        run=_models,
-        refuses=REFUSES,
-        seeds=(b'{"data": [{"id": "a", "max_model_len": 2048}, {"id": "b"}]}',),
-        words=JSON,
-    ),
-    "command": Target(
-        run=_command,
-        refuses=REFUSES,
-        seeds=(b"-1.5 -2 -1e-3\nloading\x1b[31m\n",),
-        words=(b"nan", b"inf", b" ", b"\xff", b"1_0", b"1e999"),
-    ),
+    "completions": target("completions", _completions, refuses=REFUSES),
+    "models": target("models", _models, refuses=REFUSES),
+    "command": target("command", _command, words=(b"\xff",), refuses=REFUSES),
 }

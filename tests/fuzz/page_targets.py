@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 import msgspec
 import zstandard
 
-from tests.fuzz.target import Target, text_of, written
+from tests.fuzz.target import Target, target, text_of, written
 from tests.wikitext_builder.extraction.pages import has_only_visible_characters, page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
@@ -150,86 +149,18 @@ WIKITEXT: Final = (
     + b"It\n{|\n! a\n|-\n| b || c\n|}\n{{#if:{{{1|}}}|x|y}}<math>x^2</math><nowiki>[[</nowiki><!-- c -->",
     GERMAN + b"[[Datei:A.jpg|mini|Text]] ''kursiv'' {{lang|fr|mot}} &nbsp; <div class=thumb>x</div>",
 )
-MARKS: Final = tuple(
-    mark.encode()
-    for mark in (
-        "{{", "}}", "[[", "]]", "|", "=", "''", "\n* ", "\n==", "<ref>", "</ref>", "<ref name=", "<!--",
-        "-->",
-        "{|\n", "\n|-\n", "\n|}", "<nowiki>", "</nowiki>", "<math>", "{{{", "}}}", "{{convert|", "{{val|",
-        "<div>", "</div>", "[http://a b]", "&amp;", "{{#switch:", "[[File:a|thumb|", "e\u0301", "\u200e", "−",
-    )
-)  # fmt: skip
-XML: Final = (
-    b"<page>",
-    b"</page>",
-    b"<revision>",
-    b"<text>",
-    b"<![CDATA[",
-    b"&#0;",
-    b"<!DOCTYPE a>",
-    b"&lt;",
-)
-JSON: Final = (b"null", b"1e999", b"[]", b"{}", b'"\\ud800"', b"-1", b"9" * 30, b"true", b'"a"', b",", b":")
-REVISION: Final = {"revid": 2, "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": {"content": "x"}}}
-ANSWERS: Final = (
-    {
-        "query": {
-            "general": {"generator": "MediaWiki 1", "wikiid": "w", "lang": "en", "server": "//w"},
-            "namespaces": {"1": {"id": 1, "name": "x"}},
-            "namespacealiases": [{"id": 1, "alias": "y"}],
-        }
-    },
-    {
-        "continue": {"a": "b"},
-        "query": {
-            "normalized": [{"from": "a", "to": "A"}],
-            "badrevids": {"7": {}},
-            "pages": [{"title": "A", "pageid": 1, "ns": 0, "revisions": [REVISION]}],
-        },
-    },
-    {"expandtemplates": {"wikitext": "%((0))%42%((1))%"}},
-    {"parse": {"pageid": 1, "revid": 2, "text": "<p>A</p>"}},
-)
-DUMP_ERRORS: Final = (BuilderError,)
+LINE: Final = ENGLISH + b"It's 1,500.5 km (a well-known \"fact\"), e.g. Mr. Smith's & co.; 50% @-@"
+REJECTS: Final = (RejectedError,)
+PREFIXES: Final = tuple(bytes((kind + 128 * (cut % 2), cut, cut)) for kind in range(3) for cut in (0, 99))
 TARGETS: Final[dict[str, Target]] = {
-    "wikitext": Target(run=_wikitext, refuses=(RejectedError,), seeds=WIKITEXT, words=MARKS),
-    "html": Target(
-        run=_html,
-        refuses=(RejectedError,),
-        seeds=(b"<p><b>Tokyo</b> is 10&#160;km<sup class='reference'>[1]</sup></p><h2>A</h2><ul><li>b</ul>",),
-        words=(b"<p>", b"</p>", b"<table>", b"<span class='mwe-math-element'>", b"<h2>", b"<li>", b"&#0;"),
-    ),
-    "line": Target(
-        run=_line,
-        refuses=(),
-        seeds=(ENGLISH + b"It's 1,500.5 km (a well-known \"fact\"), e.g. Mr. Smith's & co.; 50% @-@",),
-        words=(b" ", b".", b",", b"-", b"'", b"\xe2\x80\x99s", b"@-@", b"1", b"&quot;", b"..."),
-    ),
-    "xml": Target(run=_dump("a.xml"), refuses=DUMP_ERRORS, seeds=(DUMP,), words=XML),
-    "bzip2": Target(
-        run=_dump("a.xml.bz2"),
-        refuses=DUMP_ERRORS,
-        seeds=(bz2.compress(DUMP), MULTISTREAM),
-        words=(MULTISTREAM,),
-    ),
-    "gzip": Target(run=_dump("a.xml.gz"), refuses=DUMP_ERRORS, seeds=(PACKERS["gz"](DUMP),)),
-    "zstandard": Target(run=_dump("a.xml.zst"), refuses=DUMP_ERRORS, seeds=(zstandard.compress(DUMP),)),
-    "damaged": Target(
-        run=_damaged,
-        refuses=(),
-        seeds=tuple(bytes((kind + 128 * (cut % 2), cut, cut)) + DUMP for kind in range(3) for cut in (0, 99)),
-        words=XML,
-    ),
-    "answer": Target(
-        run=_answer,
-        refuses=(BuilderError, TryAgainError),
-        seeds=tuple(json.dumps(answer).encode() for answer in ANSWERS),
-        words=JSON,
-    ),
-    "marks": Target(
-        run=_marks,
-        refuses=(),
-        seeds=(b"%((0))%1&nbsp;km%((1))%[[:Template:A]]%((2))%", b'<strong class="error">x</strong>'),
-        words=(b"%((0))%", b"%((1))%", b"%((2))%", b"[[:", b"]]", b"<strong", b"class=", b"error"),
-    ),
+    "wikitext": target("wikitext", _wikitext, *WIKITEXT, refuses=REJECTS),
+    "html": target("html", _html, refuses=REJECTS),
+    "line": target("line", _line, LINE, refuses=()),
+    "xml": target("xml", _dump("a.xml"), DUMP),
+    "bzip2": target("bzip2", _dump("a.xml.bz2"), bz2.compress(DUMP), MULTISTREAM, words=(MULTISTREAM,)),
+    "gzip": target("gzip", _dump("a.xml.gz"), PACKERS["gz"](DUMP)),
+    "zstandard": target("zstandard", _dump("a.xml.zst"), zstandard.compress(DUMP)),
+    "damaged": target("damaged", _damaged, *(prefix + DUMP for prefix in PREFIXES), refuses=()),
+    "answer": target("answer", _answer, refuses=(BuilderError, TryAgainError)),
+    "marks": target("marks", _marks, refuses=()),
 }

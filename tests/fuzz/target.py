@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from tests.cases import read
+from wikitext_builder.errors import BuilderError
 
 # In memory where there is such a folder: a file system writes each of many small files to its disk.
 MEMORY: Final = Path("/dev/shm")
@@ -23,10 +27,19 @@ class Target:
     """A reader of foreign bytes."""
 
     run: Callable[[bytes], str]  # returns the result as text; raises if it breaks a law
-    refuses: tuple[type[Exception], ...]  # the errors that the reader documents
     seeds: tuple[bytes, ...]  # whole inputs, where mutations begin
+    refuses: tuple[type[Exception], ...] = (BuilderError,)  # the errors that the reader documents
     words: tuple[bytes, ...] = ()  # what mutations insert
     longest: int = 4_096  # bytes of an input
+
+
+def target(name: str, run: Callable[[bytes], str], *seeds: bytes, **more: Any) -> Target:
+    """A target with the seeds and words that `tests/cases/fuzz.json` has for its name, and some more."""
+    texts = read("fuzz")["targets"].get(name, {})
+    written = [json.dumps(seed) if isinstance(seed, dict) else seed for seed in texts.get("seeds", [])]
+    words = [*texts.get("words", []), *(read("fuzz")["json"] if "json" in texts else [])]
+    more["words"] = (*more.get("words", ()), *(word.encode() for word in words))
+    return Target(run=run, seeds=(*seeds, *(seed.encode() for seed in written)), **more)
 
 
 def outcome(target: Target, content: bytes) -> str:
