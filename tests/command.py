@@ -6,6 +6,9 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +102,35 @@ def small_files(limit: int) -> Any:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     return set_limit
+
+
+def forked(do: Callable[[], object], place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Does something in a copy of this process, in a folder: a new Python would import torch each time."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if not child:
+            os.chdir(place)
+            sys.path.insert(0, "")
+            os.environ |= environment
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(output.fileno(), 1)
+            os.dup2(errors.fileno(), 2)
+            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+            status = 1
+            try:
+                do()
+                status = 0
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else int(end.code is not None)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        shown = []
+        for file in (output, errors):
+            file.seek(0)
+            shown.append(file.read().decode())
+    return subprocess.CompletedProcess([], status, *shown)

@@ -1,43 +1,46 @@
 """`--cite` of the three command lines: BibTeX of what a number or a dataset comes from."""
 
-import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import lm_benchmarks as lb
 import pytest
+from lm_benchmarks import cli as lb_cli
 from lm_benchmarks.reporting.published import ROWS
 
 import ps_models as pm
 import wikitext_builder as wb
+from ps_models import cli as pm_cli
 from ps_models.configs import list_models
 from ps_models.models.baselines import BASELINES
+from tests.command import forked
 from tests.conftest import ROOT
 from tests.ps_models.tiny import make_dataset, settings_of
+from wikitext_builder import cli as wb_cli
 from wikitext_builder.citation import PAPER, references, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
+from wikitext_builder.sample import SAMPLE_DUMP
 
 KEY = re.compile(r"^@\w+\{([^,\s]+),$", re.MULTILINE)
 
 
+PROGRAMS = {"wikitext_builder": wb_cli, "ps_models": pm_cli, "lm_benchmarks": lb_cli}
+
+
 def program(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    folders = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
-    return subprocess.run(
-        [sys.executable, "-m", name, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": folders},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    sys.argv = [name, *map(str, arguments)]
+    return forked(PROGRAMS[name].main, ROOT)
 
 
-@pytest.fixture
-def built(tmp_path: Path) -> Path:
-    wb.import_dump(tmp_path / "pages.store", ROOT / "wikitext_builder" / "sample" / "sample.xml")
-    wb.build("demo", tmp_path / "pages.store", tmp_path / "demo", workers=1)
-    return tmp_path / "demo"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cited")
+    wb.import_dump(folder / "pages.store", SAMPLE_DUMP)
+    wb.build("demo", folder / "pages.store", folder / "demo", workers=1)
+    return folder / "demo"
 
 
 def entries(text: str) -> dict[str, dict[str, str]]:
@@ -128,10 +131,10 @@ def test_a_dataset_is_cited_with_its_signature(built: Path) -> None:
     assert entries(program("wikitext_builder", "--cite", built).stdout) == found
 
 
-def test_a_damaged_manifest_makes_no_other_bibtex(built: Path) -> None:
-    path = built / "manifest.json"
+def test_a_damaged_manifest_makes_no_other_bibtex(built: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(built, tmp_path / "demo") / "manifest.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"language": "en"', '"language": "}\\n@x{%"'))
-    assert len(entries(wb.cite(built))) == 3
+    assert len(entries(wb.cite(path.parent))) == 3
 
 
 def test_a_path_without_a_dataset_is_an_error(tmp_path: Path) -> None:

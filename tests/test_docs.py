@@ -15,9 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from lm_benchmarks import cli as lm_benchmarks_cli
 
 from ps_models import cli as ps_models_cli
 from tests.code_figures import FOLDERS, documented_in, modules
+from tests.command import forked
 from wikitext_builder import cli as wikitext_builder_cli
 from wikitext_builder.cli.options import RenamedOption
 
@@ -255,38 +254,6 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def forked(do: Callable[[], object], place: Path) -> subprocess.CompletedProcess[str]:
-    """Does something in a copy of this process, in a folder: a new Python would import torch each time."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        child = os.fork()
-        if not child:
-            os.chdir(place)
-            sys.path.insert(0, "")
-            os.environ |= offline(place)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(output.fileno(), 1)
-            os.dup2(errors.fileno(), 2)
-            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-            status = 1
-            try:
-                do()
-                status = 0
-            except SystemExit as end:
-                status = end.code if isinstance(end.code, int) else int(end.code is not None)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(status)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        shown = []
-        for file in (output, errors):
-            file.seek(0)
-            shown.append(file.read().decode())
-    return subprocess.CompletedProcess([], status, *shown)
-
-
 def offline(place: Path) -> dict[str, str]:
     return {"HF_HOME": str(place / "hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
@@ -296,7 +263,7 @@ def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command)
     if words[0] in PROGRAMS and not set(command) & set("|>$"):
         sys.argv = words
-        return forked(PROGRAMS[words[0]], place)
+        return forked(PROGRAMS[words[0]], place, **offline(place))
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sources = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])  # a tool in benchmarks is not installed
     return subprocess.run(
@@ -313,7 +280,7 @@ def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:
 
 def run_python(program: str, place: Path) -> subprocess.CompletedProcess[str]:
     """A program as `python -c` runs it."""
-    return forked(lambda: exec(program, {"__name__": "__main__"}), place)
+    return forked(lambda: exec(program, {"__name__": "__main__"}), place, **offline(place))
 
 
 def check_example(command: str, shown: str, place: Path) -> None:
