@@ -387,17 +387,27 @@ def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
             assert found is None, f"{path}: {found}"
 
 
+def reasons_in(node: ast.AST, *, in_table: bool) -> list[ast.expr]:
+    """What can be a reason: of an error, of a reject, or in a table of faults: reason, condition, detail."""
+    if isinstance(node, ast.Tuple) and in_table and len(node.elts) == 3:
+        return node.elts[:1]
+    if not isinstance(node, ast.Call):
+        return []
+    if ast.unparse(node.func) == "Rejected":
+        return [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
+    place = {"RejectedError": 0, "Rejected.of": 1}.get(ast.unparse(node.func))
+    return [] if place is None else node.args[place : place + 1]
+
+
 def test_every_reason_of_rejection_is_documented() -> None:
     page = (DOCS / "errors.md").read_text(encoding="utf-8")
-    reasons = set()
-    for path in (ROOT / "wikitext_builder").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            given = node.args[:1] if node.func.id == "RejectedError" else []
-            if node.func.id == "Rejected":
-                given = [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
-            reasons |= {str(one.value) for one in given if isinstance(one, ast.Constant)}
+    reasons = {
+        str(one.value)
+        for path in (ROOT / "wikitext_builder").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for one in reasons_in(node, in_table=path.stem in ("choice", "xml_dump"))
+        if isinstance(one, ast.Constant)
+    }
     assert {"too-large", "hidden", "missing", "invalid-title", "no-title"} <= reasons
     assert [reason for reason in sorted(reasons) if f"`{reason}`" not in page] == []
 
