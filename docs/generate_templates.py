@@ -20,9 +20,10 @@ from extraction_eval.lost import lost_places, words
 from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expander import Expander
+from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import MACROS, REMOVED
-from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim

@@ -30,7 +30,7 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
-from wikitext_builder.extraction.names import call_name
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.extraction.tags import BLOCKS, INLINE

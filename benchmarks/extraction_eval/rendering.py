@@ -7,7 +7,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from wikitext_builder.article import Page
-from wikitext_builder.extraction.names import call_name, template_name
+from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.trim import ClosingTags
 from wikitext_builder.pages.rendered import parse_page
 from wikitext_builder.wiki.client import Wikipedia

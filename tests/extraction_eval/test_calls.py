@@ -20,7 +20,7 @@ from tests.cases import each
 from tests.conftest import data
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros import registry as names_of_removed
-from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.pages.reading import StoredPage, StoredTemplates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages

@@ -11,7 +11,7 @@ from tests.command import done
 from tests.mediawiki.conftest import kept
 from tests.mediawiki.exports import export, one
 from tests.mediawiki.wiki import Wiki, copy, start
-from wikitext_builder.extraction.names import call_name
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.store import Store
 

@@ -22,7 +22,7 @@ from wikitext_builder.building.shards import read_shard
 from wikitext_builder.dataset.manifest import SplitCounts, file_line
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
-from wikitext_builder.extraction.names import call_name
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
 

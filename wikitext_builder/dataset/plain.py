@@ -16,8 +16,8 @@ import msgspec
 
 from wikitext_builder.article import Article, heading_level
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
-from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.polish import own_lines
 from wikitext_builder.pages.attribution import article_url
 from wikitext_builder.tokens.tokenizer import tokenizer

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.macros.call import NAMESPACE, template_name
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,
@@ -15,7 +16,6 @@ from wikitext_builder.extraction.macros.parser_functions import (
     Context,
 )
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
-from wikitext_builder.extraction.names import NAMESPACE, template_name
 from wikitext_builder.extraction.nodes import Braced, Nodes, Part, included, parse, redirect_target
 from wikitext_builder.extraction.templates import TemplateReader, UserMacroError
 from wikitext_builder.wiki.languages import language_of

@@ -40,14 +40,18 @@ def lookup(kind: str) -> dict[str, str]:
     return _lookups()[kind]
 
 
+@cache
+def _words() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, text in read_table("words"):
+        found.setdefault(name, []).extend(text.split())
+    return found
+
+
 def words(name: str) -> tuple[str, ...]:
     """The words of a set of `words.tsv`, in their order.
 
     >>> words("months")[:2]
     ('January', 'February')
     """
-    return tuple(word for one, text in read_table("words") if one == name for word in text.split())
-
-
-# English names of languages by their codes, as {{lang-…}} shows them.
-LANGUAGE_NAMES: dict[str, str] = dict(read_table("languages"))
+    return tuple(_words()[name])

@@ -20,7 +20,7 @@ from wikitext_builder.extraction.lookups import words
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.page import lay_out
 from wikitext_builder.extraction.tags import BLOCKS, HIDDEN
-from wikitext_builder.extraction.trim import CONTROLS, POINTS
+from wikitext_builder.extraction.trim import CONTROLS, POINTS, close_gap
 from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
@@ -167,7 +167,7 @@ class _Walker:
         if self.removed_at or self.outside:
             return
         if self.after_reference and text[0] in POINTS:
-            self.close_gap(" ,;" if text[0] == ")" else " ")
+            close_gap(self.pieces, " ,;" if text[0] == ")" else " ")
         self.after_reference = False
         if "&" in text:
             text = text.replace("&", "&amp;")  # as a reader sees it: polishing would decode an entity
@@ -211,13 +211,6 @@ class _Walker:
             if latex.startswith(DISPLAY_STYLE) and latex.endswith("}"):
                 latex = latex.removeprefix(DISPLAY_STYLE).removesuffix("}")
             self.pieces[-1], self.in_formula = formula(latex), False
-
-    def close_gap(self, chars: str) -> None:
-        """Remove the space before a reference that punctuation follows."""
-        while self.pieces and not (stripped := self.pieces[-1].rstrip(chars)):
-            self.pieces.pop()
-        if self.pieces:
-            self.pieces[-1] = stripped
 
     def flush(self) -> None:
         """End a heading, or a paragraph per line."""

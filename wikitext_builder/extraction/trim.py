@@ -78,14 +78,14 @@ def _kept_pieces(text: str) -> list[str]:
         elif name not in INVISIBLE and not keep and before in LINE_START:
             kept.append(SEAM)  # its line is running text, as in MediaWiki: not blank, indented or a heading
         elif not keep and after in POINTS:
-            _close_gap(kept, " ,;" if after == ")" else " ")
+            close_gap(kept, " ,;" if after == ")" else " ")
             if after == "," and kept and kept[-1].endswith(","):
                 position += 1  # a comma on both sides of a reference: one of them is an editor's slip
         match = OPENING.search(text, position)
     return [*kept, text[position:]]
 
 
-def _close_gap(kept: list[str], chars: str) -> None:
+def close_gap(kept: list[str], chars: str) -> None:
     """Remove the space before a reference that punctuation follows."""
     while kept and not (stripped := kept[-1].rstrip(chars)):
         kept.pop()

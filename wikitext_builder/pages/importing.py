@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.names import template_name
+from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.page_filters import parse_rules

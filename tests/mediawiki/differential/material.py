@@ -15,7 +15,7 @@ from extraction_eval.calls import calls_in_text
 from docs.generate_templates import calls_of, pages_of, templates_in
 from tests.mediawiki.differential.asking import PAGES, TEMPLATES, folder
 from wikitext_builder.article import Page
-from wikitext_builder.extraction.names import call_name
+from wikitext_builder.extraction.macros.parser_functions import call_name
 
 LONGEST = 400  # characters of a real call that is used
 NUMBER = re.compile(r"\d+(?:\.\d+)?")

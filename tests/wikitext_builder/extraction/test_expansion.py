@@ -13,9 +13,9 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import expander
 from wikitext_builder.extraction.expander import Expander
+from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.macros.php import equal, expression
-from wikitext_builder.extraction.macros.times import parsed_time
-from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.nodes import Nodes, included, parse
 from wikitext_builder.extraction.page import extract
 

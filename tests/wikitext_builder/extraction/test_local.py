@@ -7,10 +7,9 @@ import pytest
 from tests.cases import each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.call import Call, template_name
 from wikitext_builder.extraction.macros.local import KINDS, LOCAL
 from wikitext_builder.extraction.macros.registry import COPIED
-from wikitext_builder.extraction.names import template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -6,10 +6,11 @@ from extraction_eval.rendering import without_templates
 
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction import names
+from wikitext_builder.extraction.macros import call as calls
 from wikitext_builder.extraction.macros import registry
+from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import is_removed
-from wikitext_builder.extraction.names import call_name, template_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -40,7 +41,7 @@ def test_every_name_of_the_namespace_is_known(language):
 
 
 def test_names_longer_than_a_title_are_not_kept_in_memory():
-    for function, memo in ((template_name, names._template_name), (is_removed, registry._is_removed)):
+    for function, memo in ((template_name, calls._template_name), (is_removed, registry._is_removed)):
         before = memo.cache_info().currsize
         function("Infobox " + "x" * 1_000_000)
         assert memo.cache_info().currsize == before

@@ -14,8 +14,8 @@ from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import expansions, page, real_articles, real_pages
 from wikitext_builder.article import heading_level
 from wikitext_builder.extraction.macros.citations import CITATIONS
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import MACROS, is_removed
-from wikitext_builder.extraction.names import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.tokens.tokenizer import tokenize_article
 

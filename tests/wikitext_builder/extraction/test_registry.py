@@ -15,7 +15,7 @@ from tests.cases import each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.lookups import read_table
-from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.call import Call, macro, template_name
 from wikitext_builder.extraction.macros.registry import (
     COPIED,
     MACROS,
@@ -24,7 +24,6 @@ from wikitext_builder.extraction.macros.registry import (
     is_removed,
     pattern,
 )
-from wikitext_builder.extraction.names import template_name
 
 SNAPSHOT = ROOT / "tests" / "cases" / "macros.tsv"
 # Families with a name per language: one digest for all of each.

@@ -1,12 +1,58 @@
-"""Call: a template call whose arguments are plain text; Macro: a function from a call to its text."""
+"""Call: a template call whose arguments are plain text; Macro: a function from a call to its text.
+
+`template_name` is the one rule for the name of a template, which counts, lookups and comparisons share.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from wikitext_builder.article import Page
+from wikitext_builder.wiki.languages import LANGUAGES
+
+LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # without an end it runs to the end, as in MediaWiki
+MODIFIERS = re.compile(r"(?:(?:safesubst|subst|msgnw|msg|raw) ?: ?)+", re.IGNORECASE)
+_NAMESPACES = sorted({name for one in LANGUAGES.values() for name in one.template_namespaces})
+NAMESPACE = re.compile(rf"(?:: ?)?(?:{'|'.join(map(re.escape, _NAMESPACES))}) ?: ?", re.IGNORECASE)
+
+
+def template_name(name: str) -> str:
+    """The name of a template, from what stands before the first bar of a call, or from its title.
+
+    It has no namespace, no `subst:`, no comments, single spaces and a capital first letter. A colon in front
+    stays: `{{:Tokyo}}` transcludes the article, not a template.
+
+    >>> template_name("Template:birth_date and  age"), template_name("subst:Vorlage:lang-de<!-- x -->")
+    ('Birth date and age', 'Lang-de')
+    >>> template_name(": tokyo"), template_name("Wikipedia:Help")
+    (':Tokyo', 'Wikipedia:Help')
+    """
+    return (_template_name if len(name) <= LONGEST_KEY else _template_name.__wrapped__)(name)
+
+
+@lru_cache(maxsize=2**14)
+def _template_name(name: str) -> str:
+    if "<!--" in name:
+        name = COMMENT.sub("", name)
+    name = " ".join(name.replace("_", " ").split())
+    start = 0
+    if ":" in name:
+        for prefix in (MODIFIERS, NAMESPACE):
+            if match := prefix.match(name, start):
+                start = match.end()
+        name = name[start:]
+        if name.startswith(":") and name != ":":
+            return ":" + _with_capital(name[1:].lstrip())
+    return _with_capital(name)
+
+
+def _with_capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +76,23 @@ class Call:
         while (value := self.arguments.get(str(len(values) + 1))) is not None:
             values.append(value.strip())
         return values
+
+    def given(self) -> list[str]:
+        """The numbered arguments that are not empty."""
+        return [value for value in self.positional() if value]
+
+    def numbered(self, last: int, first: int = 1) -> list[str]:
+        """The arguments from one number to another; a missing one is empty."""
+        return [self.get(str(number)) for number in range(first, last + 1)]
+
+
+def series(items: list[str], last: str = " and ") -> str:
+    """The items with commas between them and a word before the last one.
+
+    >>> series(["a", "b", "c"]), series(["a", "b"], " & "), series(["a"]), series([])
+    ('a, b and c', 'a & b', 'a', '')
+    """
+    return last.join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 # The wikitext that the call stands for; None if the macro does not know it.
@@ -81,7 +144,7 @@ def argument(*names: str) -> Macro:
 
 def joined(separator: str) -> Macro:
     """A macro that joins its numbered arguments with this separator."""
-    return lambda call: separator.join(value for value in call.positional() if value)
+    return lambda call: separator.join(call.given())
 
 
 def around(before: str, after: str, *names: str) -> Macro:

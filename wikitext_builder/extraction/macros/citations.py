@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.lookups import LANGUAGE_NAMES
-from wikitext_builder.extraction.macros.call import Call, Macro, macro, text
+from wikitext_builder.extraction.macros.call import Call, Macro, macro, series, text
 from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
+from wikitext_builder.extraction.macros.languages import LANGUAGE_NAMES
 from wikitext_builder.extraction.macros.php import whole_number
 
 QUOTED = frozenset(
@@ -87,19 +87,12 @@ class _Citation:
         if self.kind == "serial":
             fields["chapter"], fields["issue"] = fields["episode"], ""
             return
-        parts = [
-            ("Season", "season"),
-            ("Series", "series_number" if not fields["season"] else "none"),
-            ("Episode", "issue"),
-        ]
+        number = "series_number" if not fields["season"] else "none"
+        parts = [("Season", "season"), ("Series", number), ("Episode", "issue")]
         shown = [f"{label} {fields[name]}" for label, name in parts if fields.get(name)]
         fields["chapter"], fields["trans_chapter"] = fields["title"], fields["trans_title"]
-        fields["chapter_url"], fields["url"], fields["trans_title"], fields["issue"] = (
-            fields["url"],
-            "",
-            "",
-            "",
-        )
+        fields["chapter_url"], fields["url"] = fields["url"], ""
+        fields["trans_title"] = fields["issue"] = ""
         joined = f"{self.separator} ".join(shown)
         fields["title"], fields["series"] = fields["series"], joined.lower() if self.comma else joined
 
@@ -214,9 +207,7 @@ class _Citation:
         codes = [code for code in codes if code.lower() != "en" and not code.lower().startswith("en-")]
         names = [LANGUAGE_NAMES.get(code.lower(), code) if len(code) == 2 else code for code in codes]
         names = [name[:1].upper() + name[1:] for name in names]
-        if len(names) > 2:
-            return f" (in {', '.join(names[:-1])}, and {names[-1]})"
-        return f" (in {' and '.join(names)})" if names else ""
+        return f" (in {series(names, ', and ' if len(names) > 2 else ' and ')})" if names else ""
 
     def volume(self) -> str:
         """A short volume stands next to the title, a long one alone."""
@@ -288,12 +279,7 @@ class _Citation:
         yes = {"yes", "true", "y"}
         paid = "(subscription required (help))" if self["subscription"].lower() in yes else ""
         free = "(registration required (help))" if self["registration"].lower() in yes else ""
-        pieces = [
-            self.after(docket),
-            self.after(identifiers),
-            self.after(self.archived()),
-            self.after(accessed),
-        ]
+        pieces = list(map(self.after, (docket, identifiers, self.archived(), accessed)))
         pieces += [f" – via {self['via']}" if self["via"] else "", self.after(paid or free)]
         if self["lay"]:
             source = f" – {self['lay_source']}" if self["lay_source"] else ""

@@ -1,13 +1,19 @@
-"""Dates, ages and spans of time."""
+"""Dates, ages and spans of time; times as `#time` reads and writes them.
+
+A time is that of the revision and never that of the clock, so that a page gives the same text forever.
+"""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 
+from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.lookups import words
-from wikitext_builder.extraction.macros.call import Call, Macro, macro
+from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
+from wikitext_builder.extraction.macros.numbers import ordinal
 from wikitext_builder.extraction.macros.php import whole_number
 
 MONTHS = words("months")
@@ -68,7 +74,7 @@ def years_between(earlier: date, later: date) -> int:
 
 
 def today(call: Call) -> date:
-    """The day of the revision, so that a page gives the same text forever; today for wikitext without one."""
+    """The day of the revision; today for wikitext without one."""
     timestamp = call.page.timestamp
     return date.fromisoformat(timestamp[:10]) if timestamp else datetime.now(UTC).date()
 
@@ -77,13 +83,12 @@ def today(call: Call) -> date:
 @macro("Birth date", "Death date", "Birth year", "Death year")
 def single_date(call: Call) -> str | None:
     """`{{start date|1976|12|23}}`: the date, and the time if there is one."""
-    year, month, day = call.get("1"), call.get("2"), call.get("3")
+    year, month, day = call.numbered(3)
     result = written(year, month, day, day_comes_first=day_first(call))
     if result is None:
         return year if not call.get("2") else None
-    return (
-        f"{call.get('4').zfill(2)}:{call.get('5')}, {result}" if call.get("4") and call.get("5") else result
-    )
+    hour, minute = call.numbered(5, 4)
+    return f"{hour.zfill(2)}:{minute}, {result}" if hour and minute else result
 
 
 @macro("Start-date", "End-date", "Birth-date", "Death-date", "Date")
@@ -110,7 +115,7 @@ def birth_and_age(call: Call) -> str | None:
 @macro("Death date and age")
 def death_and_age(call: Call) -> str | None:
     """`May 1, 1950 (aged 65)`: death first, then birth."""
-    values = [call.get(str(index)) for index in range(1, 7)]
+    values = call.numbered(6)
     shown = written(*values[:3], day_comes_first=day_first(call))
     died, born = as_date(*values[:3]), as_date(*values[3:])
     if shown is None or died is None or born is None:
@@ -122,32 +127,33 @@ def death_and_age(call: Call) -> str | None:
 def start_and_age(call: Call) -> str | None:
     """`May 1, 1950; 65 years ago`."""
     shown = single_date(call)
-    began = as_date(call.get("1"), call.get("2"), call.get("3"))
+    began = as_date(*call.numbered(3))
     if shown is None or began is None:
         return shown
-    years = years_between(began, today(call))
-    return f"{shown}; {years} year{'s' if years != 1 else ''} ago"
+    return f"{shown}; {_plural(years_between(began, today(call)), 'year')} ago"
+
+
+def _plural(count: int, unit: str) -> str:
+    return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 @macro("Age", "Age in years")
 def age(call: Call) -> str | None:
     """The years between two dates, or up to the day of the revision, whose parts fill a second date."""
     now = today(call)
-    start = as_date(call.get("1"), call.get("2"), call.get("3"))
-    end = as_date(
-        call.get("4") or str(now.year), call.get("5") or str(now.month), call.get("6") or str(now.day)
-    )
+    start = as_date(*call.numbered(3))
+    parts = zip(call.numbered(6, 4), (now.year, now.month, now.day), strict=True)
+    end = as_date(*(given or str(part) for given, part in parts))
     return str(years_between(start, end)) if start and end else None
 
 
 @macro("As of")
 def as_of(call: Call) -> str | None:
     """`As of May 2000`, with the words that its switches choose."""
-    values = [call.get(str(index)) for index in range(1, 4)]
-    day_comes_first = call.get("df").upper() != "US"
+    values = call.numbered(3)
     shown = call.get("alt")
     if not shown:
-        when = written(*values, day_comes_first=day_comes_first)
+        when = written(*values, day_comes_first=call.get("df").upper() != "US")
         if when is None:
             when = values[0]  # an invalid month is not shown
         words = "since" if call.get("since") else "as of"
@@ -188,11 +194,10 @@ def sortable_date(call: Call) -> str | None:
         if not iso:
             return call.get("1")
         return written(*iso.groups(), day_comes_first=True)
-    shown = call.get("format").lower()
-    year, month, day = (*(value for value in values[:3]), "", "")[:3]
+    year, month, day = (*values[:3], "", "")[:3]
     if not year:
         return written("", month, day, day_comes_first=True)
-    return written(year, month, day, day_comes_first=shown in {"dmy", "dm"})
+    return written(year, month, day, day_comes_first=call.get("format").lower() in {"dmy", "dm"})
 
 
 @macro("Duration")
@@ -201,22 +206,18 @@ def duration(call: Call) -> str | None:
     hours, minutes, seconds = (
         call.get(name, number) for name, number in (("h", "1"), ("m", "2"), ("s", "3"))
     )
-    parts = [hours, minutes or "0", seconds.zfill(2)] if hours else [minutes or "0", seconds.zfill(2)]
-    if hours:
-        parts[1] = parts[1].zfill(2)
-    return ":".join(parts)
+    minutes = (minutes or "0").zfill(2 if hours else 1)
+    return ":".join(filter(None, (hours, minutes, seconds.zfill(2))))
 
 
 @macro("Time ago")
 def time_ago(call: Call) -> str | None:
     """`205 years ago`, `5 months ago` on the day of the revision."""
-    then = as_date(call.get("1"), call.get("2"), call.get("3"))
+    then = as_date(*call.numbered(3))
     if then is None or then > (now := today(call)):
         return None
-    years = years_between(then, now)
-    months = (now.year - then.year) * 12 + now.month - then.month
-    count, unit = (years, "year") if years else (months, "month")
-    return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    years, months = years_between(then, now), (now.year - then.year) * 12 + now.month - then.month
+    return f"{_plural(years, 'year') if years else _plural(months, 'month')} ago"
 
 
 @macro("Birth year and age", "Death year and age")
@@ -237,14 +238,8 @@ def century(call: Call) -> str | None:
     number = call.get("1").replace("−", "-")
     if not re.fullmatch(r"-?\d{1,2}", number):
         return None
-    shown = ordinal(int(number.lstrip("-")))
+    shown = ordinal(str(int(number.lstrip("-"))))
     return f"{shown} century" + (" BC" if number.startswith("-") else "")
-
-
-def ordinal(number: int) -> str:
-    """`1st`, `12th`, `23rd`."""
-    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 @macro("Decade")
@@ -264,19 +259,17 @@ def age_in(*units: str) -> Macro:
 
     def macro(call: Call) -> str | None:
         values = [call.get(f"{part}{end}") for end in ("1", "2") for part in ("year", "month", "day")]
-        values = values if values[0] else [call.get(str(index)) for index in range(1, 7)]
+        values = values if values[0] else call.numbered(6)
         start = as_date(*values[:3])
         end = as_date(*values[3:]) if values[3] else today(call)
         if start is None or end is None or end < start:
             return None
         counts = lengths(start, end, units)
-        shown = [f"{count} {unit if count != 1 else unit[:-1]}" for unit, count in counts.items() if count]
+        shown = [_plural(count, unit.removesuffix("s")) for unit, count in counts.items() if count]
         if len(units) == 1:
             return f"{counts[units[0]]:,}"
         joint = " and " if call.get("sc") in {"", "no"} and len(units) > 2 else ", "
-        return (
-            joint.join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown) or "0 days"
-        )
+        return series(shown, joint) or "0 days"
 
     return macro
 
@@ -313,3 +306,95 @@ macro("Age in months")(age_in("months"))
 macro("Age in years and days")(age_in("years", "days"))
 macro("Age in years and months")(age_in("years", "months"))
 macro("Age in years, months and days")(age_in("years", "months", "days"))
+
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently
+UNKNOWN_FORMATS = "creIOPTZo"  # time zones and the like; other letters stand for themselves
+NOT_ENGLISH = UNKNOWN_FORMATS + ENGLISH_FORMATS
+PIECE = re.compile(r"\"([^\"]*)\"|\\(.)|(x.?.?)|([A-Za-z])|(.)", re.DOTALL)
+CLOCK = r"(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?(?:Z|UTC))?)?"
+DATES = tuple(
+    re.compile(pattern + CLOCK, re.ASCII)
+    for pattern in (
+        r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})",
+        r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})",
+        r"(?P<d>\d{1,2})[ -](?P<m>[A-Za-z]{3,9}),?[ -](?P<y>\d{4})",
+        r"(?P<m>[A-Za-z]{3,9}) (?P<d>\d{1,2}),? (?P<y>\d{4})",
+        r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]{3,9})(?P<y>)",
+        r"(?P<m>[A-Za-z]{3,9}) (?P<y>\d{4})(?P<d>)",
+        r"(?P<y>\d{4})-(?P<m>\d{2})(?P<d>)",
+    )
+)
+
+_FORMATS: dict[str, Callable[[datetime], object]] = {
+    "Y": lambda t: t.year,
+    "y": lambda t: f"{t.year % 100:02}",
+    "n": lambda t: t.month,
+    "m": lambda t: f"{t.month:02}",
+    "F": lambda t: MONTHS[t.month - 1],
+    "M": lambda t: MONTHS[t.month - 1][:3],
+    "j": lambda t: t.day,
+    "d": lambda t: f"{t.day:02}",
+    "z": lambda t: t.timetuple().tm_yday - 1,
+    "W": lambda t: f"{t.isocalendar().week:02}",
+    "N": lambda t: t.isoweekday(),
+    "w": lambda t: t.isoweekday() % 7,
+    "l": lambda t: DAYS[t.weekday()],
+    "D": lambda t: DAYS[t.weekday()][:3],
+    "t": lambda t: monthrange(t.year, t.month)[1],
+    "L": lambda t: int(t.year % 4 == 0 and (t.year % 100 != 0 or t.year % 400 == 0)),
+    "G": lambda t: t.hour,
+    "H": lambda t: f"{t.hour:02}",
+    "g": lambda t: (t.hour + 11) % 12 + 1,
+    "h": lambda t: f"{(t.hour + 11) % 12 + 1:02}",
+    "i": lambda t: f"{t.minute:02}",
+    "s": lambda t: f"{t.second:02}",
+    "a": lambda t: "am" if t.hour < 12 else "pm",
+    "A": lambda t: "AM" if t.hour < 12 else "PM",
+    "U": lambda t: int(t.timestamp()),
+}
+
+
+def revision_time(timestamp: str) -> datetime:
+    """The time of a revision; the current time for wikitext without one."""
+    return datetime.fromisoformat(timestamp) if timestamp else datetime.now(UTC)
+
+
+def formatted_time(pattern: str, moment: datetime, language: str = "en") -> str:
+    r"""A time in the letters of `#time`.
+
+    Raises:
+        RejectedError: A letter is unknown, or stands for a name in another language than English.
+
+    >>> formatted_time('j F Y, H:i "UTC" \\a', datetime(2016, 8, 3, 9, 5, tzinfo=UTC))
+    '3 August 2016, 09:05 UTC a'
+    """
+    pieces = []
+    for quoted, escaped, extended, letter, other in PIECE.findall(pattern):
+        if extended or (letter and letter in (UNKNOWN_FORMATS if language == "en" else NOT_ENGLISH)):
+            raise RejectedError("function", f"#time with {extended or letter}")
+        written = str(_FORMATS[letter](moment)) if letter in _FORMATS else letter
+        pieces.append(written or quoted or escaped or other)
+    return "".join(pieces)
+
+
+def parsed_time(text: str, now: datetime) -> datetime | None:
+    """The time that a text gives; None if it has no date of these forms.
+
+    >>> parsed_time("4 March 2012", datetime(2016, 8, 3, tzinfo=UTC)).isoformat()
+    '2012-03-04T00:00:00+00:00'
+    >>> parsed_time("next week", datetime(2016, 8, 3, tzinfo=UTC)) is None
+    True
+    """
+    if year := whole_number(text) if len(text) == 4 else None:
+        return datetime(year, now.month, min(now.day, 28), tzinfo=UTC)
+    for pattern in DATES:
+        if match := pattern.fullmatch(text):
+            hour, minute, second = (int(value or 0) for value in match.groups()[3:])
+            month, year, day = month_number(match["m"]), int(match["y"] or now.year), int(match["d"] or 1)
+            try:
+                return datetime(year, month or 0, day, hour, minute, second, tzinfo=UTC)
+            except ValueError:
+                return None
+    return None

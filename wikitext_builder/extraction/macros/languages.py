@@ -6,10 +6,12 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from wikitext_builder.extraction.lookups import LANGUAGE_NAMES, lookup
-from wikitext_builder.extraction.macros.call import Call, Macro, macro
+from wikitext_builder.extraction.lookups import lookup, read_table
+from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.markers import GONE
 
+# English names of languages by their codes, as {{lang-…}} shows them.
+LANGUAGE_NAMES: dict[str, str] = dict(read_table("languages"))
 ZH_LABELS = lookup("zh label")
 CJKV_LABELS = lookup("cjkv label")
 NAMED = lookup("language template")
@@ -79,7 +81,7 @@ def transliteration(call: Call) -> str | None:
 @macro("Nihongo", shared=True)
 def nihongo(call: Call) -> str | None:
     """`English (日本語, Rōmaji, extra)`; the English name, or else the rōmaji, comes first."""
-    english, kanji, romaji, extra, extra2 = (call.get(str(n)) for n in range(1, 6))
+    english, kanji, romaji = call.numbered(3)
     extra, extra2 = call.get("extra", "4"), call.get("extra2", "5")
     first_name = english or romaji
     inside = ", ".join(value for value in (kanji, romaji if english else "", extra) if value)
@@ -91,7 +93,7 @@ def nihongo(call: Call) -> str | None:
 @macro("Nihongo3", shared=True)
 def nihongo_romaji_first(call: Call) -> str | None:
     """`Rōmaji (日本語, English)` of nihongo3."""
-    english, kanji, romaji, extra = (call.get(str(n)) for n in range(1, 5))
+    english, kanji, romaji, extra = call.numbered(4)
     inside = ", ".join(value for value in (kanji, english, extra) if value)
     return f"{romaji or english} ({inside})" if inside else romaji
 
@@ -99,7 +101,7 @@ def nihongo_romaji_first(call: Call) -> str | None:
 @macro("Nihongo4", shared=True)
 def nihongo_bare(call: Call) -> str | None:
     """`English (日本語, rōmaji)` of nihongo4."""
-    english, kanji, romaji, extra = (call.get(str(n)) for n in range(1, 5))
+    english, kanji, romaji, extra = call.numbered(4)
     inside = ", ".join(value for value in (kanji, romaji, extra) if value)
     return f"{english} ({inside})" if inside and english else english or inside
 
@@ -156,48 +158,46 @@ def etymology(call: Call) -> str | None:
 @macro("Hebrew Name")
 def hebrew_name(call: Call) -> str | None:
     """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`."""
-    hebrew, modern, tiberian, meaning = (call.get(str(number)) for number in range(1, 5))
-    return _hebrew([hebrew], [modern], [tiberian], meaning)
+    *forms, meaning = call.numbered(4)
+    return _hebrew([[form] for form in forms], meaning)
 
 
 @macro("Hebrew Name 2")
 def hebrew_name_2(call: Call) -> str | None:
     """The same with two forms of each."""
-    values = [call.get(str(number)) for number in range(1, 8)]
-    return _hebrew(values[:2], values[2:4], values[4:6], values[6])
+    values = call.numbered(7)
+    return _hebrew([values[start : start + 2] for start in (0, 2, 4)], values[6])
 
 
-def _hebrew(hebrew: list[str], modern: list[str], tiberian: list[str], meaning: str) -> str:
-    shown = [
-        " / ".join(dict.fromkeys(form for form in forms if form)) for forms in (hebrew, modern, tiberian)
-    ]
-    labelled = f"Hebrew: {shown[0]}"
-    labelled += f", Modern {shown[1]}" if shown[1] else ""
-    labelled += f" Tiberian {shown[2]}" if shown[2] else ""
+def _hebrew(names: list[list[str]], meaning: str) -> str:
+    hebrew, modern, tiberian = (" / ".join(dict.fromkeys(filter(None, forms))) for forms in names)
+    labelled = f"Hebrew: {hebrew}" + (f", Modern {modern}" if modern else "")
+    labelled += f" Tiberian {tiberian}" if tiberian else ""
     return f"{labelled}; {meaning}" if meaning else labelled
 
 
 @macro("Korean")
 def korean(call: Call) -> str | None:
     """`Korean: 한국; Hanja: 韓國; RR: …; MR: …`."""
-    labels = {"hangul": "Korean", "hanja": "Hanja", "rr": "RR", "mr": "MR", "lk": ""}
-    pieces = [f"{label}: {call.get(key)}" for key, label in labels.items() if label and call.get(key)]
+    return _labelled(call, {"hangul": "Korean", "hanja": "Hanja", "rr": "RR", "mr": "MR"})
+
+
+def _labelled(call: Call, labels: Mapping[str, str]) -> str | None:
+    pieces = [f"{label}: {call.get(key)}" for key, label in labels.items() if call.get(key)]
     return "; ".join(pieces) or None
 
 
 @macro("Literal translation")
 def literally(call: Call) -> str | None:
     """`lit. 'cat'`."""
-    values = [f"'{value}'" for value in call.positional() if value]
+    values = [f"'{value}'" for value in call.given()]
     return f"lit. {' or '.join(values)}" if values else "lit."
 
 
 @macro("CJKV")
 def cjkv(call: Call) -> str | None:
     """`traditional Chinese: 道; Hangul: 도`: the same word in the languages that write it alike."""
-    return (
-        "; ".join(f"{label}: {call.get(key)}" for key, label in CJKV_LABELS.items() if call.get(key)) or None
-    )
+    return _labelled(call, CJKV_LABELS)
 
 
 @macro("MYname")
@@ -217,8 +217,8 @@ def language_icon(call: Call) -> str | None:
 @macro("In lang")
 def in_languages(call: Call) -> str | None:
     """`(in German and French)`."""
-    names = [LANGUAGE_NAMES.get(code, code) for code in call.positional() if code]
-    return f"(in {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))})" if names else None
+    names = [LANGUAGE_NAMES.get(code, code) for code in call.given()]
+    return f"(in {series(names)})" if names else None
 
 
 @macro("Native name", "Native phrase")
@@ -267,25 +267,19 @@ LABELS = lookup("ipa label")
 SOUNDS = lookup("ipa sound")
 OWN_IPA = {"IPA-all", "IPA-en", "IPA-eng", "IPA-hns", "IPA-ur", "IPA-lzz"}  # not named by their code alone
 OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
+PLACES_OF_IPA = {"pron": "pronounced ", "local": "locally ", "ipa": "IPA: "}
 # Labels of {{IPA-hns}}; its other labels give "Hindustani pronunciation".
 HINDUSTANI = {
     "": "", "IPA": "IPA: ", "lang": "Hindustani: ", "langhi": "Hindi: ", "langur": "Urdu: ",
     "pron": "pronounced ", "hi": "Hindi pronunciation: ", "ur": "Urdu pronunciation: ",
 }  # fmt: skip
-DELIMITERS = {
-    "--": ("", ""),
-    "[-": ("[", ""),
-    "-]": ("", "]"),
-    "//": ("/", "/"),
-    "/-": ("/", ""),
-    "-/": ("", "/"),
-}
+DELIMITERS = frozenset(["--", "[-", "-]", "//", "/-", "-/"])  # before and after; - is none
 
 
 @macro("IPA-all")
 def ipa_anywhere(call: Call) -> str | None:
     """`[a]` or `pronounced [a]`."""
-    label = {"pron": "pronounced ", "local": "locally ", "ipa": "IPA: "}.get(call.get("2").lower(), "")
+    label = PLACES_OF_IPA.get(call.get("2").lower(), "")
     return f"{label}&#91;{call.get('1')}&#93;" if call.get("1") else None
 
 
@@ -310,14 +304,7 @@ def ipa_of_language(call: Call) -> str | None:
     label = call.get("2").lower()
     if "2" not in call.arguments:
         return f"{name} pronunciation: {transcription}"
-    known = {
-        "lang": f"{name}: ",
-        "pron": "pronounced ",
-        "": "",
-        "local": "locally ",
-        "ipa": "IPA: ",
-        "generic": "",
-    }
+    known = {"lang": f"{name}: ", "": "", "generic": "", **PLACES_OF_IPA}
     return known.get(label, f"{name} pronunciation: ") + transcription
 
 
@@ -352,7 +339,7 @@ def spelled(sounds: Mapping[str, str]) -> Macro:
         mark = values[0] if values else ""
         audio = mark.endswith("AUD")  # then a file follows
         mark = mark.removesuffix("AUD")
-        before, after = DELIMITERS.get(mark, ("[", "]"))
+        before, after = (one.strip("-") for one in mark) if mark in DELIMITERS else "[]"
         rest = values[2 if audio else mark in DELIMITERS :]
         shown = [sounds.get(value, None if value.isascii() else value) for value in rest]
         return None if not shown or None in shown else f"{before}{''.join(map(str, shown))}{after}"
@@ -367,7 +354,7 @@ macro("IPAc-fr")(spelled(lookup("ipa french")))
 @macro("Respell", "USdict", "Pronunciation-")
 def respelled(call: Call) -> str | None:
     """`BUR-lin`."""
-    shown = "-".join(value for value in call.positional() if value)
+    shown = "-".join(call.given())
     for mark, written in (("-,_-", ", "), ("-_-", " "), ("_", " "), ("-'-", "'"), ("'-", "'"), ("-'", "'")):
         shown = shown.replace(mark, written)
     return re.sub("-{2,}", "-", shown)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from wikitext_builder.extraction.lookups import read_table, words
-from wikitext_builder.extraction.macros.call import Call, Macro, joined
+from wikitext_builder.extraction.macros.call import Call, Macro, joined, series
 from wikitext_builder.extraction.macros.convert.conversions import convert
 from wikitext_builder.extraction.macros.parser_functions import grouped
 from wikitext_builder.extraction.macros.places import COUNTRIES
@@ -96,7 +96,7 @@ def block(row: Row, _value: str) -> Macro:
 
     def macro(call: Call) -> str | None:
         values = [value for key in row.arguments if (value := call.get(key))] or call.positional()
-        return "\n" + "\n".join(value for value in values if value) + "\n" if any(values) else None
+        return "\n" + "\n".join(filter(None, values)) + "\n" if any(values) else None
 
     return macro
 
@@ -138,7 +138,7 @@ def french_date(call: Call) -> str | None:
     if match := FRENCH_DATE.fullmatch(call.get("1")):
         day, month, year = match[1], match[2], match[3] or ""
     else:
-        day, month, year = (call.get(number) for number in "123")
+        day, month, year = call.numbered(3)
     if re.fullmatch(r"[0-9]{1,2}", month) and 1 <= int(month) <= 12:
         month = FRENCH_MONTHS[int(month) - 1]
     if re.fullmatch(r"0?[0-9]{1,2}", day):
@@ -150,7 +150,7 @@ def french_century(row: Row, _value: str) -> Macro:
     """`XIXe siècle`, or `IIIe et IXe siècles` of `{{s2|III|e|IX|e}}`, and the era."""
 
     def macro(call: Call) -> str | None:
-        values = [value for value in call.positional() if value]
+        values = call.given()
         if len(values) == 4:
             return f"{values[0]}{values[1]} et {values[2]}{values[3]} siècles{row.suffix}"
         ordinal = call.get("2") if call.get("2") in {"e", "er"} else "er" if call.get("1") == "I" else "e"
@@ -193,7 +193,7 @@ def _profession(call: Call) -> str:
     if not done:
         return ""
     others = call.get("AttivitàAltre")
-    works = ", ".join(done) if others else " e ".join(filter(None, (", ".join(done[:-1]), done[-1])))
+    works = ", ".join(done) if others else series(done, " e ")
     works += f"{'' if others[:1] == ',' else ' '}{others}" if others else ""
     woman = call.get("Sesso").upper() == "F"
     verb = ("è stata" if woman else "è stato") if call.get("AnnoMorte") else "è"
@@ -221,7 +221,7 @@ def _life(call: Call) -> str:
 
 def japanese_reading(call: Call) -> str | None:
     """`漢字（かんじ）`, or `物理学（ぶつりがく、英: physics）` with more after the reading."""
-    word, *readings = [value for value in call.positional() if value] or [""]
+    word, *readings = call.given() or [""]
     return f"{word}（{'、'.join(readings)}）" if readings else word or None
 
 

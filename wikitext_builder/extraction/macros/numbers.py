@@ -132,11 +132,17 @@ def rounded(call: Call) -> str | None:
 
 
 @macro("Ordinal")
-def ordinal(call: Call) -> str | None:
+def ordinal_of_number(call: Call) -> str | None:
     """`21st`."""
-    value = call.get("1")
-    if not value.isdecimal():
-        return None
+    return ordinal(call.get("1")) if call.get("1").isdecimal() else None
+
+
+def ordinal(value: str) -> str:
+    """A number and the ending of its ordinal.
+
+    >>> ordinal("1"), ordinal("12"), ordinal("112"), ordinal("23")
+    ('1st', '12th', '112th', '23rd')
+    """
     last = 0 if value[-2:] in {"11", "12", "13"} else int(value[-1])
     return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 

@@ -13,6 +13,8 @@ from typing import Protocol
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.lookups import words
+from wikitext_builder.extraction.macros.call import COMMENT, template_name
+from wikitext_builder.extraction.macros.dates import formatted_time, parsed_time, revision_time
 from wikitext_builder.extraction.macros.php import (
     ERROR,
     encoded,
@@ -25,7 +27,6 @@ from wikitext_builder.extraction.macros.php import (
     title_parts,
     trimmed,
 )
-from wikitext_builder.extraction.macros.times import formatted_time, parsed_time, revision_time
 from wikitext_builder.extraction.trim import CONTROLS
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 from wikitext_builder.wiki.titles import title_fault, with_first
@@ -335,6 +336,19 @@ PARSER_FUNCTIONS: dict[str, Function] = {
         unknown,
     ),
 }
+
+
+def call_name(call: str) -> str:
+    """The name of the template or the parser function in the wikitext of a call.
+
+    >>> call_name("{{Template:inflation|US}}"), call_name("{{#if:a|b}}"), call_name("{{formatnum:5}}")
+    ('Inflation', '#if:', 'formatnum:')
+    """
+    if "<!--" in call:
+        call = COMMENT.sub("", call)
+    name = template_name(call.strip().removeprefix("{{").split("|", 1)[0].removesuffix("}}"))
+    function = name.partition(":")[0].strip().lower() if ":" in name else ""
+    return f"{function}:" if function.startswith("#") or function in PARSER_FUNCTIONS else name
 
 
 def _always(value: str) -> Variable:

@@ -32,7 +32,7 @@ def coordinates(call: Call) -> str | None:
         word in {"i", "inline", "it", "ti"} or "inline" in word for word in display.split(",")
     ):
         return GONE
-    values = [value for value in call.positional() if value]
+    values = call.given()
     letters = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}]
     if len(letters) >= 2:
         sides = [values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]]
@@ -182,13 +182,13 @@ def orbiter(call: Call) -> str | None:
 @macro("Ship")
 def ship(call: Call) -> str | None:
     """`{{ship|prefix|name|number|shown}}`."""
-    return shown_parts(*(call.get(str(index)) for index in range(1, 5)))
+    return shown_parts(*call.numbered(4))
 
 
 @macro("USS")
 def prefixed(call: Call) -> str | None:
     """`USS Enterprise (CVN-65)`: the third argument chooses the parts."""
-    return shown_parts(call.name, call.get("1"), call.get("2"), call.get("3"))
+    return shown_parts(call.name, *call.numbered(3))
 
 
 def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
@@ -210,7 +210,7 @@ def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
 @macro("GS")
 def submarine(call: Call) -> str | None:
     """`German submarine U-96`."""
-    return shown_parts("German submarine", call.get("1"), call.get("2"), call.get("3"))
+    return shown_parts("German submarine", *call.numbered(3))
 
 
 @macro("Sclass")
@@ -220,7 +220,7 @@ def ship_class(call: Call) -> str | None:
     From copies of the documentation of {{sclass-}}, read on 2026-11-21: 0 leaves out the kind, 4 also the
     hyphen, 5 shows only the name; 1 to 3 only differ in links.
     """
-    name, kind, form = call.get("1"), call.get("2"), call.get("3")
+    name, kind, form = call.numbered(3)
     return {"0": f"{name}-class", "4": f"{name} class", "5": name}.get(form, f"{name}-class {kind}".rstrip())
 
 

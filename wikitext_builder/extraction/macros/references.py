@@ -77,8 +77,7 @@ def url(call: Call) -> str | None:
 @macro("Post-nominals")
 def post_nominals(call: Call) -> str | None:
     """Letters after a name, as in `CB CBE`."""
-    values = [value for value in call.positional() if value]
-    return call.get("list") or (call.get("sep") or " ").join(values)
+    return call.get("list") or (call.get("sep") or " ").join(call.given())
 
 
 @macro("Ussc")
@@ -113,8 +112,7 @@ def patent(call: Call) -> str | None:
     """`U.S. Patent 1,781,541`."""
     number = call.get("2", "1")
     plain = whole_number(number, digits=11)
-    shown = number if plain is None else f"{plain:,}"
-    return f"U.S. Patent {shown}" if number else None
+    return f"U.S. Patent {number if plain is None else f'{plain:,}'}" if number else None
 
 
 # The texts of the sites below are from the documentation of the templates, read on 2026-11-22.

@@ -21,10 +21,18 @@ from wikitext_builder.extraction.macros import (
     science,
     wrappers,
 )
-from wikitext_builder.extraction.macros.call import DECLARED, SHARED, Call, Macro, argument, macro, text
+from wikitext_builder.extraction.macros.call import (
+    DECLARED,
+    LONGEST_KEY,
+    SHARED,
+    Call,
+    Macro,
+    argument,
+    macro,
+    text,
+)
 from wikitext_builder.extraction.macros.convert import conversions
 from wikitext_builder.extraction.markers import formula
-from wikitext_builder.extraction.names import LONGEST_KEY
 
 # Each declares its macros as it is imported.
 MODULES = (

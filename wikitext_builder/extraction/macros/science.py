@@ -104,7 +104,7 @@ def music_symbol(call: Call) -> str | None:
 @macro("Mp", "Mpl-", "Minor planet", shared=True)
 def minor_planet(call: Call) -> str | None:
     """`2004 MN4`, and `(15760) 1992 QB1` with a number; from the documentation of {{mp}}."""
-    values = [value for value in call.positional() if value]
+    values = call.given()
     number = f"({values.pop(0)}) " if len(values) > 1 and values[0].isdecimal() else ""
     return number + "".join(values) or None
 

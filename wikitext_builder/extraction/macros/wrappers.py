@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.lookups import lookup
-from wikitext_builder.extraction.macros.call import Call, Macro, joined, macro
+from wikitext_builder.extraction.macros.call import Call, Macro, joined, macro, series
 from wikitext_builder.extraction.macros.php import at_most
 from wikitext_builder.extraction.markers import GONE
 
@@ -71,7 +71,7 @@ def verse(call: Call) -> str | None:
 @macro("Interlinear", shared=True)
 def interlinear(call: Call) -> str | None:
     """A sentence, its gloss and its translation, on a line each."""
-    return "\n\n" + "\n\n".join(value for value in call.positional() if value) + "\n\n"
+    return "\n\n" + "\n\n".join(call.given()) + "\n\n"
 
 
 @macro("Interlanguage link", "Link-interwiki", shared=True)
@@ -118,12 +118,11 @@ def harvard_reference(form: str, *, colon: bool = False) -> Macro:
     """Authors, a year and pages in a form: `{names} ({year})` gives `Smith & Jones (1990, p. 5)`."""
 
     def macro(call: Call) -> str | None:
-        values = [value for value in call.positional() if value]
+        values = call.given()
         if not values:
             return None
         *authors, year = values if len(values) > 1 else [values[0], ""]
-        names = " & ".join(filter(None, (", ".join(authors[:-1]), authors[-1])))
-        names = f"{authors[0]} et al." if len(authors) > 3 else names
+        names = f"{authors[0]} et al." if len(authors) > 3 else series(authors, " & ")
         page, pages = call.get("p", "page"), call.get("pp", "pages").replace("-", "–")
         label = "" if colon else "p. " if page else "pp. "
         places = filter(None, (f"{label}{page or pages}" if page or pages else "", call.get("loc", "at")))
@@ -146,7 +145,7 @@ def harvard(call: Call) -> str | None:
 @macro("Unbulleted list", shared=True)
 def one_per_line(call: Call) -> str | None:
     """Each item on a line of its own."""
-    items = [value for value in call.positional() if value]
+    items = call.given()
     if len(items) == 1 and items[0].startswith(("*", "#", ":")):
         return "\n" + items[0] + "\n"
     return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
@@ -155,15 +154,14 @@ def one_per_line(call: Call) -> str | None:
 @macro("Columns-list", shared=True)
 def in_columns(call: Call) -> str | None:
     """A list in columns: the last argument; the number of columns may precede it."""
-    values = [value for value in call.positional() if value]
-    return f"\n{values[-1]}\n" if values else ""
+    return f"\n{values[-1]}\n" if (values := call.given()) else ""
 
 
 def on_one_line(separator: str) -> Macro:
     """The items on one line."""
 
     def macro(call: Call) -> str:
-        items = [value for value in call.positional() if value]
+        items = call.given()
         if len(items) == 1 and items[0].startswith("*"):
             items = [item.strip() for item in ITEM.split("\n" + items[0]) if item.strip()]
         return separator.join(items)
@@ -174,10 +172,7 @@ def on_one_line(separator: str) -> Macro:
 @macro("Enum")
 def words(call: Call) -> str | None:
     """`a, b, and c`."""
-    items = [value for value in call.positional() if value]
-    if len(items) < 3:
-        return " and ".join(items)
-    return f"{', '.join(items[:-1])} and {items[-1]}"
+    return series(call.given())
 
 
 @macro("Collapsible list", shared=True)

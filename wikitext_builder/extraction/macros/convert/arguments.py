@@ -40,6 +40,16 @@ class Options:
     denominator: int = 0  # of the fractions that outputs are rounded to; 0 for decimals
     stacked: bool = False  # fractions with a horizontal bar
 
+    @property
+    def american(self) -> bool:
+        """True for American names of units and of numbers in words."""
+        return "american" in self.flags
+
+    @property
+    def adjective(self) -> bool:
+        """True if hyphens join a value and the name of its unit."""
+        return "adjective" in self.flags
+
 
 WITHOUT_NAMED = {name: Options(asked="on", abbreviated="on") for name in ABBREVIATED}
 NO_OPTIONS = Options()
@@ -70,15 +80,12 @@ def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Option
     if display == "slash" and abbreviation in {"on", "off", "mos"}:
         joins = JOINS["slash-nosp"]
     denominator = _number(named.get("frac", ""))
+    swapped = SWAPPED if "flip" in flags else {}
     return Options(
         flags=frozenset(flags),
         asked=abbreviation,
-        abbreviated=SWAPPED.get(abbreviation or "out", abbreviation)
-        if "flip" in flags
-        else abbreviation or "out",
-        linked=_word("lk", asked)
-        if "flip" not in flags
-        else SWAPPED.get(_word("lk", asked), _word("lk", asked)),
+        abbreviated=swapped.get(shown := abbreviation or "out", shown),
+        linked=swapped.get(linked := _word("lk", asked), linked),
         display=display,
         joins=joins,
         digits=max(_number(named.get("sigfig", "")), 0),
@@ -138,54 +145,23 @@ class Between:
     def text(self, options: Options, *, by_name: bool) -> str:
         """The text, with hyphens in an adjective."""
         text = self.with_names if by_name else self.with_symbols
-        if (
-            "adjective" in options.flags
-            and (by_name or (self.hyphens and options.asked == "on"))
-            and not self.change
-        ):
+        if options.adjective and (by_name or (self.hyphens and options.asked == "on")) and not self.change:
             return text.replace(" ", "-")
         return text
 
 
-def _same(text: str, **marks: bool) -> Between:
-    return Between(with_names=text, with_symbols=text, **marks)
-
-
-def _plain(text: str) -> Between:
-    return Between(with_names=text, with_symbols=text, one_form=True)
-
-
-BETWEEN = {
-    "+": _plain(" + "), ",": _plain(", "), ", and": _plain(", and "), ", or": _plain(", or "),
-    "by": _plain(" by "), "-": _plain("–"), "to about": _plain(" to about "),
-    "and": _same(" and ", hyphens=True),
-    "and(-)": Between(with_names=" and ", with_symbols="–"), "or": _same(" or ", hyphens=True),
-    "to": _same(" to ", hyphens=True), "to(-)": Between(with_names=" to ", with_symbols="–"),
-    "+/-": _same(" ± ", change=True), "x": Between(with_names=" by ", with_symbols=" × ", times=True),
-    "xx": _plain(" × "), "*": _plain("×"),
-}  # fmt: skip
-OTHER_WORDS = {
-    "&": "and", "–": "-", "&ndash;": "-", "to-": "to(-)", "×": "x", "&times;": "x", "±": "+/-",
-    "&plusmn;": "+/-",
-}  # fmt: skip
-IN_ONE_ARGUMENT = (
-    "+/-",
-    "to(-)",
-    "xx",
-    "x",
-    "*",
-    "to",
-    "or",
-    "by",
-    "&ndash;",
-    "–",
-    "-",
-)  # searched in this order
+BETWEEN: dict[str, Between] = {}
+for _words, _with_names, _with_symbols, _marks in read_table("convert/between"):
+    _names, _symbols = (one.replace("␣", " ") for one in (_with_names, _with_symbols or _with_names))
+    _one = Between(with_names=_names, with_symbols=_symbols, **dict.fromkeys(_marks.split(), True))
+    BETWEEN |= dict.fromkeys(_words.split("|"), _one)
+# Searched in this order.
+IN_ONE_ARGUMENT = ("+/-", "to(-)", "xx", "x", "*", "to", "or", "by", "&ndash;", "–", "-")
 
 
 def between(word: str) -> Between | None:
     """The text that a word between two values stands for; None if it is another argument."""
-    return BETWEEN.get(OTHER_WORDS.get(word, word))
+    return BETWEEN.get(word)
 
 
 def parse_values(
@@ -260,7 +236,7 @@ def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> 
         shown = f"{number + 2e-14:.{flag[2]}f}"
     shown = sign + with_separators(shown, options)
     if "spellin" in options.flags:
-        shown = in_words(sign + clean, american="american" in options.flags)
+        shown = in_words(sign + clean, american=options.american)
     negative = negative and number != 0
     return Value(
         number=-number if negative else number, clean=clean, shown=shown,
@@ -281,7 +257,7 @@ def _fraction_value(clean: str, options: Options, *, negative: bool) -> Value | 
         match["plus"] + whole, match["over"], match["under"], options, stacked=len(match["slash"]) > 1
     )
     if "spellin" in options.flags:
-        shown = fraction_in_words(whole, over, under, american="american" in options.flags)
+        shown = fraction_in_words(whole, over, under, american=options.american)
     return Value(
         number=-number if negative else number, clean=clean, shown=(MINUS if negative else "") + shown,
         singular=number <= 1, denominator=under, in_hands=-in_hands if negative else in_hands,

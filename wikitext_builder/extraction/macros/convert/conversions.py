@@ -20,7 +20,6 @@ from wikitext_builder.extraction.macros.convert.arguments import (
     value_of,
 )
 from wikitext_builder.extraction.macros.convert.outputs import (
-    Shown,
     Task,
     all_outputs,
     by_name,
@@ -29,7 +28,7 @@ from wikitext_builder.extraction.macros.convert.outputs import (
     measured,
     with_spaces,
 )
-from wikitext_builder.extraction.macros.convert.rounding import Source
+from wikitext_builder.extraction.macros.convert.rounding import Result, Source
 from wikitext_builder.extraction.macros.convert.units import (
     Unit,
     convertible,
@@ -82,7 +81,7 @@ def convert(call: Call) -> str | None:
     if given is None or not given[2]:
         return None
     values, between, rest = given
-    unit = find_unit(rest[0].strip(), american="american" in options.flags)
+    unit = find_unit(rest[0].strip(), american=options.american)
     return _converted(values, between, unit, rest[1:], options) if unit else None
 
 
@@ -94,7 +93,7 @@ def _converted(
     if source.parts:
         values = [_total(source)]
     outputs = find_outputs(
-        rest.outputs or default_code(source.unit, values[0].number), american="american" in options.flags
+        rest.outputs or default_code(source.unit, values[0].number), american=options.american
     )
     if not outputs or not all(convertible(source.unit, output) for output in outputs):
         return None
@@ -141,17 +140,13 @@ def _source(
     default, last = "", unit
     while last.below and not between and len(arguments) > 1:
         code = arguments[1].strip()
-        smaller = find_unit(code, american="american" in options.flags)
+        smaller = find_unit(code, american=options.american)
         below = dict(last.below).get(code) or dict(last.below).get(smaller.code if smaller else "")
         value = value_of(arguments[0], options)
         if below is None or smaller is None or value is None:
             break
         default = default or below.default
-        shown = (
-            find_unit(below.code, american="american" in options.flags)
-            if below.code != smaller.code
-            else smaller
-        )
+        shown = smaller if below.code == smaller.code else find_unit(below.code, american=options.american)
         parts.append((shown or smaller, value))
         last, arguments = smaller, arguments[2:]
     if len(parts) == 1:
@@ -224,34 +219,34 @@ def _input(task: Task) -> str:
     if options.flags & {"output", "number", "unit2"}:
         return ""
     if not task.source.parts:
-        shown = [Shown(text=one.shown, singular=one.singular, size=one.number) for one in task.values]
+        shown = [Result(shown=one.shown, singular=one.singular, rounded=one.number) for one in task.values]
         return measured(task, unit, shown, "in")
     named = by_name(task.source.parts[0][0], options, "in")
-    inner = "-" if named and "adjective" in options.flags else " "
+    inner = "-" if named and options.adjective else " "
     texts = []
     for one, value in task.source.parts:
-        size = Shown(text="", singular=value.singular, size=value.number)
+        size = Result(shown="", singular=value.singular, rounded=value.number)
         name = identity(one, options, "in", size, named=by_name(one, options, "in"))
         texts.append(name if "unit" in options.flags else f"{value.shown}{inner}{name}")
     if "unit" in options.flags:
         text = " ".join(texts)
-        return task.before + (hyphenated(text) if named and "adjective" in options.flags else text)
+        return task.before + (hyphenated(text) if named and options.adjective else text)
     return inner.join(texts) + task.middle
 
 
 @macro("Height")
 def height(call: Call) -> str | None:
     """`1.85 m (6 ft 1 in)` of `{{height|m=1.85}}`."""
-    if metres := call.get("m"):
-        return convert(replace(call, name="Cvt", arguments={"1": metres, "2": "m", "3": "ftin"}))
-    if centimetres := call.get("cm"):
-        return convert(replace(call, name="Cvt", arguments={"1": centimetres, "2": "cm", "3": "ftin"}))
-    feet, inches = call.get("ft"), call.get("in") or "0"
-    return (
-        convert(replace(call, name="Cvt", arguments={"1": feet, "2": "ft", "3": inches, "4": "in", "5": "m"}))
-        if feet
-        else None
-    )
+    for unit in ("m", "cm"):
+        if value := call.get(unit):
+            return _short(call, value, unit, "ftin")
+    feet = call.get("ft")
+    return _short(call, feet, "ft", call.get("in") or "0", "in", "m") if feet else None
+
+
+def _short(call: Call, *values: str) -> str | None:
+    arguments = {str(number): value for number, value in enumerate(values, 1)}
+    return convert(replace(call, name="Cvt", arguments=arguments))
 
 
 @macro("Pop density")
@@ -263,8 +258,7 @@ def population_density(call: Call) -> str | None:
     if population is None or area is None or not area.number:
         return None
     density = f"{population.number / area.number:.{whole_number(call.get('prec'), digits=2) or 0}f}"
-    codes = {"1": density, "2": f"PD/{values[2]}", "3": f"PD/{values[3]}" if len(values) > 3 else ""}
-    return convert(replace(call, name="Cvt", arguments=codes))
+    return _short(call, density, f"PD/{values[2]}", f"PD/{values[3]}" if len(values) > 3 else "")
 
 
 @macro("Hands")

@@ -22,15 +22,6 @@ from wikitext_builder.extraction.macros.numbers import in_words
 SHOWN_BY_NAME = frozenset(["br", "or", "slash"])
 
 
-class Shown(NamedTuple):
-    """A value as it is shown, of an input or an output."""
-
-    text: str
-    singular: bool
-    size: float  # of an input with its sign; of an output rounded, without it
-    scientific: bool = False
-
-
 def by_name(unit: Unit, options: Options, side: str) -> bool:
     """True if the unit is shown by its name, not by its symbol; side is in or out."""
     if unit.named:
@@ -45,7 +36,7 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
 
 
 def identity(
-    unit: Unit, options: Options, side: str, value: Shown, *, named: bool, times: bool = False
+    unit: Unit, options: Options, side: str, value: Result, *, named: bool, times: bool = False
 ) -> str:
     """The name of a unit after a value if it is `named`, else its symbol."""
     if "values" in options.flags or (options.flags & {"table", "tablecen"} and not options.asked):
@@ -55,20 +46,20 @@ def identity(
     singular = _singular(unit, options, side, value)
     if unit.power or times:
         singular = False
-    return unit.name if "adjective" in options.flags or singular else unit.plural
+    return unit.name if options.adjective or singular else unit.plural
 
 
-def _singular(unit: Unit, options: Options, side: str, value: Shown) -> bool:
+def _singular(unit: Unit, options: Options, side: str, value: Result) -> bool:
     flipped = "flip" in options.flags
     if "singular" in options.flags:
-        return 0 < abs(value.size) < 1.0001
+        return 0 < abs(value.rounded) < 1.0001
     if not unit.named or options.linked in {"on", side}:
         return value.singular
     if side == "in":
-        if "adjective" not in options.flags and (options.asked == "out" or flipped):
-            return 0 < value.size < 1.0001
+        if not options.adjective and (options.asked == "out" or flipped):
+            return 0 < value.rounded < 1.0001
     elif options.asked == "on" or options.asked in (("in",) if flipped else ("", "out")):
-        return value.size < 1.0001 and not value.scientific
+        return value.rounded < 1.0001 and not value.scientific
     return value.singular
 
 
@@ -91,7 +82,7 @@ def placed(unit: Unit, options: Options, name: str, *, named: bool, middle: str,
     """What follows a value: a space or a hyphen, words before the unit, the unit, words after it."""
     if not name:
         return before
-    if named and "adjective" in options.flags:
+    if named and options.adjective:
         return before + "-" + hyphenated(name) + middle
     space = " " if (named or unit.spaced) and not before and name[0] != "/" else ""
     return before + space + name + middle
@@ -103,7 +94,7 @@ def decorated(text: str, unit: Unit, options: Options, side: str) -> str:
         if options.abbreviated in {"on", side} and "words" not in options.flags:
             text += f"×10{unit.power}"
         else:
-            text += ("-" if "adjective" in options.flags else " ") + POWERS[unit.power]
+            text += ("-" if options.adjective else " ") + POWERS[unit.power]
     return unit.currency + text
 
 
@@ -191,14 +182,10 @@ def _single(task: Task, unit: Unit, denominator: int) -> str | None:
             unit = replace(unit, named=True)
     if results is None:
         return None
-    shown = [
-        Shown(text=one.shown, singular=one.singular, size=one.rounded, scientific=one.scientific)
-        for one in results
-    ]
-    return measured(task, unit, shown, "out")
+    return measured(task, unit, results, "out")
 
 
-def measured(task: Task, unit: Unit, values: list[Shown], side: str) -> str:
+def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
     """Values with their unit; side is in or out."""
     options = task.options
     times = task.times
@@ -206,22 +193,22 @@ def measured(task: Task, unit: Unit, values: list[Shown], side: str) -> str:
     first = identity(unit, options, side, values[0], named=named, times=times)
     named = named and bool(first)
     if options.flags & {"unit", "unit2"}:
-        return task.before + (hyphenated(first) if named and "adjective" in options.flags else first)
+        return task.before + (hyphenated(first) if named and options.adjective else first)
     if unit.built_in == "mach" and first:
-        return task.before + _joined(task, [f"{first} {value.text}" for value in values[:2]], named=named)
+        return task.before + _joined(task, [f"{first} {value.shown}" for value in values[:2]], named=named)
     last = identity(unit, options, side, values[1], named=named, times=times) if task.between else first
     ending = placed(unit, options, last, named=named, middle=task.middle, before=task.before)
     if not task.between:
-        text = decorated(values[0].text, unit, options, side)
+        text = decorated(values[0].shown, unit, options, side)
         return text if side == "out" and "number" in options.flags else text + ending
-    texts = [decorated(value.text, unit, options, side) for value in values]
+    texts = [decorated(value.shown, unit, options, side) for value in values]
     space = " " if first and (named or unit.spaced) else ""
     if len(values) == 2:
-        if options.abbreviated == "mos" and side == "in" and not (named and "adjective" in options.flags):
+        if options.abbreviated == "mos" and side == "in" and not (named and options.adjective):
             texts[0] += space + first
         else:
             if options.abbreviated not in {"on", side}:
-                texts[0] = values[0].text
+                texts[0] = values[0].shown
             texts[0] += space + first if times and not named else ""
     return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options.flags else ending)
 
@@ -254,7 +241,7 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
 
 def _split(result: Result, output: Several, options: Options, *, named: bool) -> str:
     left, decimals = _smallest(result)
-    inner, outer = ("-", "-") if "adjective" in options.flags and named else (" ", " ")
+    inner, outer = ("-", "-") if options.adjective and named else (" ", " ")
     pieces: list[str] = []
     sign = result.sign
     for place, unit in enumerate(output.units):
@@ -269,7 +256,7 @@ def _split(result: Result, output: Several, options: Options, *, named: bool) ->
         else:
             shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
         if "spellout" in options.flags:
-            shown = in_words(shown, american="american" in options.flags)
+            shown = in_words(shown, american=options.american)
         name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbols[0]
         pieces.append(shown + inner + name)
         if not left or place == len(output.factors):
@@ -286,7 +273,7 @@ def _smallest(result: Result) -> tuple[float, int]:
 
 
 def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
-    if "adjective" in options.flags or (over and not size):
+    if options.adjective or (over and not size):
         one = True
     elif over:
         one = False

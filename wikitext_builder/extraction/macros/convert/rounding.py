@@ -48,12 +48,12 @@ class Converted(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A rounded result."""
+    """A rounded result, or a value of the input."""
 
     shown: str
-    size: float  # the absolute value before rounding
+    size: float = 0.0  # the absolute value before rounding
     sign: str = ""
-    rounded: float = 0.0  # the absolute value after rounding
+    rounded: float = 0.0  # the absolute value after rounding; that of an input with its sign
     singular: bool = False
     scientific: bool = False
     fraction: tuple[str, str, str] | None = None  # whole number, numerator, denominator
@@ -256,7 +256,7 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
         sign = ""
     text = sign + with_separators(shown, options)
     if "spellout" in options.flags:
-        text = in_words(sign + shown, american="american" in options.flags)
+        text = in_words(sign + shown, american=options.american)
     return Result(
         shown=text, size=value, sign=sign, rounded=float(shown), singular=one and not negative,
     )  # fmt: skip
@@ -277,6 +277,6 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
     shown = fraction(*pieces, options, stacked=options.stacked)
     if "spellout" in options.flags:
         whole_text, over, denominator = pieces[0], over // divisor, denominator // divisor
-        shown = fraction_in_words(whole_text, over, denominator, american="american" in options.flags)
+        shown = fraction_in_words(whole_text, over, denominator, american=options.american)
     sign = MINUS if negative else ""
     return Result(shown=sign + shown, size=value, sign=sign, rounded=value, fraction=pieces)
