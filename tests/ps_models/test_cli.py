@@ -112,67 +112,45 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("train", "rnn", "{data}", "--out", "{plain}"), "a different model (model lstm → rnn"),
-        (
-            ("train", "lstm", "{data}", "--out", "{plain}", *TRAINED, "--set", "clip=7"),
-            "other settings (clip 1.0 → 7.0); give the same ones to resume it, or use another --out",
-        ),
-        (("train", "lstm", "{data}", "--out", "{new}", "--set", "wings=2"), "expected key=value"),
-        (("train", "lstm", "{data}", "--out", "{new}", "--set", "epochs=0"), "epochs=0: expected 1 or more"),
-        (("train", "lstm", "{data}", "--out", "{new}", "--set", "eos=99999"), "less than vocab_size="),
-        (("train", "transformer", "{data}", "--out", "{new}", "--set", "heads=7"), "multiple of heads=7"),
-        (("train", "lstm", "{file}", "--out", "{new}"), "expected a folder with train and valid"),
-        (("evaluate", "{file}", "{data}"), "not a whole checkpoint"),
-        (("evaluate", "{plain}", "{other}"), "use the dataset that the model was trained on"),
-        (("evaluate", "{plain}", "{data}", "--device", "cuda:7"), "use cpu"),
-        (("evaluate", "{plain}", "{data}", "--device", "meta"), "use cpu"),
-        (
-            ("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-weight", "nan"),
-            "weight=nan: expected more",
-        ),
-        (
-            ("evaluate", "{plain}", "{data}", "--cache", "5", "--cache-theta", "-1"),
-            "theta=-1.0: expected 0",
-        ),
-        (("evaluate", "{spn}", "{data}", "--cache", "5"), "evaluate without --cache"),
-        (("evaluate", "{spn}", "{data}", "--samples", "5"), "evaluate without --samples"),
-        (("generate", "{plain}", "--temperature", "inf"), "and finite"),
-        (
-            ("explain", "{plain}", "{data}", "--out", "{new}.html", "--start", "99999"),
-            "expected a start below",
-        ),
-        (("explain", "{plain}", "{data}", "--out", "{new}.jpg"), "a name that ends in .html, .htm, .png"),
-        (("compare-by-frequency", "{plain}", "{plain}", "{file}"), "expected a folder with train"),
-    ],
-)
-def test_errors_are_one_line_and_status_1(trained, tmp_path, monkeypatch, capsys, arguments, message):
-    dataset, plain, _ = trained
-    if "{spn}" in arguments:
-        run(
-            "train",
-            "sum-product-network",
-            dataset,
-            "--out",
-            tmp_path / "spn",
-            "--set",
-            "epochs=1",
-            "--set",
-            "stride=5000",
-        )
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "train.txt").write_text(" another text \n")
-    names = {
-        "data": dataset,
-        "plain": plain,
-        "new": tmp_path / "new",
-        "spn": tmp_path / "spn",
-        "file": dataset / "wiki.test.tokens",
-        "other": tmp_path / "other",
-    }
-    monkeypatch.setattr(sys, "argv", ["ps-models", *(argument.format(**names) for argument in arguments)])
+CLASH = "other settings (clip 1.0 → 7.0); give the same ones to resume it, or use another --out"
+ERRORS = {  # of a command, and what its message contains
+    "train rnn {data} --out {plain}": "a different model (model lstm → rnn",
+    f"train lstm {{data}} --out {{plain}} {' '.join(TRAINED)} --set clip=7": CLASH,
+    "train lstm {data} --out {new} --set wings=2": "expected key=value",
+    "train lstm {data} --out {new} --set epochs=0": "epochs=0: expected 1 or more",
+    "train lstm {data} --out {new} --set eos=99999": "less than vocab_size=",
+    "train transformer {data} --out {new} --set heads=7": "multiple of heads=7",
+    "train lstm {file} --out {new}": "expected a folder with train and valid",
+    "evaluate {file} {data}": "not a whole checkpoint",
+    "evaluate {plain} {other}": "use the dataset that the model was trained on",
+    "evaluate {plain} {data} --device cuda:7": "use cpu",
+    "evaluate {plain} {data} --device meta": "use cpu",
+    "evaluate {plain} {data} --cache 5 --cache-weight nan": "weight=nan: expected more",
+    "evaluate {plain} {data} --cache 5 --cache-theta -1": "theta=-1.0: expected 0",
+    "evaluate {spn} {data} --cache 5": "evaluate without --cache",
+    "evaluate {spn} {data} --samples 5": "evaluate without --samples",
+    "generate {plain} --temperature inf": "and finite",
+    "explain {plain} {data} --out {new}.html --start 99999": "expected a start below",
+    "explain {plain} {data} --out {new}.jpg": "a name that ends in .html, .htm, .png",
+    "compare-by-frequency {plain} {plain} {file}": "expected a folder with train",
+}
+
+
+@pytest.fixture(scope="module")
+def names(trained, tmp_path_factory):
+    """Folders and files by the names in ERRORS."""
+    (dataset, plain, _), folder = trained, tmp_path_factory.mktemp("errors")
+    settings = ("--set", "epochs=1", "--set", "stride=5000")
+    run("train", "sum-product-network", dataset, "--out", folder / "spn", *settings)
+    (folder / "other").mkdir()
+    (folder / "other" / "train.txt").write_text(" another text \n")
+    found = {name: folder / name for name in ("new", "spn", "other")}
+    return {**found, "data": dataset, "plain": plain, "file": dataset / "wiki.test.tokens"}
+
+
+@pytest.mark.parametrize(("command", "message"), ERRORS.items())
+def test_errors_are_one_line_and_status_1(names, monkeypatch, capsys, command, message):
+    monkeypatch.setattr(sys, "argv", ["ps-models", *command.format(**names).split()])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1

@@ -1,5 +1,7 @@
 """Every preset makes a model and a schedule; settings are parsed by type."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -54,6 +56,14 @@ def test_medium_is_the_papers_model_trained_in_segments(model, preset):
     assert (config.hidden_size, config.zoneout, config.zoneout_outputs) == (650, 0.5, False)
     assert (config.input_dropout, config.layer_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
     assert (training.batch_size, training.stride, training.bptt, training.clip) == (20, 35, 1, 10.0)
+
+
+def test_schedules_are_the_published_ones():
+    model, training = make_configs("rnn-lda", "mikolov", [], vocab_size=10_000)
+    assert make_configs("rnn-lda", "mikolov-short", [], vocab_size=10_000)[0] == replace(model, dropout=0.4)
+    assert (training.batch_size, training.stride, training.lookback) == (1, 10, 4)
+    _, training = make_configs("sum-product-network", "cheng", [], vocab_size=10_000)
+    assert (training.batch_size, training.stride, training.learning_rate) == (100, 1, 0.05)
 
 
 def test_the_learning_rate_of_highways_is_that_of_the_authors_code():

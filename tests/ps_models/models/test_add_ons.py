@@ -24,17 +24,18 @@ def seeded():
     torch.manual_seed(8)
 
 
-@pytest.mark.parametrize("window", [1, 3, 50])
-def test_cache_is_its_definition(window: int):
+@pytest.mark.parametrize(("window", "theta"), [(1, 0.7), (3, 0.7), (50, 0.7), (4, 0.0)])
+def test_cache_is_its_definition(window: int, theta: float):
+    """With a theta of 0 it is a unigram cache; the first word is left to the model."""
     model, tokens = LSTM(CONFIG).double().eval(), torch.randint(V, (2, 15))
-    cache = NeuralCache(model, NeuralCacheConfig(window=window, theta=0.7, weight=0.3))
+    cache = NeuralCache(model, NeuralCacheConfig(window=window, theta=theta, weight=0.3))
     with torch.no_grad():
         found, _ = cache(tokens, cache.initial_state(2))
         scores, hidden, _ = model.scores_and_hidden(tokens, model.initial_state(2))
     for row in range(2):
         for t, word in enumerate(tokens[row].tolist()):
             past = range(max(0, t - window), t)
-            weights = {i: math.exp(0.7 * (hidden[row, t] @ hidden[row, i]).item()) for i in past}
+            weights = {i: math.exp(theta * (hidden[row, t] @ hidden[row, i]).item()) for i in past}
             p = scores[row, t].exp().item()
             if past:
                 copied = sum(weight for i, weight in weights.items() if tokens[row, i] == word)
@@ -63,21 +64,6 @@ def test_tuning_finds_the_best_of_the_grid_and_its_weight():
 def test_a_cache_cannot_be_tuned_on_a_word():
     with pytest.raises(ModelError, match="on 1 tokens; expected 2 or more"):
         tuned_neural_cache(LSTM(CONFIG).eval(), [Text(torch.tensor([2]), 0)])
-
-
-def test_cache_of_theta_0_is_a_unigram_cache():
-    cache = NeuralCache(LSTM(CONFIG).eval(), NeuralCacheConfig(window=4, theta=0, weight=0.999))
-    tokens = torch.tensor([[2, 2, 3, 2, 2]])
-    with torch.no_grad():
-        scores, _ = cache(tokens, cache.initial_state(1))
-    assert scores[0, -1].exp().item() == pytest.approx(0.75, abs=0.001)
-
-
-def test_cache_leaves_the_first_word_to_the_model():
-    model = LSTM(CONFIG).eval()
-    cache, tokens = NeuralCache(model, NeuralCacheConfig()), torch.randint(V, (3, 1))
-    scores, _ = cache(tokens, cache.initial_state(3))
-    torch.testing.assert_close(scores, model(tokens, model.initial_state(3))[0])
 
 
 def test_monte_carlo_is_the_mean_of_probabilities():

@@ -157,15 +157,6 @@ def test_algorithm_1_looks_back_on_new_outputs_only():
     assert not torch.allclose(shorter, model.loss(tokens[:, :5], state, scored=3)[0])
 
 
-@pytest.mark.parametrize("advance", [1, 3, 5, 9])
-def test_the_state_that_a_training_step_hands_on_is_that_after_as_many_tokens(advance: int):
-    model, tokens = model_of(4).eval(), tokens_of(2, 9)
-    _, state = model.loss(tokens, model.initial_state(2), advance=advance)
-    _, expected = model(tokens[:, :advance], model.initial_state(2))
-    for found, wanted in zip(tensors_of(state), tensors_of(expected), strict=True):
-        torch.testing.assert_close(found, wanted)
-
-
 def test_loss_refuses_more_tokens_than_there_are():
     model = model_of(4)
     with pytest.raises(ValueError, match="scored=6"):

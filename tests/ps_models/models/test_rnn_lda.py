@@ -2,13 +2,11 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 import torch
 
 import ps_models as pm
-from ps_models.configs import make_configs, make_model
 from ps_models.errors import ModelError
 from ps_models.models.rnn_lda import RNNLDA, LDAConfig, RNNLDAConfig, topics_of_words
 from ps_models.training.checkpoint import read_checkpoint
@@ -35,18 +33,6 @@ def planted_text(seed=3, articles=60):
         for _ in range(2):
             words += [generator.choice(("the", *theme, *theme)) for _ in range(12)] + [EOS]
     return torch.tensor(VOCABULARY.encode(words))
-
-
-def test_topics_continue_from_a_state_and_matter():
-    model = tiny_model()
-    tokens = torch.randint(11, (2, 12))
-    whole, end = model(tokens, model.initial_state(2))
-    first, state = model(tokens[:, :7], model.initial_state(2))
-    second, after = model(tokens[:, 7:], state)
-    torch.testing.assert_close(torch.cat([first, second], dim=1), whole)
-    torch.testing.assert_close(after.topics_BK, end.topics_BK)
-    other, _ = model(tokens[:, 7:], state._replace(topics_BK=state.topics_BK.flip(1)))
-    assert (other - second).abs().max() > 1e-3
 
 
 def lda_written_out(stream, vocab_size, config):
@@ -121,17 +107,6 @@ def test_a_smoothing_of_more_counts_makes_topics_more_alike():
 def test_an_impossible_decay_is_refused(decay):
     with pytest.raises(ModelError, match="topic_decay"):
         tiny_model(topic_decay=decay)
-
-
-def test_the_number_of_parameters_is_the_published_one():
-    config, training = make_configs("rnn-lda", "mikolov", [], vocab_size=10_000)
-    assert make_configs("rnn-lda", "mikolov-short", [], vocab_size=10_000)[0] == replace(config, dropout=0.4)
-    with torch.device("meta"):
-        count = sum(parameter.numel() for parameter in make_model("rnn-lda", config).parameters())
-    # Merity et al. (2016), Table 2, estimate 7 M; it has H x (2V + H + K) + K V weights, and biases
-    assert count == 300 * (2 * 10_000 + 300 + 40) + 40 * 10_000 + 300 + 10_000
-    assert f"{count / 1e6:.0f}M" == "7M"
-    assert (training.batch_size, training.stride, training.lookback) == (1, 10, 4)
 
 
 def test_a_checkpoint_keeps_the_topics(tmp_path):
