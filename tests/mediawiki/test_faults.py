@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.mediawiki.asking import FEATURED, ask, fetched, lock_text, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start
 from wikitext_builder.errors import BuilderError
@@ -24,34 +25,7 @@ SITE = {"action": "query", "meta": "siteinfo"}
 LATE = '{"errors":[{"code":"internal_api_error_DBQueryError","text":"gone"}]}<!DOCTYPE html><p>Error'
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"status": 429, "headers": {"Retry-After": "7"}},
-        {"status": 502},
-        {"status": 503, "headers": {"Retry-After": "7"}},
-        {"status": 504, "body": ""},
-        {"status": 500, "body": LATE},
-        {"status": 200, "body": LATE},
-        {"status": 200, "body": '{"batchcomplete":true,"query":{"pages":[{"pageid":1,"ns":0,"ti'},
-        {"status": 200, "body": '{"batchcomplete":true}<br />\n<b>Warning</b>'},
-        {"status": 200, "body": '{"errors":[{"code":"readonly","text":"locked"}]}'},
-        {
-            "status": 200,
-            "headers": {"Retry-After": "7"},
-            "body": '{"errors":[{"code":"ratelimited","text":""}]}',
-        },
-        {
-            "status": 200,
-            "headers": {"Retry-After": "7"},
-            "body": '{"errors":[{"code":"maxlag","text":"lag"}]}',
-        },
-        {"cut_bytes": 1000},
-        {"cut_bytes": 0},
-        {"die": "kill"},
-    ],
-    ids=str,
-)
+@each("wiki", "rule", "a fault that passes costs a wait and nothing else")
 def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
     wiki: Wiki, tmp_path: Path, rule: dict[str, object]
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
 from tests.mediawiki.wiki import Wiki
@@ -152,17 +153,7 @@ def test_every_title_gives_a_page_or_a_reason(wiki: Wiki, tmp_path: Path, as_of:
         assert report.requests == (2 if not as_of else 1 + len(TITLES) - 3)
 
 
-@pytest.mark.parametrize(
-    ("as_of", "expected"),
-    [
-        ("2015-03-01T09:59:59Z", "!not-yet-created"),
-        ("2015-03-01T10:00:00Z", exports.YEARS[0]),
-        ("2016-08-31T23:59:58Z", exports.YEARS[1]),
-        (DATE, exports.YEARS[2]),
-        ("2019-12-31T23:59:59Z", exports.YEARS[2]),
-        ("2020-01-02T03:04:05Z", exports.YEARS[3]),
-    ],
-)
+@each("wiki", "as_of, expected", "a revision as of a date costs one request")
 def test_a_revision_as_of_a_date_costs_one_request(
     wiki: Wiki, tmp_path: Path, as_of: str, expected: str
 ) -> None:

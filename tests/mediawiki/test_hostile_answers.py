@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.conftest import ROOT
+from tests.cases import each, read
 from tests.mediawiki.asking import ask, titles
 from tests.mediawiki.test_impostors import send, server
 from wikitext_builder.errors import BuilderError
@@ -30,9 +30,7 @@ from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import Answer, read_answer
 
 Path_ = tuple[str | int, ...]
-ANSWERS: dict[str, dict[str, Any]] = json.loads(
-    (ROOT / "tests" / "cases" / "answers.json").read_text("utf-8")
-)
+ANSWERS: dict[str, dict[str, Any]] = read("answers")
 HOSTILE: dict[str, Any] = {
     "infinity": float("inf"),
     "a large number": 10**25,
@@ -192,25 +190,17 @@ def test_any_value_can_be_wrong(hostile: tuple[HostileWiki, str], tmp_path: Path
         assert "Traceback" not in error
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "value", "said"),
-    [
-        ("pages", ("query", "pages", 0, "pageid"), float("inf"), "pages[0].pageid"),
-        ("pages", ("query", "pages", 0, "revisions", 0, "revid"), 10**25, "revisions[0].revid"),
-        ("pages", ("query", "pages", 0, "title"), "a\ud800b", "pages[0].title"),
-        ("pages", ("query", "pages"), 2.5, "$.query.pages"),
-        ("category", ("query", "categorymembers", 0, "title"), [1], "categorymembers[0].title"),
-        ("site", ("warnings",), "words", "$.warnings"),
-        ("site", ("query", "general"), "words", "$.query.general"),
-        ("site", ("query", "general", "server"), "//[half", "Invalid IPv6 URL"),
-        ("parse", ("parse", "text"), "a\ud800b", "$.parse.text"),
-    ],
-)
+@each("wiki", "kind, path, value, said", "places of a wrong answer")
 def test_the_error_says_where_the_answer_is_wrong(
-    hostile: tuple[HostileWiki, str], tmp_path: Path, kind: str, path: Path_, value: object, said: str
+    hostile: tuple[HostileWiki, str],
+    tmp_path: Path,
+    kind: str,
+    path: list[str | int],
+    value: object,
+    said: str,
 ) -> None:
     wiki, api = hostile
-    wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], path, value)}
+    wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], tuple(path), value)}
     error = run(api, tmp_path / "x", [Category(name="Good articles")])
     assert "not as MediaWiki does" in error
     assert said in error

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import zstandard
 
+from tests.cases import each
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.selections import Category
@@ -76,21 +77,7 @@ def always(body: object, **options: object) -> Answer:
     return lambda handler, _: send(handler, body, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("<!DOCTYPE html><title>Log in to the hotel</title>", "of MediaWiki, found '<!DOCTYPE html>"),
-        ("[1, 2]", "expected JSON of MediaWiki"),
-        ("null", "expected JSON of MediaWiki"),
-        ("[" * 100_000, "expected JSON of MediaWiki"),
-        ("{}", "not as MediaWiki does"),
-        ({"query": {}}, "not as MediaWiki does"),
-        ({"query": {**SITE["query"], "general": {**GENERAL, "generator": "Wiki 2"}}}, "Wiki 2"),
-        ({"query": []}, "not as MediaWiki does"),
-        ({"errors": "no"}, "not as MediaWiki does"),
-        ({"errors": [{"code": "readapidenied", "text": "You need read permission"}]}, "read permission"),
-    ],
-)  # fmt: skip
+@each("wiki", "body, words", "a server that is not a mediawiki is an error at once")
 def test_a_server_that_is_not_a_mediawiki_is_an_error_at_once(body: object, words: str) -> None:
     with server(always(body)) as api, ask(api) as wikipedia:
         with pytest.raises(BuilderError, match=words):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.mediawiki.asking import DATE, GOOD, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.pages.store import Store
@@ -24,16 +25,7 @@ def whole(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return texts
 
 
-@pytest.mark.parametrize(
-    ("stage", "least", "as_of", "parallel"),
-    [
-        ("listing-Good-articles", 1, "", 1),
-        ("fetching", 50, "", 1),
-        ("fetching", 200, "", 3),
-        ("fetching", 20, DATE, 1),
-        ("fetching", 20, DATE, 3),
-    ],
-)
+@each("wiki", "stage, least, as_of, parallel", "places of a kill")
 def test_a_kill_loses_nothing_and_repeats_at_most_the_batches_of_the_moment(
     wiki: Wiki, tmp_path: Path, whole: dict[str, str], stage: str, least: int, as_of: str, parallel: int
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from wikitext_builder.hashing import _of_installation, _of_work_tree
 
 
@@ -56,14 +57,7 @@ def test_is_unknown_without_git_and_without_a_work_tree(package: Path, monkeypat
     assert _of_work_tree(package) == ""
 
 
-@pytest.mark.parametrize(
-    ("origin", "expected"),
-    [
-        ({"url": "https://example.org/a.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}, "abc"),
-        ({"url": "file:///a", "dir_info": {"editable": True}}, ""),
-        (None, ""),
-    ],
-)
+@each("commands", "origin, expected", "is the commit that pip installed")
 def test_is_the_commit_that_pip_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: object, expected: str
 ):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import wikitext_builder as wb
+from tests.cases import each
 from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
 from wikitext_builder.building.build import carry_out
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
@@ -56,19 +57,7 @@ def test_splits_that_are_too_small_are_in_the_report(store: Path, tmp_path: Path
     assert wb.build("wikitext-2", store, tmp_path / "a", **sizes).warnings == report.warnings
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"recipe": "wikitext-3"}, "RECIPE: 'wikitext-3'; expected a Recipe or one of wikitext-2"),
-        ({"as_of": "2016-01-01", "lock": "x"}, "--as-of and --lock"),
-        ({"sections": "all"}, "--sections: 'all'; expected one of official, clean"),
-        ({"source": "pdf"}, "--source: 'pdf'"),
-        ({"min_count": 0}, "--min-count: 0; expected at least 1"),
-        ({"workers": 0}, "--workers: 0; expected at least 1"),
-        ({"seed": "a`b"}, "--seed"),
-        ({"language": "xx"}, "no Moses tokenizer"),
-    ],
-)
+@each("building", "changes, message", "arguments that cannot be are refused by their names")
 def test_arguments_that_cannot_be_are_refused_by_their_names(
     store: Path, tmp_path: Path, changes: dict[str, str | int], message: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock, read_titles, write_lock
 from wikitext_builder.pages.store import Revision
@@ -53,28 +54,7 @@ def test_what_is_written_is_read_in_the_same_order(
     assert written(shuffled) == text
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("# wikitext-builder lock 1", "# wikitext-builder lock 2", "line 1: expected .*lock 1"),
-        ("# wikitext-builder", "title", "line 1"),
-        ("language en", "language de", "Wikipedia 'en', found one of 'de'; take --language de"),
-        ("page_id\trevision_id", "revision_id\tpage_id", "line 2: expected the columns"),
-        ("AT&T\t17", "AT&T", "line 3: expected 5 columns, found 4"),
-        ("AT&T\t17", "AT&T\t17\t", "line 3: expected 5 columns, found 6"),
-        ("AT&T", "A|T", "line 3: 'A\\|T' is not a title"),
-        ("\t17\t", "\t017\t", "'017' is not a page_id"),
-        ("\t17\t", "\t0\t", "'0' is not a page_id"),
-        ("\t70\t", "\t-70\t", "'-70' is not a revision_id"),
-        ("\t70\t", "\t٧٠\t", "is not a revision_id"),
-        ("17:15:34Z", "17:15:34", "is not a timestamp"),
-        ("17:15:34Z", "25:15:34Z", "is not a timestamp"),
-        (SHA1, SHA1.upper(), "is not a sha1"),
-        (SHA1, SHA1[:-1], "is not a sha1"),
-        (f"{SHA1}\n", SHA1, "line 3: the file breaks off"),
-        ("\nAT&T", "\n\nAT&T", "line 3: expected 5 columns, found 1"),
-    ],
-)
+@each("pages", "old, new, words", "a wrong line is named")
 def test_a_wrong_line_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
     path = tmp_path / "titles.lock"
     assert old in GOOD

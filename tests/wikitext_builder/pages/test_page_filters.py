@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wikitext_builder as wb
+from tests.cases import each
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
@@ -49,21 +50,7 @@ def reason(include: str = "", exclude: str = "", *, past: Known | None = None) -
     return found[0] if found else ""
 
 
-@pytest.mark.parametrize(
-    ("text", "include", "exclude"),
-    [
-        ("words:7-7", "", "without-words"),  # with the title, without the note
-        ("words:8-", "too-short", ""),
-        ("words:-6", "too-long", ""),
-        ("bytes:66-66", "", "without-bytes"),
-        ("bytes:67-", "too-short", ""),
-        ("stubs", "within-stubs", ""),
-        ("template:Tea*", "within-template", ""),
-        ("created-since:2026-01-15", "", "without-created-since"),
-        ("created-since:2026-01-16", "created-earlier", ""),
-        ("created-since:2026-01-01..2026-01-14", "created-later", ""),
-    ],
-)
+@each("pages", "text, include, exclude", "a page is so or not")
 def test_a_page_is_so_or_not(text: str, include: str, exclude: str) -> None:
     assert len(PAGE.wikitext.encode()) == 66
     assert (reason(include=text), reason(exclude=text)) == (include, exclude)
@@ -79,20 +66,7 @@ def test_a_range_without_a_number_in_it_is_refused() -> None:
         parse_kind("include", "words:300-100", EN, FILTERS)
 
 
-@pytest.mark.parametrize(
-    ("summary", "copied"),
-    [
-        ("Copied content from [[Tea]]; see that page's history for attribution", True),
-        ("Contents [[WP:SPLIT|split]] from [[Tea]]", True),
-        ("text moved here from [[Tea#History]]", True),
-        ("Created page with 'Content from [[Tea]]'", False),  # the wiki wrote this, of the text's beginning
-        ("a new article about a [[drink]]", False),
-        ("he moved away from home", False),
-        ("", False),
-        ("split from [[" * 20_000, False),  # a wiki that stores such a summary must not stop us
-    ],
-    ids=lambda value: str(value)[:40],
-)
+@each("pages", "summary, copied", "a summary that names the page of the text")
 def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
     past = Known(summary=summary)
     assert reason(include="created-since:2020-01-01", past=past) == ("split" if copied else "")
@@ -106,22 +80,7 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
     assert past.asked == []
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("words", "expected titles:FILE, lock:FILE, dataset:FOLDER, words:MIN-MAX"),
-        ("words:", "expected titles:FILE"),
-        ("words:3", "expected MIN-MAX"),
-        ("words:-", "expected MIN-MAX"),
-        ("words:a-b", "expected MIN-MAX"),
-        ("stubs:many", "expected titles:FILE"),
-        ("template:a,,b", "separated by commas, found '': it is empty"),
-        ("template:a|b", "it contains '|'"),
-        ("created-since:yesterday", "is not a date"),
-        ("created-since:2026-02-01..2026-01-01", "is before"),
-        ("lock:nowhere", "expected a lock file"),
-    ],
-)
+@each("pages", "text, words", "what is wrong is an error that says what is right")
 def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
     with pytest.raises(BuilderError, match=words) as raised:
         parse_rules(text, (), EN)
@@ -133,20 +92,7 @@ def test_a_language_without_known_stubs_says_so() -> None:
         parse_rules((), "stubs", LANGUAGES["de"])
 
 
-@pytest.mark.parametrize(
-    ("code", "stubs", "others"),
-    [
-        ("en", "{{stub}} {{Peru-river-stub}}", "{{stubble}} {{geo-stubs}} <!-- {{stub}} -->"),
-        ("fr", "{{Ébauche|film}} {{ébauche|Paris}}", "{{ébauche-étym|fr}} {{Article de qualité}}"),
-        ("it", "{{S|biologia}} {{Template:s|fiumi|Perù}}", "{{S sezione|x}} {{Sp}}"),
-        ("ja", "{{Stub}} {{Animal-stub}} {{substub}}", "{{節スタブ}}"),
-        ("nl", "{{beginnetje|biologie}} {{Sjabloon:Beginnetje}}", "{{Begin}}"),
-        ("pt", "{{esboço}} {{esboço-biologia}} {{Esboço-álbum}}", "{{esboçado}}"),
-        ("ru", "{{заготовка}} {{Russia-geo-stub}} {{авто-заготовка}}", "{{rq|check}} {{Заготовки}}"),
-        ("sv", "{{stub}} {{svensk geostub}} {{Stub-djur}}", "{{stubavsnitt}}"),
-        ("zh", "{{Stub}} {{小作品}} {{歷史小作品}} {{Asia-stub}}", "{{小作品集}}"),
-    ],
-)  # fmt: skip
+@each("pages", "code, stubs, others", "stubs of each wikipedia")
 def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
     (rule,) = parse_rules("stubs", (), LANGUAGES[code])
     for text, expected in ((stubs, ""), (others, "within-stubs")):
@@ -159,15 +105,7 @@ def test_arguments_can_be_one_text() -> None:
     assert arguments("stubs", ()) == [("include", "stubs")]
 
 
-@pytest.mark.parametrize(
-    ("names", "called"),
-    [
-        ("Esbozo", True),
-        ("miniesbozo, esbozo", True),
-        ("Esb*", True),
-        ("Esboz", False),
-    ],
-)
+@each("pages", "names, called", "templates can be named")
 def test_templates_can_be_named(names: str, called: bool) -> None:
     page = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
     rules = parse_rules(f"template:{names}", (), LANGUAGES["es"])

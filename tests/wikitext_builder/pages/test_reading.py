@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
@@ -35,15 +36,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.store"
 
 
-@pytest.mark.parametrize(
-    ("as_of", "expected"),
-    [
-        (None, {"League": "#REDIRECT [[Template:Mile]]", "Mile": "twin"}),
-        ("2015-06-01", {"League": "#REDIRECT [[Template:Mile]]", "Mile": "middle"}),
-        ("2014-06-01", {"Mile": "middle"}),
-        ("2012-01-01", {"Mile": "old"}),
-    ],
-)
+@each("pages", "as_of, expected", "the newest revision up to a date")
 def test_the_newest_revision_up_to_a_date(path: Path, as_of: str | None, expected: dict[str, str]) -> None:
     with open_templates(path, as_of=as_of) as found:
         assert found is not None

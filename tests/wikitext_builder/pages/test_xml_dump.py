@@ -2,6 +2,7 @@
 
 import bz2
 import csv
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.conftest import DATA
-from tests.dumps import COMPRESSIONS, export_xml, page_xml, revision_xml
+from tests.dumps import COMPRESSIONS, END, export_xml, page_xml, revision_xml
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.decompress import THREADS
@@ -25,19 +27,7 @@ XML_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_f
 TITLES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=60)
 
 
-JUNK = [
-    b"<",
-    b">",
-    b"</page>",
-    b"<page>",
-    b"<text>",
-    b"</text>",
-    b"<revision>",
-    b"<title/>",
-    b"&",
-    b"]]>",
-    b"\xff",
-]
+JUNK = b"< > </page> <page> <text> </text> <revision> <title/> & ]]> \xff".split()
 
 
 def legal(text: str) -> str:
@@ -151,15 +141,7 @@ def test_a_page_of_2006_has_neither_namespace_nor_model_nor_sha1(tmp_path: Path)
     )
 
 
-@pytest.mark.parametrize(
-    ("version", "xml", "created"),
-    [
-        ("0.4", "", ""),
-        ("0.4", "<parentid>1</parentid>", ""),
-        ("0.8", "", "2016-01-02T00:00:00Z"),
-        ("0.11", "<parentid>0</parentid>", "2016-01-02T00:00:00Z"),
-    ],
-)
+@each("pages", "version, xml, created", "revisions without a parent")
 def test_a_revision_without_a_parent_is_the_first_if_the_export_names_parents(
     tmp_path: Path, version: str, xml: str, created: str
 ) -> None:
@@ -246,24 +228,9 @@ def test_a_page_younger_than_the_date_is_not_there(tmp_path: Path) -> None:
 # --- pages that cannot be used, between others that can
 
 
-@pytest.mark.parametrize(
-    ("reason", "xml"),
-    [
-        ("hidden", revision_xml(page(2), text='<text deleted="deleted" />')),
-        ("not-wikitext", revision_xml(page(2), model="css")),
-        ("damaged", revision_xml(page(2), sha1="phoiac9h4m842xq45sp7s6u21eteeq1")),
-        ("damaged", revision_xml(page(2), sha1="no sha1 at all")),
-        ("malformed", revision_xml(page(2)).replace("<id>1002</id>", "")),
-        ("malformed", revision_xml(page(2)).replace("<id>1002</id>", "<id>-5</id>")),
-        ("malformed", revision_xml(page(2)).replace("<id>1002</id>", f"<id>{'9' * 5000}</id>")),
-        ("malformed", revision_xml(page(2)).replace("2016-01-03T00:00:00Z", "yesterday")),
-        ("malformed", revision_xml(page(2)).replace("2016-01-03T00:00:00Z", "2016-02-30T00:00:00Z")),
-        ("malformed", revision_xml(page(2), text="")),
-        ("too-large", revision_xml(page(2), text=f"<text>{'a' * (TEXT_LIMIT + 1)}</text>")),
-        ("too-large", revision_xml(page(2), text=f"<text>{'あ' * (TEXT_LIMIT // 3 + 1)}</text>")),
-    ],
-)
-def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, xml: str) -> None:
+@each("pages", "reason, old, new", "bad revisions")
+def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, old: str, new: str) -> None:
+    xml = re.sub(old, lambda _: new, revision_xml(page(2)))
     data = export_xml([page_xml(page(1)), page_xml(page(2), xml), page_xml(page(3))])
     first, bad, last = (dumped.content for dumped in read(tmp_path, data))
     assert (first, last) == (page(1), page(3))
@@ -296,49 +263,13 @@ def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
 # --- files that are not dumps, or are broken, or are made to do harm
 
 
-@pytest.mark.parametrize(
-    ("message", "data"),
-    [
-        ("is empty", b""),
-        ("unpacks to nothing", bz2.compress(b"")),
-        ("HTML page", b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"),
-        ("HTML page", b"<html><body>404 Not Found</body></html>"),
-        ("expected XML with <mediawiki>", b"<feed><doc><title>A</title></doc></feed>"),
-        ("not the XML", b"Not found\n"),
-        ("not the XML", b"\x00\x01\x02\x03"),
-        ("not the XML", b"BZ"),
-        ("not the XML", export_xml([page_xml(page(1, wikitext="é"))]).decode().encode("latin-1")),
-        ("not the XML", export_xml([page_xml(page(1))]).decode().encode("utf-32")),
-        ("not the XML", export_xml([]).replace(b"</mediawiki>", b"\x00</mediawiki>")),
-        ("not the XML", export_xml([]) + b"junk"),
-        ("not the XML", export_xml([]) + export_xml([])),
-        (
-            "stub dump",
-            export_xml([page_xml(page(1), revision_xml(page(1), text='<text id="7" bytes="9" />'))]),
-        ),
-        (
-            "stub dump",
-            export_xml([page_xml(page(1), revision_xml(page(1), text='<text location="tt:7" />'))]),
-        ),
-        ("7-Zip", b"7z\xbc\xaf\x27\x1c\x00\x04"),
-        ("xz", b"\xfd7zXZ\x00\x00\x04"),
-        ("nested elements", b"<mediawiki>" + b"<a>" * 100),
-        ("tag or comment", b"<mediawiki><!--" + b"a" * 2**22),
-        ("tag or comment", b"<mediawiki><a b='" + b"a" * 2**22),
-        (
-            "document type",
-            b'<!DOCTYPE m [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><mediawiki><page><title>&b;</title></page>',
-        ),
-        (
-            "document type",
-            b'<!DOCTYPE m [<!ENTITY x SYSTEM "file:///etc/passwd">]><mediawiki><page><title>&x;</title></page>',
-        ),
-        ("document type", b'<!DOCTYPE mediawiki SYSTEM "http://127.0.0.1/x.dtd"><mediawiki></mediawiki>'),
-    ],
-)
-def test_a_file_that_is_not_a_dump_is_named(tmp_path: Path, message: str, data: bytes) -> None:
+@each("pages", "message, data, encoding", "not a dump")
+def test_a_file_that_is_not_a_dump_is_named(tmp_path: Path, message: str, data: str, encoding: str) -> None:
+    """An @ stands for an export with one page, without its last tag."""
+    start = export_xml([page_xml(page(1, wikitext="é"))]).removesuffix(END).decode()
+    data_written = data.replace("@", start).encode(encoding)
     with pytest.raises(BuilderError, match=message) as error:
-        read(tmp_path, data)
+        read(tmp_path, data_written)
     assert str(tmp_path / "dump") in str(error.value)
 
 
@@ -366,6 +297,11 @@ def test_any_file_gives_pages_or_our_error(
     found, _ = read_until_error(path)
     assert len(found) <= 3
     assert {one.wikitext for one in found if isinstance(one, Page)} <= {page(1).wikitext, page(2).wikitext}
+
+
+def test_an_archive_of_nothing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="unpacks to nothing"):
+        read(tmp_path, bz2.compress(b""))
 
 
 def test_a_date_must_be_complete(tmp_path: Path) -> None:
@@ -407,7 +343,7 @@ def test_an_altered_text_is_rejected(tmp_path: Path, compression: str) -> None:
 
 
 def test_a_file_that_unpacks_without_end_is_stopped(tmp_path: Path) -> None:
-    start = export_xml([page_xml(page(1))]).removesuffix(b"</mediawiki>\n") + b"<page><title>"
+    start = export_xml([page_xml(page(1))]).removesuffix(END) + b"<page><title>"
     ten_megabytes = bz2.compress(b"a" * 10_000_000)
     assert len(ten_megabytes) < 100
     path = written(tmp_path, bz2.compress(start) + ten_megabytes * 100)
@@ -428,6 +364,9 @@ def test_a_large_text_is_left_out_and_others_are_kept(tmp_path: Path) -> None:
     assert large.reason == "too-large"
 
 
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="peak memory is read from /proc"
+)
 PEAK_MEMORY = """
 import sys
 from pathlib import Path
@@ -438,6 +377,15 @@ before = peak()
 count = sum(1 for _ in read_pages(Path(sys.argv[1])))
 print(count, peak() - before)
 """
+
+
+def read_with_memory(path: Path) -> tuple[int, int]:
+    """The number of pages, and by how many kibibytes reading them raised the peak of memory."""
+    run = subprocess.run(
+        [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
+    )
+    count, kibibytes = map(int, run.stdout.split())
+    return count, kibibytes
 
 
 def megabytes_of_pages() -> Iterator[bytes]:
@@ -455,30 +403,24 @@ def megabytes_of_pages() -> Iterator[bytes]:
     yield rest + end
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@needs_proc
 def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     path = tmp_path / "large.xml"
     with path.open("wb") as file:
         file.writelines(megabytes_of_pages())
     assert path.stat().st_size > 120_000_000
-    run = subprocess.run(
-        [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
-    )
-    count, kibibytes = map(int, run.stdout.split())
+    count, kibibytes = read_with_memory(path)
     assert count == 26_941
     assert kibibytes < 40 * 1024
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@needs_proc
 @pytest.mark.parametrize("times", [10, 40])
 def test_memory_does_not_grow_with_the_streams_of_a_dump(tmp_path: Path, times: int) -> None:
     head, end = export_xml(["@"]).split(b"@")
     hundred_pages = b"".join(page_xml(page(n, wikitext="word " * 4_000)).encode() for n in range(1, 101))
     path = tmp_path / "large.xml.bz2"
     path.write_bytes(bz2.compress(head) + bz2.compress(hundred_pages) * times + bz2.compress(end))
-    run = subprocess.run(
-        [sys.executable, "-c", PEAK_MEMORY, str(path)], capture_output=True, text=True, check=True
-    )
-    count, kibibytes = map(int, run.stdout.split())
+    count, kibibytes = read_with_memory(path)
     assert count == 100 * times
     assert kibibytes < ((2 * THREADS + 1) * 3 + 20) * 1024  # streams of 2 MB, and one more piece
