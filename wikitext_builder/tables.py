@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 END: Final = "\r\n"  # before Python 3.13 csv quotes no other characters of line ends
@@ -35,12 +35,13 @@ def _cell(value: object) -> object:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of text with two spaces between columns: the first column to the left, the others to the right.
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Lines of text with two spaces between columns: those of `left` to the left, the others to the right.
 
     >>> aligned([("", "words"), ("train", "9"), ("test", "12")])
     ['       words', 'train      9', 'test      12']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
-    return [line.rstrip() for line in lines]
+    justify = [str.ljust if place in left else str.rjust for place in range(len(widths))]
+    lines = (zip(justify, row, widths, strict=True) for row in rows)
+    return ["  ".join(do(cell, width) for do, cell, width in line).rstrip() for line in lines]

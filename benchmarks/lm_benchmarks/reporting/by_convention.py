@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from lm_benchmarks.measuring.measure import ByConvention
 from lm_benchmarks.records.lines import one_line
-from lm_benchmarks.reporting.formats import (
-    WORDS,
-    Column,
-    csv_table,
-    exact,
-    latex_table,
-    markdown_cell,
-    markdown_table,
-    records,
-    render,
-    shown,
-    text_table,
-)
+from lm_benchmarks.reporting.formats import Column, csv_table, exact, records, render, shown
 
 SHOWN: Final = 4  # columns that fit a terminal
 
@@ -66,64 +54,29 @@ COLUMNS: Final = (
 
 
 def write_conventions(found: Sequence[ByConvention], form: str) -> str:
-    """The table as `text`, `markdown`, `csv`, `latex`, `html` or `json`."""
-    return WRITERS[form](found)
+    """The table as `text`, `markdown`, `csv`, `latex`, `html` or `json`.
 
-
-def _reasons(found: Sequence[ByConvention]) -> list[str]:
-    """Why there is no number, or why it means nothing: a stored result says which laws the model breaks."""
-    said = [(one, why) for one in found for why in (one.why, _broken(one)) if why]
-    return [one_line(f"{one.convention.name}: {why}") for one, why in said]
+    The page in HTML loads nothing, and fits a phone.
+    """
+    values = exact(COLUMNS, found)
+    if form == "json":
+        return json.dumps(records(values), ensure_ascii=False) + "\n"
+    if form == "csv":
+        return csv_table(values.assign(known=values["known"].map("; ".join)))
+    frame, made = shown(COLUMNS, found), [one.result for one in found if one.result]
+    # There is no number, or it means nothing: a stored result says which laws the model breaks.
+    reasons = [(one.convention.name, why) for one in found for why in (one.why, _broken(one)) if why]
+    return render(
+        f"conventions.{form}",
+        title=f"{made[0].model} by convention" if made else "Perplexity by convention",
+        refresh=0,
+        frame=frame,
+        narrow=frame.iloc[:, :SHOWN],
+        reasons=[one_line(f"{name}: {why}") for name, why in reasons],
+        signatures=[str(result.signature) for result in made],
+    )
 
 
 def _broken(one: ByConvention) -> str:
     checks = (one.result and one.result.checks) or {}
     return "; ".join(f"BREAKS {law}: {what}" for law, what in checks.items() if what)
-
-
-def _text(found: Sequence[ByConvention]) -> str:
-    return text_table(shown(COLUMNS, found).iloc[:, :SHOWN]) + "".join(f"{one}\n" for one in _reasons(found))
-
-
-def _markdown(found: Sequence[ByConvention]) -> str:
-    frame = shown(COLUMNS, found)
-    reasons = "".join(f"\n- {markdown_cell(reason)}" for reason in _reasons(found))
-    return markdown_table(frame, frame.attrs[WORDS]) + "\n" + reasons + "\n" * bool(reasons)
-
-
-def _csv(found: Sequence[ByConvention]) -> str:
-    frame = exact(COLUMNS, found)
-    return csv_table(frame.assign(known=frame["known"].map("; ".join)))
-
-
-def _latex(found: Sequence[ByConvention]) -> str:
-    signatures = [f"% {one.result.signature}\n" for one in found if one.result]
-    table = latex_table(shown(COLUMNS, found).iloc[:, :SHOWN])
-    return f"% Needs \\usepackage{{booktabs}}\n{''.join(signatures)}{table}\n"
-
-
-def _html(found: Sequence[ByConvention]) -> str:
-    """A page of its own: it loads nothing, and fits a phone."""
-    made = [one.result for one in found if one.result]
-    return render(
-        "conventions.html",
-        title=f"{made[0].model} by convention" if made else "Perplexity by convention",
-        refresh=0,
-        frame=shown(COLUMNS, found),
-        reasons=_reasons(found),
-        signatures=[str(result.signature) for result in made],
-    )
-
-
-def _json(found: Sequence[ByConvention]) -> str:
-    return json.dumps(records(exact(COLUMNS, found)), ensure_ascii=False) + "\n"
-
-
-WRITERS: Final[dict[str, Callable[[Sequence[ByConvention]], str]]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "csv": _csv,
-    "latex": _latex,
-    "html": _html,
-    "json": _json,
-}

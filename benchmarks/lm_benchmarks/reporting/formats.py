@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 
 from lm_benchmarks.records.lines import one_line
-from wikitext_builder.tables import csv_text
+from wikitext_builder.tables import aligned, csv_text
 
 LATEX: Final = {
     "\\": r"\textbackslash{}",
@@ -83,37 +83,31 @@ def _lines(frame: pd.DataFrame) -> list[Sequence[str]]:
     return [list(frame.columns), *frame.itertuples(index=False, name=None)]
 
 
-def _is_left(frame: pd.DataFrame) -> list[bool]:
-    return [place == 0 or head in frame.attrs.get(WORDS, ()) for place, head in enumerate(frame.columns)]
+def _left(frame: pd.DataFrame, words: Collection[str]) -> list[int]:
+    """The columns that are aligned to the left: the first one, and those of words."""
+    return [place for place, head in enumerate(frame.columns) if place == 0 or head in words]
 
 
 def text_table(frame: pd.DataFrame) -> str:
     """A table for a terminal."""
-    lines, left = _lines(frame), _is_left(frame)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "".join(
-        "  ".join(
-            cell.ljust(width) if is_left else cell.rjust(width)
-            for cell, width, is_left in zip(line, widths, left, strict=True)
-        ).rstrip()
-        + "\n"
-        for line in lines
-    )
+    lines = aligned(_lines(frame), _left(frame, frame.attrs.get(WORDS, ())))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
     """A table in Markdown, with the first column and those named in `words` aligned to the left."""
-    head, *rows = _lines(frame)
-    marks = ["---" if place == 0 or name in words else "---:" for place, name in enumerate(head)]
-    escaped = [list(map(markdown_cell, line)) for line in (head, *rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (escaped[0], marks, *escaped[1:]))
+    head, *rows = (list(map(markdown_cell, line)) for line in _lines(frame))
+    left = _left(frame, words)
+    marks = ["---" if place in left else "---:" for place in range(len(head))]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, marks, *rows))
 
 
 def latex_table(frame: pd.DataFrame) -> str:
     """A tabular in LaTeX, with the package booktabs."""
     head, *rows = (" & ".join(map(latex_cell, line)) + r" \\" for line in _lines(frame))
-    aligned = "".join("l" if is_left else "r" for is_left in _is_left(frame))
-    start = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", head, r"\midrule"]
+    left = _left(frame, frame.attrs.get(WORDS, ()))
+    letters = "".join("l" if place in left else "r" for place in range(len(frame.columns)))
+    start = [rf"\begin{{tabular}}{{{letters}}}", r"\toprule", head, r"\midrule"]
     return "\n".join([*start, *rows, r"\bottomrule", r"\end{tabular}"])
 
 
@@ -154,7 +148,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (markdown_cell, markdown_table, latex_cell, latex_table, one_line)
+    filters = (markdown_cell, markdown_table, latex_cell, latex_table, one_line, text_table)
     made.filters |= {each.__name__: each for each in filters}
     made.globals |= {"style": style, "script": script, "policy": policy, "WORDS": WORDS}
     return made

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -30,7 +30,6 @@ FILES: Final = {  # the official ones, as in signatures
 }
 TRAIN: Final = {"ptb": "fcea919f", "wikitext-2": "9e9fa1ad"}  # the official ones, as in records of trainings
 TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
-F = TypeVar("F")
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,31 +76,38 @@ class PaperRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return [one for one in self.own if data in one.on]
 
 
-class _Numbers(msgspec.Struct, forbid_unknown_fields=True):
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """A file beside this module."""
+
     texts: dict[str, str]
-    table_2: tuple[Published, ...]
-    table_3: tuple[Published, ...]
-    later: tuple[Published, ...]
+    table_2: tuple[Published, ...] = ()
+    table_3: tuple[Published, ...] = ()
+    later: tuple[Published, ...] = ()
+    rows: tuple[PaperRow, ...] = ()
 
 
-class _Rows(msgspec.Struct, forbid_unknown_fields=True):
-    texts: dict[str, str]
-    rows: tuple[PaperRow, ...]
-
-
-def _read(name: str, kind: type[F]) -> F:
-    """A file beside this module; a name in braces stands for that text of its table `texts`."""
+def _read(name: str) -> _File:
+    """The content of a file; a name in braces stands for that text of its table `texts`."""
     content = files("lm_benchmarks.reporting").joinpath(name).read_text(encoding="utf-8")
     texts = msgspec.toml.decode(content)["texts"]
-    return msgspec.toml.decode(re.sub(r"\{(\w+)\}", lambda match: texts[match[1]], content), type=kind)
+    return msgspec.toml.decode(re.sub(r"\{(\w+)\}", lambda match: texts[match[1]], content), type=_File)
 
 
-_NUMBERS: Final = _read("published.toml", _Numbers)
+_NUMBERS: Final = _read("published.toml")
 PENN_TREEBANK: Final = _NUMBERS.table_2
 WIKITEXT_2: Final = _NUMBERS.table_3
 LATER: Final = _NUMBERS.later
-PUBLISHED: Final[tuple[Published, ...]] = (*PENN_TREEBANK, *WIKITEXT_2, *LATER)
-ROWS: Final = _read("rows.toml", _Rows).rows
+PUBLISHED: Final = (*PENN_TREEBANK, *WIKITEXT_2, *LATER)
+ROWS: Final = _read("rows.toml").rows
+
+
+def note(name: str, *parts: str) -> str:
+    """What is to say about a row, in one line.
+
+    >>> note("KN5", "Mikolov and Zweig (2012).", "", "An estimate")
+    'KN5: Mikolov and Zweig (2012). An estimate.'
+    """
+    return f"{name}: {'. '.join(part.rstrip('.') for part in parts if part)}."
 
 
 def trained_in(recipe: str) -> list[str]:

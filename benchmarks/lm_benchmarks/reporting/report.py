@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 from msgspec.structs import replace
 
-from lm_benchmarks.choices import TITLE
+from lm_benchmarks.choices import GROUPINGS, TITLE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records.result import Result, TokenGroup, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
-from lm_benchmarks.reporting.charts import Points, line_chart
+from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.formats import csv_table, render
-from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import PUBLISHED, Published
-from lm_benchmarks.reporting.tables import SAME, Table, exact_table, tables_of
+from lm_benchmarks.reporting.tables import SAME, Table, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
@@ -34,6 +35,10 @@ LAWS: Final = (
     " lm-benchmarks check tries the laws."
 )
 INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
+FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
+LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
+DRAWN: Final = 6  # models per chart: the number of colours
+Parts = Sequence[tuple[int, float]]  # see `TokenGroup.parts`
 APART: Final = {  # fields of signatures that models of one name can differ by, and how a name says it
     "seed": "seed ",
     "model": "",
@@ -115,7 +120,7 @@ def report(
 def report_text(report: Report, ending: str) -> str:
     """A report in a format, by the ending of its file. Numbers in CSV are not rounded."""
     if ending == ".csv":
-        return csv_table(*map(exact_table, report.tables))
+        return csv_table(*(table.numbers for table in report.tables))
     fields = {name: getattr(report, name) for name in Report.__slots__}
     shared = {"laws": LAWS, "intervals": INTERVALS, "metrics": METRICS.values(), "groupings_of": groupings_of}
     return render(f"report{ending}", **fields, **shared)
@@ -245,3 +250,107 @@ def _zipf_chart(dataset: Dataset | None) -> str:
         log_x=True,
         log_y=True,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """How models predict groups of words."""
+
+    by: str
+    tokens: Mapping[str, int]  # by label
+    models: Mapping[str, Mapping[str, TokenGroup]]  # the groups by label; the best model first
+
+    @property
+    def differences(self) -> dict[str, list[Bar | None]]:
+        """Nats per token above the best model, by model, with two standard errors where they are known."""
+        best, *others = self.models.values()
+        return {
+            name: [
+                Bar(_nats(own[label]) - _nats(best[label]), two_errors(own[label].parts, best[label].parts))
+                if label in own and label in best
+                else None
+                for label in self.tokens
+            ]
+            for name, own in zip(list(self.models)[1:], others, strict=True)
+        }
+
+    @property
+    def few(self) -> list[bool]:
+        """Whether a group has too few tokens to say much, by label."""
+        return [count < FEW for count in self.tokens.values()]
+
+    @property
+    def classes(self) -> list[str]:
+        """How a page shows each group."""
+        return ["few" if one else "" for one in self.few]
+
+    @property
+    def legend(self) -> str:
+        """What the numbers of the table are, and what its chart shows."""
+        about, best, *others = GROUPINGS[self.by], *self.models
+        errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
+        return (
+            f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
+            + (f" The chart shows how many more than {best}." if others else "")
+            + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
+            + (f" Pale: fewer than {FEW:,} tokens." if any(self.few) else "")
+        )
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The table: mean nats per token, by model."""
+        columns = {self.by: list(self.tokens), "tokens": [f"{count:,}" for count in self.tokens.values()]}
+        for name, own in self.models.items():
+            columns[name] = [f"{_nats(own[label]):.4f}" if label in own else "" for label in self.tokens]
+        return pd.DataFrame(columns, dtype=object)
+
+    @property
+    def chart(self) -> str:
+        """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
+        label = "nats per token above the best"
+        return bar_chart(f"by {self.by}", list(self.tokens), self.differences, y_label=label, pale=self.few)
+
+
+def groupings_of(table: Table) -> list[Grouping]:
+    """The groups of words of a table's last split, of the models that have them; the best model first."""
+    split = table.splits[-1]
+    grouped = [row for row in table.rows if split in row.results and row.results[split].groups]
+    rows = sorted(
+        (row for row in grouped if not row.is_broken),  # the numbers of the others mean nothing
+        key=lambda row: row.results[split].total.score.perplexity,
+    )
+    found = []
+    for by in GROUPINGS:
+        shown = ((row.model, row.results[split].groups) for row in rows[:DRAWN])
+        every = {name: [one for one in groups if one.by == by] for name, groups in shown}
+        tokens = {group.label: group.tokens for groups in every.values() for group in groups}
+        models = {name: {one.label: one for one in groups if one.tokens} for name, groups in every.items()}
+        if tokens:
+            found.append(Grouping(by=by, tokens=tokens, models=models))
+    return found
+
+
+def _nats(group: TokenGroup) -> float:
+    return group.nats / group.tokens
+
+
+def two_errors(first: Parts, second: Parts) -> float | None:
+    """Two standard errors of the difference between two means over the same tokens.
+
+    The parts of the text are the units: the difference of each part varies around that of the whole, and the
+    error of a ratio of sums follows (Cochran 1977, section 6.4). Words of one part may depend on each other.
+
+    Returns:
+        None if parts are unknown or of other tokens, if fewer than LEAST_PARTS of them have tokens, or if it
+            is not finite.
+
+    >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
+    0.447
+    """
+    (tokens, a), (others, b) = (np.array(one, dtype=float).reshape(-1, 2).T for one in (first, second))
+    if not np.array_equal(tokens, others) or (used := np.count_nonzero(tokens)) < LEAST_PARTS:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = (a - b) - (a - b).sum() / tokens.sum() * tokens
+        found = 2 * math.sqrt((spread @ spread) * used / (used - 1)) / tokens.sum()
+    return float(found) if math.isfinite(found) else None

@@ -27,6 +27,7 @@ from lm_benchmarks.reporting.published import (
     is_official,
     is_papers,
     is_trained_on,
+    note,
 )
 from lm_benchmarks.reporting.report import write_text
 from lm_benchmarks.reporting.tables import SAME, decimals
@@ -72,7 +73,11 @@ def rows_page(results: Iterable[Result]) -> str:
     measured, parts = _by_recipe(results), []
     for data, name in DATASETS.items():
         places = [Place(data=data, row=row, measured=measured) for row in _rows_on(data, measured)]
-        notes = [_note(one) for each in places if (one := _published(data).get(each.row.name))]
+        papers = [one for each in places if (one := _published(data).get(each.row.name))]
+        notes = [
+            note(one.model, one.source, f"{one.parameters} parameters" if one.parameters else "", one.note)
+            for one in papers
+        ]
         parts.append({"name": name, "frame": shown(COLUMNS, places), "notes": notes})
     return render("rows.md", parts=parts, made=_made(measured))
 
@@ -176,7 +181,7 @@ class Place:
         paper = _published(self.data).get(self.row.name)
         if paper is None:
             return NO_SUCH
-        return _pair([decimals(paper.perplexities.get(split)) or NO_SUCH for split in ("valid", "test")])
+        return " / ".join(decimals(paper.perplexities.get(split)) or NO_SUCH for split in FILES[self.data])
 
     @property
     def small(self) -> str:
@@ -198,7 +203,11 @@ class Place:
         own = self.row.own_on(self.data)
         found = [(runs, one) for one in own if (runs := self.measured.get((self.data, one.recipe)))]
         found.sort(key=lambda each: _perplexity(each[0], "valid") or math.inf)
-        cells = [f"{_measured(runs, one.recipe)}; {_millions(runs)}; {one.differs}" for runs, one in found]
+        counts = [next(iter(runs.values()))[0].parameters or 0 for runs, _ in found]
+        cells = [
+            f"{_measured(runs, one.recipe)}; {count / 1e6:.1f} M; {one.differs}"
+            for (runs, one), count in zip(found, counts, strict=True)
+        ]
         return ". Also ".join(cells) or (NOT_YET if own else NO_SUCH)
 
 
@@ -218,7 +227,7 @@ def _measured(results: Runs, recipe: str) -> str:
         return NOT_YET
     runs = [run for each in results.values() for run in each]
     values = [_perplexity(results, split) for split in ("valid", "test")]
-    numbers = _pair([NO_SUCH if value is None else f"{value:,.2f}" for value in values])
+    numbers = " / ".join(NO_SUCH if value is None else f"{value:,.2f}" for value in values)
     epochs = max((one.epochs for run in runs for one in run.trained), default=0)
     facts = [f"{epochs} epoch{'s' * (epochs > 1)}"] if epochs else []
     facts += [_spread(results)] if max(map(len, results.values())) > 1 else []
@@ -239,21 +248,7 @@ def _spread(results: Runs) -> str:
     """How many seeds, and the standard deviation of their perplexities."""
     each = [[run.total.score.perplexity for run in results.get(split, ())] for split in ("valid", "test")]
     deviations = [f"{statistics.stdev(values):.2f}" if len(values) > 1 else NO_SUCH for values in each]
-    return f"{max(map(len, each))} seeds ± {_pair(deviations)}"
-
-
-def _millions(results: Runs) -> str:
-    return f"{(next(iter(results.values()))[0].parameters or 0) / 1e6:.1f} M"
-
-
-def _pair(cells: Sequence[str]) -> str:
-    return " / ".join(cells)
-
-
-def _note(row: Published) -> str:
-    count = f"{row.parameters} parameters" if row.parameters else ""
-    said = [part.rstrip(".") for part in (row.source, count, row.note) if part]
-    return f"{row.model}: {'. '.join(said)}."
+    return f"{max(map(len, each))} seeds ± {' / '.join(deviations)}"
 
 
 def _made(measured: Mapping[Key, Runs]) -> list[str]:

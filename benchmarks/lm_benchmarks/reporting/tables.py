@@ -22,6 +22,7 @@ from lm_benchmarks.reporting.published import (
     is_official,
     is_papers,
     is_trained_on,
+    note,
     published_name,
 )
 from wikitext_builder.article import SPLITS
@@ -38,13 +39,22 @@ class ReportRow:
     """A row of a report: a model, measured or published."""
 
     model: str
-    parameters: str = ""
-    published: Mapping[str, float] = field(default_factory=dict)  # by split
-    results: Mapping[str, Result] = field(default_factory=dict)
+    results: Mapping[str, Result] = field(default_factory=dict)  # by split
+    paper: Published | None = None
     difference: str = ""  # from the best model of the table, with its interval
-    source_model: str = ""  # the name of the published row
-    source: str = ""
-    note: str = ""
+
+    @property
+    def published(self) -> Mapping[str, float]:
+        """The published numbers, by split."""
+        return self.paper.perplexities if self.paper else {}
+
+    @property
+    def parameters(self) -> str:
+        """How many parameters the model has: as counted, or as published."""
+        counts = {result.parameters for result in self.results.values()}
+        if len(counts) == 1 and (count := next(iter(counts))) is not None:
+            return f"{count:,}"
+        return self.paper.parameters if self.paper else ""
 
     @property
     def laws(self) -> str:
@@ -97,7 +107,26 @@ class Table:
     @property
     def frame(self) -> pd.DataFrame:
         """The cells as a reader sees them: a row per model."""
-        return shown_table(self)
+        columns = []
+        for column in COLUMNS:
+            each = "{split}" in column.head and not column.last
+            for split in self.splits if each else self.splits[-1:]:
+                if column.there is None or column.there(self):
+                    show = partial(_cell, column, self, split)
+                    head = column.head.format(split=split, **self.names)
+                    columns.append(replace(column, head=head, value=show, show=show))
+        return shown(columns, self.rows)
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """The numbers, not rounded: a row per model and split, measured or published."""
+        cells = [
+            Cell(table=self, row=row, split=split)
+            for row in self.rows
+            for split in self.splits
+            if split in row.results or split in row.published
+        ]
+        return exact([replace(each, key=each.key.format(**self.names)) for each in COLUMNS], cells)
 
     @property
     def classes(self) -> list[str]:
@@ -108,9 +137,9 @@ class Table:
     def notes(self) -> list[str]:
         """The sources of published numbers, and what the numbers do not show."""
         return [
-            f"{row.model}: {'. '.join(part.rstrip('.') for part in (row.source, row.note) if part)}."
+            note(row.model, row.paper.source, row.paper.note)
             for row in self.rows
-            if row.source or row.note
+            if row.paper and (row.paper.source or row.paper.note)
         ]
 
     @property
@@ -174,9 +203,9 @@ def _table(
         is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
         own = published_name(first.recipe, data) if is_same else ""
         paper = known.get(_plain(own))
-        rows.append(_measured(name, results, paper))
-    measured = {row.source_model for row in rows}
-    rows += [_measured(row.model, {}, row) for row in known.values() if row.model not in measured]
+        rows.append(ReportRow(model=name, results=results, paper=paper))
+    measured = [row.paper for row in rows]
+    rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in measured]
     found = {split for row in rows for split in (*row.results, *row.published)}
     splits = tuple(sorted(found, key=lambda split: (*SPLITS, split).index(split)))
     last = splits[-1]
@@ -188,20 +217,6 @@ def _table(
         bytes_metric=BYTES.get(kind["convention"], "bits-per-file-byte"),
         splits=splits,
         rows=tuple(_with_difference(row, ordered, last, metric) for row in ordered),
-    )
-
-
-def _measured(name: str, results: Mapping[str, Result], paper: Published | None) -> ReportRow:
-    counts = {result.parameters for result in results.values()}
-    count = next(iter(counts)) if len(counts) == 1 else None
-    return ReportRow(
-        model=name,
-        parameters=f"{count:,}" if count is not None else paper.parameters if paper else "",
-        published=paper.perplexities if paper else {},
-        results=results,
-        source_model=paper.model if paper else "",
-        source=paper.source if paper else "",
-        note=paper.note if paper else "",
     )
 
 
@@ -324,38 +339,14 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         last=True,
     ),
     ReportColumn(key="laws", head="laws", value=lambda cell: cell.row.laws, words=True),
-    ReportColumn(key="source", value=lambda cell: cell.row.source),
+    ReportColumn(key="source", value=lambda cell: cell.row.paper and cell.row.paper.source),
     ReportColumn(key="signature", value=lambda cell: cell.result and str(cell.result.signature)),
 )
 """The columns of reports: each entry is a column of the tables in all formats, and a field of the CSV."""
 
 
-def shown_table(table: Table) -> pd.DataFrame:
-    """The cells of a table as a reader sees them: a row per model."""
-    columns = []
-    for column in COLUMNS:
-        each = "{split}" in column.head and not column.last
-        for split in table.splits if each else table.splits[-1:]:
-            if column.there is None or column.there(table):
-                show = partial(_cell, column, table, split)
-                head = column.head.format(split=split, **table.names)
-                columns.append(replace(column, head=head, value=show, show=show))
-    return shown(columns, table.rows)
-
-
 def _cell(column: ReportColumn, table: Table, split: str, row: ReportRow) -> str:
     return column.cell(Cell(table=table, row=row, split=split))
-
-
-def exact_table(table: Table) -> pd.DataFrame:
-    """The numbers of a table, not rounded: a row per model and split, measured or published."""
-    cells = [
-        Cell(table=table, row=row, split=split)
-        for row in table.rows
-        for split in table.splits
-        if split in row.results or split in row.published
-    ]
-    return exact([replace(each, key=each.key.format(**table.names)) for each in COLUMNS], cells)
 
 
 def decimals(value: float | None) -> str:

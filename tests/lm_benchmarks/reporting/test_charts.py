@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
-from lm_benchmarks.reporting.groups import two_errors
+from lm_benchmarks.reporting.report import two_errors
 
 VALUES = st.floats(1e-3, 1e6)
 

@@ -11,9 +11,8 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.records.trained import Epoch
-from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
-from lm_benchmarks.reporting.report import make_report, report_text
+from lm_benchmarks.reporting.report import groupings_of, make_report, report_text
 from lm_benchmarks.reporting.tables import tables_of, value_of
 from msgspec.structs import replace
 
@@ -264,8 +263,8 @@ def test_models_of_one_name_are_told_apart_in_tables_and_charts():
     names = ["KN-5", "lstm small, lstm+bbbb", "lstm small, lstm+aaaa"]
     assert [row.model for row in report.tables[0].rows] == names
     (grouping,) = groupings_of(report.tables[0])
-    assert grouping.best == names[2]
-    assert set(grouping.nats) == set(names)
+    assert next(iter(grouping.models)) == names[2]
+    assert set(grouping.models) == set(names)
 
 
 def test_windows_of_two_lengths_are_two_rows():
