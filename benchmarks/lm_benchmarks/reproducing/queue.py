@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -49,20 +50,6 @@ class Outcome:
     stopped: bool = False  # by the user, or because time was up: the rest can be done later
 
 
-@dataclass(slots=True, kw_only=True)
-class _Running:
-    step: Step
-    process: subprocess.Popen[bytes]
-    log: Path
-    attempt: int
-
-    def end(self) -> None:
-        """Ask it to save and stop: it watches its stdin."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-            self.process.stdin = None
-
-
 def run_steps(
     steps: Sequence[Step],
     logs: Path,
@@ -70,49 +57,50 @@ def run_steps(
     workers: int,
     seconds: float,
     lock: IO[bytes],
-    on_tick: Callable[[Outcome, Sequence[str]], None],
+    on_tick: Callable[[Outcome, Collection[str]], None],
 ) -> Outcome:
     """Run steps, each as soon as what it needs is done, in their order.
 
-    Args:
-        steps: What to run. A step that fails ends the steps that need it, and no others.
-        logs: The folder of the logs, one per step.
-        workers: Steps at the same time.
-        seconds: Ask the running steps to stop after this time.
-        lock: An open file that the children inherit: its lock lasts as long as they do.
-        on_tick: Called about twice per second, with the outcome so far and the names of what is running.
-
-    Returns:
-        The outcome. Ctrl-C and SIGTERM also end it: the running steps save first.
+    A step that fails ends the steps that need it, and no others. Ctrl-C, SIGTERM and the end of the seconds
+    end all: the running steps save first. Each step has a log in the folder `logs`; children inherit `lock`,
+    an open file, whose lock lasts as long as they do. About twice per second, `on_tick` gets the outcome so
+    far and the names of what is running.
     """
-    outcome, running, waiting = Outcome(), list[_Running](), list(steps)
-    ends = time.monotonic() + seconds
+    outcome, attempts, waiting = Outcome(), Counter[str](), list(steps)
+    running, ends = dict[str, subprocess.Popen[bytes]](), time.monotonic() + seconds
     try:
         with stop_signals() as asked_to_stop:
             while waiting or running:
                 if not outcome.stopped and (asked_to_stop() or time.monotonic() >= ends):
                     outcome.stopped = True
-                    for one in running:
-                        one.end()
-                running = _reap(running, outcome, logs, lock)
+                    _end(running.values())
+                for name, status in [(name, child.poll()) for name, child in running.items()]:
+                    if status is not None:
+                        _end([running.pop(name)])
+                        again = status < 0 and attempts[name] < ATTEMPTS
+                        if status == 0:
+                            outcome.done.add(name)
+                        elif not outcome.stopped and again:
+                            waiting = [*(step for step in steps if step.name == name), *waiting]
+                        elif not outcome.stopped:  # else the next run reports its error, if it has one
+                            outcome.failed[name] = _why(logs / f"{name}.log", status)
                 waiting = [] if outcome.stopped else _without_blocked(waiting, outcome)
                 for step in [one for one in waiting if one.needs <= outcome.done]:
                     if len(running) < workers:
                         waiting.remove(step)
-                        running.append(_start(step, logs, lock))
-                on_tick(outcome, [one.step.name for one in running])
+                        attempts[step.name] += 1
+                        running[step.name] = _start(step, logs, lock)
+                on_tick(outcome, running.keys())
                 if running:
                     time.sleep(POLL_SECONDS)
     finally:
-        for one in running:
-            one.end()
+        _end(running.values())
     return outcome
 
 
-def _start(step: Step, logs: Path, lock: IO[bytes], attempt: int = 1) -> _Running:
-    path = logs / f"{step.name}.log"
-    with path.open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own commands
+def _start(step: Step, logs: Path, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    with (logs / f"{step.name}.log").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - our own commands
             [sys.executable, "-m", "lm_benchmarks.reproducing.queue", *step.words],
             stdin=subprocess.PIPE,
             stdout=log,
@@ -120,35 +108,20 @@ def _start(step: Step, logs: Path, lock: IO[bytes], attempt: int = 1) -> _Runnin
             pass_fds=(lock.fileno(),),
             start_new_session=True,  # Ctrl-C in a terminal would reach it twice
         )
-    return _Running(step=step, process=process, log=path, attempt=attempt)
 
 
-def _reap(running: Sequence[_Running], outcome: Outcome, logs: Path, lock: IO[bytes]) -> list[_Running]:
-    """Take note of what ended; start again what a signal ended."""
-    still = []
-    for one in running:
-        status = one.process.poll()
-        if status is None:
-            still.append(one)
-            continue
-        one.end()
-        if status == 0:
-            outcome.done.add(one.step.name)
-        elif outcome.stopped:
-            continue  # it stopped because it was asked to; if not, the next run reports its error
-        elif status < 0 and one.attempt < ATTEMPTS:
-            still.append(_start(one.step, logs, lock, one.attempt + 1))
-        else:
-            outcome.failed[one.step.name] = _why(one.log, status)
-    return still
+def _end(children: Collection[subprocess.Popen[bytes]]) -> None:
+    """Ask children to save and stop: they watch their stdin."""
+    for child in children:
+        if child.stdin is not None:
+            child.stdin.close()
 
 
 def _without_blocked(waiting: Sequence[Step], outcome: Outcome) -> list[Step]:
     """The steps that can still be done; the others fail because of what they need."""
     left = []
     for step in waiting:
-        missing = step.needs & outcome.failed.keys()
-        if missing:
+        if missing := step.needs & outcome.failed.keys():
             outcome.failed[step.name] = f"needs {', '.join(sorted(missing))}"
         else:
             left.append(step)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Final
@@ -13,25 +13,21 @@ from typing import IO, Final
 import pandas as pd
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import has_lines
-from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.reporting.formats import WORDS, Column, shown, text_table
 from lm_benchmarks.reporting.published import PUBLISHED
 from lm_benchmarks.reporting.report import Section, make_report, report_text
 from lm_benchmarks.reporting.tables import decimals
-from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan, read_texts
 from lm_benchmarks.reproducing.queue import Outcome, Step, locked, run_steps
-from lm_benchmarks.reproducing.state import (
+from lm_benchmarks.reproducing.table import (
     MEASURED,
     Conditions,
-    RowState,
-    TrainingState,
+    Row,
+    Table,
+    Training,
     expect_conditions,
-    known_speeds,
-    measure_speed,
-    row_results,
+    plan,
+    read_texts,
     settings_text,
-    training_state,
     trainings_of,
 )
 from ps_models.training.loop import StoppedError
@@ -45,49 +41,12 @@ LOCK: Final = "queue.lock"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table in a folder: what is to be run, where, and how."""
-
-    name: str
-    data: Path
-    folder: Path
-    texts: Texts
-    jobs: tuple[RowJob, ...]
-    settings: tuple[str, ...]
-    workers: int
-    threads: int
-
-    @property
-    def results(self) -> Path:
-        """The file of the results; `rows` reads it too."""
-        return self.folder / f"{self.name}.jsonl"
-
-    def read_results(self) -> list[Result]:
-        """The results so far."""
-        return read_results(self.results) if has_lines(self.results) else []
-
-    def states(self) -> tuple[RowState, ...]:
-        """How far each row is, read from the folder."""
-        speeds = known_speeds(self.folder, self.settings, self.threads)
-        results, states = self.read_results(), dict[TrainingJob, TrainingState]()
-        for job in (job for row in self.jobs for job in row.trainings):
-            speed = speeds.get(job.recipe)
-            words = self.texts.vocabulary
-            states[job] = training_state(job, self.folder, self.settings, words, speed)
-        rows = {row: tuple(states[job] for job in row.trainings) for row in self.jobs}
-        return tuple(
-            RowState(job=row, trainings=needs, results=row_results(row, needs, results, self.texts.hashes))
-            for row, needs in rows.items()
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reproduction:
     """How far the reproduction of a table is."""
 
     table: Table
-    rows: tuple[RowState, ...]
-    running: Sequence[str] = ()  # names of steps
+    rows: tuple[Row, ...]
+    running: Collection[str] = ()  # names of steps
     failed: Mapping[str, str] = field(default_factory=dict)  # by the name of a step, why
 
     @property
@@ -98,28 +57,60 @@ class Reproduction:
     @property
     def summary(self) -> str:
         """How many rows are done, and the time that is left."""
-        texts = self.table.texts
-        known = [one.seconds_left(texts) for one in trainings_of(self.rows)]
+        known = [one.seconds_left for one in trainings_of(self.rows)]
         hours, unknown = sum(seconds or 0.0 for seconds in known) / 3600, known.count(None)
         more = f", and {unknown} whose speed is not measured" if unknown else ""
         unlike = " These are not the official files: published numbers do not compare."
         return (
             f"{self.done} of {len(self.rows)} rows are done. The trainings that are left take"
             f" about {hours:,.1f} hours of one process{more}; patience can end some earlier."
-            + ("" if texts.official else unlike)
+            + ("" if self.table.texts.official else unlike)
         )
 
     @property
     def frame(self) -> pd.DataFrame:
         """The rows as a table."""
-        place = partial(
-            Place,
-            table=self.table.name,
-            texts=self.table.texts,
-            running=self.running,
-            failed=self.failed,
+        columns = (
+            Column(head="row", value=lambda row: row.row),
+            Column(
+                head="model",
+                value=lambda row: row.recipe + (f", seed {row.seed}" if row.trainings else ""),
+                words=True,
+            ),
+            Column(head="state", value=self.state, words=True),
+            Column(head="hours left", value=_hours_left),
+            Column(head="tokens/s", value=_speeds),
+            *(Column(head=split, value=partial(_shown, split=split)) for split in MEASURED),
+            Column(head="published", value=self._published),
         )
-        return shown(COLUMNS, [place(row=row) for row in self.rows])
+        return shown(columns, self.rows)
+
+    def state(self, row: Row) -> str:
+        """What a row waits for, or that it is done."""
+        if row.done:
+            return "done"
+        for step in (*(one.name for one in row.trainings), row.measuring):
+            if step in self.failed:
+                return f"failed: {self.failed[step]}"
+        if broken := dict.fromkeys(law for one in row.results for law in one.broken):
+            return f"breaks: {', '.join(broken)}"
+        if row.trainings and all(one.done for one in row.trainings):
+            return "trained, not measured"
+        return "; ".join(self._training(one) for one in row.trainings if not one.done) or "waits"
+
+    def _training(self, one: Training) -> str:
+        best = "" if one.best is None else f", valid {one.best:.2f} so far"
+        epochs = f"{len(one.curve)} of {one.config.epochs} epochs{best}"
+        if one.name in self.running:
+            return f"training: {epochs}"
+        return f"stopped: {epochs}" if one.curve else "waits"
+
+    def _published(self, row: Row) -> str:
+        """The published numbers, if the files are the official ones."""
+        for one in PUBLISHED:
+            if self.table.texts.official and (one.data, one.model) == (self.table.name, row.row):
+                return " / ".join(decimals(one.perplexities.get(split)) or "–" for split in MEASURED)
+        return ""
 
     @property
     def text(self) -> str:
@@ -130,80 +121,42 @@ class Reproduction:
 
     def fields(self) -> dict[str, object]:
         """For programs."""
-        return {"table": self.table.name, "rows": [_fields(row, self.table.texts) for row in self.rows]}
+        return {"table": self.table.name, "rows": [_fields(row) for row in self.rows]}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """A row of the table that says how far it is."""
-
-    row: RowState
-    table: str
-    texts: Texts
-    running: Sequence[str] = ()  # names of steps
-    failed: Mapping[str, str] = field(default_factory=dict)  # by the name of a step, why
-
-    @property
-    def state(self) -> str:
-        """What the row waits for, or that it is done."""
-        row, failed = self.row, self.failed
-        if row.done:
-            return "done"
-        for step in (*(one.job.name for one in row.trainings), row.job.measuring):
-            if step in failed:
-                return f"failed: {failed[step]}"
-        if broken := dict.fromkeys(law for one in row.results for law in one.broken):
-            return f"breaks: {', '.join(broken)}"
-        if row.trainings and all(one.done for one in row.trainings):
-            return "trained, not measured"
-        return "; ".join(self._training(one) for one in row.trainings if not one.done) or "waits"
-
-    def _training(self, one: TrainingState) -> str:
-        best = "" if one.best is None else f", valid {one.best:.2f} so far"
-        epochs = f"{len(one.curve)} of {one.config.epochs} epochs{best}"
-        if one.job.name in self.running:
-            return f"training: {epochs}"
-        return f"stopped: {epochs}" if one.curve else "waits"
-
-    @property
-    def hours_left(self) -> str:
-        """Hours of the trainings that are left."""
-        left = [one.seconds_left(self.texts) for one in self.row.trainings]
-        return "unknown" if None in left else f"{sum(seconds or 0.0 for seconds in left) / 3600:.1f}"
-
-    def perplexity(self, split: str) -> str:
-        """What was measured on a split."""
-        found = {one.signature["split"]: one.total.score.perplexity for one in self.row.results}
-        return f"{found[split]:,.2f}" if split in found else ""
-
-    @property
-    def published(self) -> str:
-        """The published numbers, if the files are the official ones."""
-        for one in PUBLISHED:
-            if self.texts.official and (one.data, one.model) == (self.table, self.row.job.row):
-                return " / ".join(decimals(one.perplexities.get(split)) or "–" for split in MEASURED)
-        return ""
+def _hours_left(row: Row) -> str:
+    """Hours of the trainings that are left."""
+    left = [one.seconds_left for one in row.trainings]
+    return "unknown" if None in left else f"{sum(seconds or 0.0 for seconds in left) / 3600:.1f}"
 
 
-COLUMNS: Final = (
-    Column(head="row", value=lambda at: at.row.job.row),
-    Column(
-        head="model",
-        value=lambda at: at.row.job.recipe + (f", seed {at.row.job.seed}" if at.row.trainings else ""),
-        words=True,
-    ),
-    Column(head="state", value=lambda at: at.state, words=True),
-    Column(head="hours left", value=lambda at: at.hours_left),
-    Column(
-        head="tokens/s",
-        value=lambda at: ", ".join(
-            f"{one.tokens_per_second:,.0f}" for one in at.row.trainings if one.tokens_per_second
-        ),
-    ),
-    Column(head="valid", value=lambda at: at.perplexity("valid")),
-    Column(head="test", value=lambda at: at.perplexity("test")),
-    Column(head="published", value=lambda at: at.published),
-)
+def _speeds(row: Row) -> str:
+    return ", ".join(f"{one.tokens_per_second:,.0f}" for one in row.trainings if one.tokens_per_second)
+
+
+def _perplexities(row: Row) -> dict[str, float]:
+    return {one.signature["split"]: one.total.score.perplexity for one in row.results}
+
+
+def _shown(row: Row, split: str) -> str:
+    found = _perplexities(row).get(split)
+    return "" if found is None else f"{found:,.2f}"
+
+
+def _fields(row: Row) -> dict[str, object]:
+    trainings = [
+        {
+            "name": one.name,
+            "epochs": len(one.curve),
+            "of_epochs": one.config.epochs,
+            "tokens_per_second": one.tokens_per_second,
+            "hours_left": None if one.seconds_left is None else one.seconds_left / 3600,
+            "best_valid": one.best,
+        }
+        for one in row.trainings
+    ]
+    start = {"row": row.row, "recipe": row.recipe, "seed": row.seed, "trainings": trainings}
+    return {**start, "perplexity": _perplexities(row), "done": row.done}
 
 
 def reproduce(
@@ -254,7 +207,7 @@ def reproduce(
         data=Path(data),
         folder=folder,
         texts=read_texts(table, Path(data)),
-        jobs=plan(table, size, names=rows, seeds=seeds),
+        planned=plan(table, size, names=rows, seeds=seeds),
         settings=tuple(settings),
         workers=workers,
         threads=threads or max(1, cores() // workers),
@@ -264,7 +217,7 @@ def reproduce(
         expect_conditions(folder, conditions, keep=not dry_run)
         _measure_speeds(made, progress)
         outcome = Outcome() if dry_run else _run(made, hours * 3600, lock, progress)
-    found = Reproduction(table=made, rows=made.states())
+    found = Reproduction(table=made, rows=made.rows())
     done = f"{found.done} of {len(found.rows)} rows are done in {folder}"
     if outcome.failed:
         failed = "\n".join(f"{name}: {why}" for name, why in outcome.failed.items())
@@ -278,21 +231,23 @@ def _expect_usable(out: str | Path, settings: Sequence[str], hours: float) -> No
     """Refuse what would be ignored, or would fail only after a training."""
     if any(setting.partition("=")[0] == "seed" for setting in settings):
         raise HarnessError("a seed in --set; expected seeds of their own: use --seed")
-    if "," in str(out):
-        raise HarnessError(f"{out}: a comma separates the models of a mixture; use an --out without one")
-    if ":" in str(out):
-        raise HarnessError(f"{out}: a colon separates the kind of a model; use an --out without one")
+    for sign, use in (
+        (",", "a comma separates the models of a mixture"),
+        (":", "a colon separates the kind of a model"),
+    ):
+        if sign in str(out):
+            raise HarnessError(f"{out}: {use}; use an --out without one")
     if not hours >= 0:  # nor is NaN
         raise HarnessError(f"--budget {hours}; expected 0 or more")
 
 
 def _measure_speeds(table: Table, progress: Progress) -> None:
     """A few seconds per training whose duration is not known yet."""
-    trainings = {one.job.recipe: one for one in trainings_of(table.states())}
-    unknown = [one for one in trainings.values() if one.seconds_left(table.texts) is None]
+    trainings = {one.recipe: one for one in trainings_of(table.rows())}
+    unknown = [one for one in trainings.values() if one.seconds_left is None]
     for number, one in enumerate(unknown):
-        progress("speeds", number, len(unknown), one.job.recipe)
-        measure_speed(one, table.data, table.folder, table.settings, table.texts, table.threads)
+        progress("speeds", number, len(unknown), one.recipe)
+        table.measure_speed(one)
     if unknown:
         progress("speeds", len(unknown), len(unknown))
 
@@ -300,16 +255,16 @@ def _measure_speeds(table: Table, progress: Progress) -> None:
 def _run(table: Table, seconds: float, lock: IO[bytes], progress: Progress) -> Outcome:
     written = -math.inf
 
-    def show(outcome: Outcome, running: Sequence[str], *, last: bool = False) -> None:
+    def show(outcome: Outcome, running: Collection[str], *, last: bool = False) -> None:
         nonlocal written
         if not last and time.monotonic() - written < PAGE_SECONDS:
             return
-        found = Reproduction(table=table, rows=table.states(), running=running, failed=outcome.failed)
+        found = Reproduction(table=table, rows=table.rows(), running=running, failed=outcome.failed)
         _write_page(found)
         for one in trainings_of(found.rows):
-            if last or one.job.name in running:
+            if last or one.name in running:
                 best = "" if one.best is None else f"valid {one.best:.2f}"
-                progress(one.job.name, len(one.curve), one.config.epochs, best)
+                progress(one.name, len(one.curve), one.config.epochs, best)
         progress("rows", found.done, len(found.rows))
         written = time.monotonic()
 
@@ -321,38 +276,31 @@ def _run(table: Table, seconds: float, lock: IO[bytes], progress: Progress) -> O
 
 def _steps(table: Table) -> list[Step]:
     """A training as soon as its row comes, and the row's measurement after its trainings."""
-    steps: dict[str, Step] = {}
-    for row in table.states():
-        needs = [one.job for one in row.trainings if not one.done]
-        for job in needs:
-            words = ["ps-models", "--threads", str(table.threads), "train", job.model, str(table.data)]
-            words += ["--out", str(table.folder / job.name), "--preset", job.preset]
-            for setting in (*table.settings, f"seed={job.seed}"):
-                words += ["--set", setting]
-            steps.setdefault(job.name, Step(name=job.name, words=tuple(words)))
+    steps, threads = dict[str, Step](), f"--threads {table.threads}".split()
+    for row in table.rows():
+        needs = [one for one in row.trainings if not one.done]
+        for one in needs:
+            model, preset = one.recipe.split("/")
+            words = ["ps-models", *threads, "train", model, str(table.data)]
+            words += ["--out", str(table.folder / one.name), "--preset", preset]
+            words += [word for given in (*table.settings, f"seed={one.seed}") for word in ("--set", given)]
+            steps.setdefault(one.name, Step(name=one.name, words=tuple(words)))
         if not row.done:
-            model, name = row.job.specification(table.folder), row.job.measuring
-            words = [
-                "lm-benchmarks",
-                "--threads",
-                str(table.threads),
-                "run",
-                model,
-                "--data",
-                str(table.data),
+            words = ["lm-benchmarks", *threads, "run", row.specification(table.folder)]
+            words += ["--data", str(table.data), "--results", str(table.results), "--seed", str(row.seed)]
+            words += [
+                word for split in (MEASURED if needs else row.unmeasured) for word in ("--split", split)
             ]
-            words += ["--results", str(table.results), "--seed", str(row.job.seed)]
-            for split in MEASURED if needs else row.unmeasured:
-                words += ["--split", split]
-            steps[name] = Step(name=name, words=tuple(words), needs=frozenset(job.name for job in needs))
+            name, wanted = row.measuring, frozenset(one.name for one in needs)
+            steps[name] = Step(name=name, words=tuple(words), needs=wanted)
     return list(steps.values())
 
 
 def _write_page(found: Reproduction) -> None:
     """Write how far each row is, the numbers so far beside the published ones, and curves."""
     table = found.table
-    measured = {job.name for row in found.rows if row.results for job in row.job.trainings}
-    begun = [one.job.name for one in trainings_of(found.rows) if one.curve]
+    measured = {one.name for row in found.rows if row.results for one in row.trainings}
+    begun = [one.name for one in trainings_of(found.rows) if one.curve]
     made = make_report(
         f"Reproduction of the table of {table.name}",
         table.read_results(),
@@ -364,23 +312,3 @@ def _write_page(found: Reproduction) -> None:
     made = replace(made, first=first, refresh=REFRESH if found.running else 0)
     fresh.write_text(report_text(made, ".html"), encoding="utf-8")
     fresh.replace(table.folder / PAGE)
-
-
-def _fields(state: RowState, texts: Texts) -> dict[str, object]:
-    """A row's state for programs."""
-    return {
-        **asdict(state.job),
-        "trainings": [
-            {
-                "name": one.job.name,
-                "epochs": len(one.curve),
-                "of_epochs": one.config.epochs,
-                "tokens_per_second": one.tokens_per_second,
-                "hours_left": None if (left := one.seconds_left(texts)) is None else left / 3600,
-                "best_valid": one.best,
-            }
-            for one in state.trainings
-        ],
-        "perplexity": {one.signature["split"]: one.total.score.perplexity for one in state.results},
-        "done": state.done,
-    }

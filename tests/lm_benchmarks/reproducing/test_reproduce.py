@@ -14,9 +14,9 @@ import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.lines import append_record
 from lm_benchmarks.records.result import read_results
-from lm_benchmarks.reproducing import state
+from lm_benchmarks.reproducing import table
 from lm_benchmarks.reproducing.queue import PROGRAMS, try_lock
-from lm_benchmarks.reproducing.state import SPEEDS, Conditions, Speed, expect_conditions, settings_text
+from lm_benchmarks.reproducing.table import SPEEDS, Conditions, Speed, expect_conditions, settings_text
 from msgspec.structs import replace
 
 from tests.ps_models.tiny import settings_of
@@ -58,7 +58,7 @@ def records(folder):
 
 
 def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "SECONDS", 0.5)
+    monkeypatch.setattr(table, "SECONDS", 0.5)
     (tmp_path / "ptb.jsonl").touch()  # what a measurement leaves that is killed at once
     found = lb.reproduce(
         "ptb", data, tmp_path, size="small", rows=["LSTM Zaremba medium"], settings=SETTINGS, dry_run=True
@@ -68,7 +68,7 @@ def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path, monkeypatc
     assert not row.done
     measured = training.tokens_per_second or 0.0
     assert measured > 0
-    left = training.seconds_left(found.table.texts)
+    left = training.seconds_left
     assert left == pytest.approx(40 * (found.table.texts.train + 0.4 * found.table.texts.valid) / measured)
     assert not (tmp_path / "lstm-small-seed1").exists()
     assert "not the official files" in found.summary
@@ -76,14 +76,14 @@ def test_a_dry_run_measures_speeds_and_trains_nothing(data, tmp_path, monkeypatc
 
 def test_a_speed_is_that_of_whole_chunks(data, tmp_path, monkeypatch):
     """With K = 1 the first L - 1 chunks are shorter: they are not part of the speed."""
-    trained, reached = state._trained, []
+    trained, reached = table._trained, []
 
     def noted(*asked):
         reached.append((asked[-1], trained(*asked)))
         return reached[-1][1]
 
-    monkeypatch.setattr(state, "_trained", noted)
-    monkeypatch.setattr(state, "SECONDS", 0.1)
+    monkeypatch.setattr(table, "_trained", noted)
+    monkeypatch.setattr(table, "SECONDS", 0.1)
     settings = [*SETTINGS, "stride=1", "bptt=20"]
     row_of: dict[str, Any] = {"size": "small", "rows": ["LSTM Zaremba medium"]}
     (row,) = lb.reproduce("ptb", data, tmp_path, settings=settings, dry_run=True, **row_of).rows

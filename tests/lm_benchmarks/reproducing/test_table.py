@@ -3,26 +3,25 @@
 import dataclasses
 import math
 from pathlib import Path
+from types import MappingProxyType
 
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import SIZES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.trained import Epoch
-from lm_benchmarks.reproducing.plan import RowJob, Texts, TrainingJob, plan
-from lm_benchmarks.reproducing.reproduce import Place
-from lm_benchmarks.reproducing.state import RowState, TrainingState, row_results
+from lm_benchmarks.reproducing.reproduce import Reproduction
+from lm_benchmarks.reproducing.table import Table, Texts, Training, new_row, plan, row_results
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
 from ps_models.presets import PRESETS
-from ps_models.training.config import TrainingConfig
 from tests.lm_benchmarks.records.test_result import RESULT
 
 
 def test_a_row_around_a_model_needs_its_training():
-    job = RowJob(row="", recipe="mix:rnn-lda/mikolov,kn-5+cache", seed=3)
-    assert job.trainings == (TrainingJob(model="rnn-lda", preset="mikolov", seed=3),)
+    job = new_row("", "mix:rnn-lda/mikolov,kn-5+cache", seed=3)
+    assert job.trainings == (Training(recipe="rnn-lda/mikolov", seed=3),)
     assert job.specification(Path("runs")) == "mix:runs/rnn-lda-mikolov-seed3,kn-5+cache"
 
 
@@ -33,7 +32,8 @@ def test_each_training_of_a_plan_is_a_model_and_a_preset(table, size):
     assert jobs
     for job in jobs:
         for training in job.trainings:
-            assert training.preset in PRESETS[training.model]
+            model, preset = training.recipe.split("/")
+            assert preset in PRESETS[model]
 
 
 def test_our_own_training_stands_for_the_published_one_where_there_is_one():
@@ -68,7 +68,7 @@ def test_a_row_that_cannot_be_run_is_named(names, said):
 
 
 def test_results_of_other_files_are_not_those_of_a_row():
-    job = RowJob(row="", recipe="kn-5", seed=1)
+    job = new_row("", "kn-5", seed=1)
     here, elsewhere = (
         replace(
             RESULT,
@@ -78,29 +78,26 @@ def test_results_of_other_files_are_not_those_of_a_row():
         )
         for data in ("ptb+1f", "ptb+2e")
     )
-    assert row_results(job, (), [here, elsewhere], {"test": "1f"}) == (here,)
-    assert row_results(job, (), [elsewhere], {"test": "1f"}) == ()
+    assert row_results(job, [here, elsewhere], {"test": "1f"}) == (here,)
+    assert row_results(job, [elsewhere], {"test": "1f"}) == ()
 
 
 def test_results_of_a_row_stay_its_results_when_the_folder_is_moved():
-    job = RowJob(row="", recipe="mix:rnn-lda/small,kn-5+cache", seed=1)
+    job = new_row("", "mix:rnn-lda/small,kn-5+cache", seed=1)
     curve = (Epoch(epoch=1, updates=9, train_perplexity=8.0, valid_perplexity=9.0, seconds=0.5),)
-    config = TrainingConfig(epochs=1)
-    (training,) = (
-        TrainingState(job=one, config=config, curve=curve, done=True, tokens_per_second=None)
-        for one in job.trainings
-    )
+    (training,) = job.trainings
+    job = dataclasses.replace(job, trainings=(dataclasses.replace(training, curve=curve),))
     one = replace(
         RESULT,
         specification="mix:../old place/rnn-lda-small-seed1,kn-5+cache",
         trained=(replace(RESULT.trained[0], curve=curve),),
     )
     files = {"test": "1f"}
-    assert row_results(job, (training,), [one], files) == (one,)
+    assert row_results(job, [one], files) == (one,)
     longer = dataclasses.replace(training, curve=(*curve, replace(curve[0], epoch=2)))
-    assert row_results(job, (longer,), [one], files) == ()
+    assert row_results(dataclasses.replace(job, trainings=(longer,)), [one], files) == ()
     other = replace(one, specification="mix:runs/rnn-lda-small-seed12,kn-5+cache")
-    assert row_results(job, (training,), [other], files) == ()
+    assert row_results(job, [other], files) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,27 +115,39 @@ def test_what_would_end_wrong_is_refused_before_any_training(tmp_path, out, opti
     assert not (tmp_path / out).exists()
 
 
-def test_a_measurement_that_failed_is_no_row_that_waits():
-    job = RowJob(row="", recipe="kn-5", seed=1)
+def state_of(row, failed=MappingProxyType({})):
+    """What a table says of its only row."""
     texts = Texts(train=9, valid=9, vocabulary=9, official=False, hashes={})
-    row = RowState(job=job, trainings=(), results=())
-    assert Place(row=row, table="ptb", texts=texts).state == "waits"
-    failed = Place(row=row, table="ptb", texts=texts, failed={job.measuring: "it is full"})
-    assert failed.state == "failed: it is full"
+    table = Table(
+        name="ptb",
+        data=Path(),
+        folder=Path(),
+        texts=texts,
+        planned=(row,),
+        settings=(),
+        workers=1,
+        threads=1,
+    )
+    return Reproduction(table=table, rows=(row,), failed=failed).frame["state"][0]
+
+
+def test_a_measurement_that_failed_is_no_row_that_waits():
+    row = new_row("", "kn-5", seed=1)
+    assert state_of(row) == "waits"
+    assert state_of(row, {row.measuring: "it is full"}) == "failed: it is full"
 
 
 def test_a_row_that_breaks_a_law_is_measured_again():
-    job = RowJob(row="", recipe="kn-5", seed=1)
-    texts = Texts(train=9, valid=9, vocabulary=9, official=False, hashes={})
+    job = new_row("", "kn-5", seed=1)
     one, other = (
         replace(RESULT, signature=Signature(**{**RESULT.signature, "split": split}), checks={"future": ""})
         for split in ("valid", "test")
     )
-    assert RowState(job=job, trainings=(), results=(one, other)).done
-    row = RowState(job=job, trainings=(), results=(one, replace(other, checks={"future": "peeks"})))
+    assert dataclasses.replace(job, results=(one, other)).done
+    row = dataclasses.replace(job, results=(one, replace(other, checks={"future": "peeks"})))
     assert not row.done
     assert row.unmeasured == ("test",)  # what is measured is not measured again
-    assert Place(row=row, table="ptb", texts=texts).state == "breaks: future"
+    assert state_of(row) == "breaks: future"
 
 
 def test_a_table_has_no_rows_that_are_published_on_another_dataset_only():
