@@ -84,9 +84,13 @@ def run_steps(
                             waiting = [*(step for step in steps if step.name == name), *waiting]
                         elif not outcome.stopped:  # else the next run reports its error, if it has one
                             outcome.failed[name] = _why(logs / f"{name}.log", status)
-                waiting = [] if outcome.stopped else _without_blocked(waiting, outcome)
-                for step in [one for one in waiting if one.needs <= outcome.done]:
-                    if len(running) < workers:
+                for step in list(waiting):
+                    if outcome.stopped:
+                        waiting.remove(step)
+                    elif missing := step.needs & outcome.failed.keys():
+                        waiting.remove(step)
+                        outcome.failed[step.name] = f"needs {', '.join(sorted(missing))}"
+                    elif step.needs <= outcome.done and len(running) < workers:
                         waiting.remove(step)
                         attempts[step.name] += 1
                         running[step.name] = _start(step, logs, lock)
@@ -115,17 +119,6 @@ def _end(children: Collection[subprocess.Popen[bytes]]) -> None:
     for child in children:
         if child.stdin is not None:
             child.stdin.close()
-
-
-def _without_blocked(waiting: Sequence[Step], outcome: Outcome) -> list[Step]:
-    """The steps that can still be done; the others fail because of what they need."""
-    left = []
-    for step in waiting:
-        if missing := step.needs & outcome.failed.keys():
-            outcome.failed[step.name] = f"needs {', '.join(sorted(missing))}"
-        else:
-            left.append(step)
-    return left
 
 
 def _why(log: Path, status: int) -> str:

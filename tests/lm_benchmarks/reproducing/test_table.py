@@ -45,18 +45,21 @@ def test_our_own_training_stands_for_the_published_one_where_there_is_one():
     assert own["LSTM Gal large"] == full["LSTM Gal large"] == "lstm/gal-large"
 
 
-def test_what_is_not_trained_has_one_job_whatever_the_seeds():
-    jobs = plan("ptb", "full", names=("KN-5", "lstm/gal-medium"), seeds=(1, 2, 2))
-    assert [(job.row, job.seed) for job in jobs] == [
-        ("KN-5", 1),
-        ("LSTM Gal medium", 1),
-        ("LSTM Gal medium", 2),
-    ]
-
-
-def test_rows_keep_the_order_in_which_they_were_asked_for():
-    jobs = plan("ptb", "small", names=("charcnn", "RNN"))
-    assert [job.row for job in jobs] == ["CharCNN", "RNN"]
+@pytest.mark.parametrize(
+    ("size", "names", "expected"),
+    [
+        # What is not trained has one row, whatever the seeds.
+        (
+            "full",
+            ("KN-5", "lstm/gal-medium"),
+            [("KN-5", 1), ("LSTM Gal medium", 1), ("LSTM Gal medium", 2)],
+        ),
+        ("small", ("charcnn", "RNN"), [("CharCNN", 1), ("CharCNN", 2), ("RNN", 1), ("RNN", 2)]),
+    ],
+)
+def test_rows_keep_the_order_in_which_they_were_asked_for(size, names, expected):
+    rows = plan("ptb", size, names=names, seeds=(1, 2, 2))
+    assert [(row.row, row.seed) for row in rows] == expected
 
 
 @pytest.mark.parametrize(
