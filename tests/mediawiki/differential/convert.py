@@ -6,29 +6,17 @@ import random
 import re
 from functools import cache
 
+from tests.cases import read
 from tests.mediawiki.differential.material import call_of, module, mutated, real_calls, some_number
 
-OPTIONS = """
-abbr=on abbr=off abbr=in abbr=out abbr=none abbr=~ abbr=values abbr=hh abbr=mos abbr=comma adj=on
-adj=mid adj=pre adj=1 adj=ri0 adj=ri1 adj=ri2 adj=flip adj=off adj=nocomma comma=5 comma=gaps
-disp=or disp=comma disp=flip disp=br disp=sqbr disp=slash disp=/ disp=s disp=x disp=b disp=(or)
-disp=5 disp=number disp=out disp=2 disp=unit disp=unit2 disp=u2 disp=table disp=tablecen
-disp=preunit disp=flip5 disp=nocomma disp=output_only frac=2 frac=4 frac=8 frac=16 frac=-4 frac=3
-lk=on lk=in lk=out near=5 order=flip round=5 round=25 round=each sigfig=1 sigfig=2 sigfig=3 sigfig=4
-sigfig=6 sing=on sortable=on sortable=out sp=us sp=us sp=us abbr=on abbr=on adj=on adj=on disp=flip
-order=flip sp= abbr= foo=bar
-"""
-WORDS = [
-    *["-", "–", "to", "and", "or", "by", "x", "×", "xx", "*", "+", ",", "to(-)", "and(-)", "to-", "+/-"],
-    "±",
-    "to about",
-    ", and",
-    ", or",
-    "&ndash;",
-]
-PREFIXES = ["", "", "k", "M", "m", "c", "G", "da", "μ", "n", "h", "e3", "e6", "e9", "e12", "T", "d"]
-OWN_WORDS = ["-high", "long", "-long and wide", " wide ", "imperial", "+", ""]
-AROUND = [" (about ", " [", ")", "]", "&#32;", "", " – "]
+MATERIAL = read("differential")["convert"]
+OPTIONS: list[str] = MATERIAL["options"]
+WORDS: list[str] = MATERIAL["words"]
+PREFIXES: list[str] = MATERIAL["prefixes"]
+OWN_WORDS: list[str] = MATERIAL["own words"]
+AROUND: list[str] = MATERIAL["around"]
+COMMON: dict[str, str] = MATERIAL["common units"]
+SMALLER: dict[str, list[list[str]]] = MATERIAL["smaller units"]
 
 
 @cache
@@ -62,18 +50,6 @@ def combinations() -> dict[str, list[str]]:
     return found
 
 
-COMMON = {
-    "length": "m km ft mi in cm mm yd nmi", "area": "km2 sqmi ha acre m2 sqft",
-    "mass": "kg lb t LT ST oz g st",
-    "volume": "m3 cuft l USgal impgal L ml", "speed": "km/h mph kn m/s ft/s", "temperature": "C F K",
-    "power": "kW hp PS bhp", "pressure": "psi kPa bar inHg", "flow": "m3/s cuft/s USgal/min",
-}  # fmt: skip
-SMALLER = {
-    "length": [("ft", "in"), ("feet", "inch"), ("mi", "chain"), ("mi", "yd"), ("yd", "ft"), ("chain", "ft")],
-    "mass": [("lb", "oz"), ("st", "lb"), ("LT", "Lcwt"), ("ST", "Scwt"), ("Lcwt", "qtr")],
-}
-
-
 def number(generator: random.Random) -> str:
     """A value: perhaps with a sign or a fraction."""
     kind = generator.randrange(14)
@@ -97,11 +73,10 @@ def generated(generator: random.Random) -> str:
     """A random call."""
     calls = real_calls().get("Convert", [])
     if calls and generator.random() < 0.25:
-        return mutated(generator, calls, OPTIONS.split(), changes=(0, 3, 3, 3, 4, 4))
+        return mutated(generator, calls, OPTIONS, changes=(0, 3, 3, 3, 4, 4))
     kind = generator.choice([*COMMON, *COMMON, *units()])
     options = [
-        one.replace("_", " ")
-        for one in generator.sample(OPTIONS.split(), generator.choice([0, 0, 1, 1, 2, 3]))
+        one.replace("_", " ") for one in generator.sample(OPTIONS, generator.choice([0, 0, 1, 1, 2, 3]))
     ]
     parts = ["convert", *values(generator, kind)]
     if generator.random() < 0.7:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import cache
 
+from tests.cases import read
 from tests.mediawiki.differential.material import (
     arguments_of,
     call_of,
@@ -19,26 +20,11 @@ from tests.mediawiki.differential.material import (
 
 Make = Callable[[random.Random], list[str]]  # the arguments of a call
 
-WORDS = [
-    "Tokyo", "the [[sea]]", "a b", "[[Town|town]]", "''Hamlet''", "1984", "Łódź", "x", "AT&T", "5 km",
-    "naïve", "دریا", "'''bold'''", "one, two", "New York", "J. S. Bach", "C++", "東京", "a & b",
-    "(see below)", "–", "50 %",
-]  # fmt: skip
-COUNTRY_CODES = """
-AFG; AUS; AZE; BAN; BGD; BHU; BTN; CHN; EU; IND; IRN; JPN; KAZ; KOR; LKA; MDV; MMR; MUS; NEP; NPL; OMN; PAK;
-RSA; SOM; SRI; TJK; TUR; USA; UZB; YEM; ZAF
-""".replace(";", "").split()
-OF_CITATIONS = """
-format=PDF nopp=y ref=harv language=German trans-title=Sea postscript=. postscript=none
-display-authors=1 mode=cs2 edition=2nd volume=5 issue=3 page=7 pages=7–9 at=p._4 year=1999
-date=May_2001 accessdate=2_May_2010 quote=Words. publisher=Sea isbn=0-19-852663-6 doi=10.1000/1
-archiveurl=http://a.org archivedate=2011-01-02 deadurl=no series=S location=Rome editor=Ed
-author2=Lee,_A. last1=Li first1=B. others=Drawn_by_C. type=Thesis department=D agency=Reuters via=X
-id=7 work=W
-"""
-OF_LANGUAGES = """
-rtl=yes nocat=true italics=off italics=no paren=omit icon=no nolink=yes size=110% links=no nbsp=no
-"""
+MATERIAL = read("differential")["others"]
+WORDS: list[str] = MATERIAL["words"]
+COUNTRY_CODES: list[str] = MATERIAL["countries"]
+OF_CITATIONS = " ".join(MATERIAL["options of citations"])
+OF_LANGUAGES = " ".join(MATERIAL["options of languages"])
 
 
 def of(

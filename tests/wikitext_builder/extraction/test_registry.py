@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.cases import each
+from tests.cases import cases, each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.lookups import read_table
@@ -28,27 +28,7 @@ from wikitext_builder.extraction.macros.registry import (
 SNAPSHOT = ROOT / "tests" / "cases" / "macros.tsv"
 # Families with a name per language: one digest for all of each.
 PER_LANGUAGE = {"Lang-": "Lang-*", "IPA-": "IPA-*", " icon": "* icon"}
-NUMBERED = """
-|x|x;y|x;;z|a;b;c;d;e;f;g|5|1234567.891|-1234;2|1976;12;23|1976;12;23;1901;2;3|1901;2;3;1976;12;23|fr;chat|ENG
-|21;ENG|57;53;N;11;32;E|12;m;ft|5;ft;6;in|US;1000;1911|SO;4;2-|SO4(2-)|carbon;14|66|Upper Carboniferous|I;5;US
-|Enterprise;CVN-65;6|Nimitz;carrier;0|1435mm|Smith;Jones;1990|https://www.Example.org/A/?|1 Corinthians;13:1
-|electron|*a;b|pron;b;ɜr;';l|a;pron|a;lang|flat|1987|Ἄρτεμις|21|2016-05-04|1.2;0.1|15.2|1500;GBP|chat;trans;lit
-"""
-NAMED = [
-    {"1": "57.5", "2": "-11.25", "display": "title"}, {"1": "57.5", "2": "-11.25", "format": "dms"},
-    {"1": "122", "2": "m", "sp": "us", "abbr": "on"}, {"1": "Upper Carboniferous", "round": "-1"},
-    {"last": "Smith", "first": "J", "title": "T", "year": "2001", "journal": "J", "pages": "3-4",
-     "volume": "5", "url": "http://a/b.pdf", "accessdate": "1 May 2010", "isbn": "1"},
-    {"1": "Smith", "2": "1990", "p": "5"}, {"1": "Jane", "2": "1990", "3": "2000", "end": "div"},
-    {"m": "1.85"},
-    {"w": "5", "l": "3", "d": "1"}, {"s": "杜", "t": "杜", "p": "Dù"}, {"hangul": "한", "rr": "h"},
-    {"name": "N", "text": "t", "title": "T", "label": "L"}, {"1": "1.2", "2": "0.1", "e": "3", "u": "kg"},
-    {"equation": "e", "p": "p", "b": "b", "upper": "u", "lower": "l", "c": "c", "TR": "r", "quote": "q"},
-]  # fmt: skip
-CALLS = [
-    {str(number): value for number, value in enumerate(values.split(";"), 1)} if values else {}
-    for values in NUMBERED.replace("\n", "").split("|")
-] + NAMED
+CALLS = [case["arguments"] for case in cases("extract/calls")]
 
 
 def texts(name: str, calls: list[dict[str, str]]) -> str:

@@ -125,36 +125,16 @@ def test_every_word_outside_of_headings_comes_once_and_in_order(pieces):
 
 # --- real pages, read by eye on 2026-11-20
 
-REAL = {  # words and headings, bounds from measurements
-    "Berlin__extraction-framework_4eae": (12_000, 48),
-    "Chess__wikimedia-page-library_4ea1": (10_500, 40),
-    "Dog__mediawiki-services-mobileapps_ce5c": (8_000, 30),
-    "Hermitian_matrix__decruft_6e66": (1_200, 10),
-    "MOSFET__mediawiki-services-mobileapps_703e": (12_500, 50),
-    "Mycenaean_Greek__wikimedia-page-library_a4cc": (1_600, 8),
-    "New_Zealand__decruft_3788": (8_200, 24),
-}
+FURNITURE = ("[edit", "(listen", "[1]", "citation needed", "Jump to", "vte", "ISBN ", "Retrieved ", "()")
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_real_pages_of_both_parsers_give_their_text_and_no_furniture(name):
+@each("extract/rendered", "name, words, headings", "pages")
+def test_real_pages_of_both_parsers_give_their_text_and_no_furniture(name, words, headings):
     lines = article(data(f"html/{name}.html").read_text("utf-8")).lines
     text = "\n".join(lines)
-    words, headings = REAL[name]
     assert len(text.split()) >= words
     assert sum(heading_level(line) > 0 for line in lines) >= headings
-    for furniture in (
-        "[edit",
-        "(listen",
-        "[1]",
-        "citation needed",
-        "Jump to",
-        "vte",
-        "ISBN ",
-        "Retrieved ",
-        "()",
-    ):
-        assert furniture not in text
+    assert [one for one in FURNITURE if one in text] == []
 
 
 def test_pieces_in_which_the_parser_gets_a_page_do_not_matter(monkeypatch):

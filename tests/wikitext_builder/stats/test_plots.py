@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import DATA, ROOT
+from tests.conftest import ROOT, data
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.plots import (
@@ -50,9 +50,7 @@ def test_window_coverage_equals_its_definition(
 
 
 def test_window_coverage_of_the_penn_treebank() -> None:
-    path = DATA / "ptb" / "ptb.valid.txt"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
+    path = data("ptb/ptb.valid.txt")
     curve = window_coverage(read_tokens(path))
     assert len(curve) == 500
     assert curve == sorted(curve)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.cases import each
-from tests.conftest import DATA
+from tests.conftest import data
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.errors import BuilderError
@@ -24,9 +24,7 @@ from wikitext_builder.stats.statistics import (
 
 
 def official(folder: str, name: str) -> pd.DataFrame:
-    if not (DATA / folder).is_dir():
-        pytest.skip(f"{DATA / folder} is not there")
-    table = statistics(DATA / folder)
+    table = statistics(data(folder))
     assert set(table.corpus) == {name}
     return table.set_index("split")
 
@@ -64,9 +62,7 @@ def test_wikitext_2_is_the_papers_table() -> None:
 
 
 def test_false_titles_of_the_test_file_are_not_articles() -> None:
-    path = DATA / "wikitext-2" / "wiki.test.tokens"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
+    path = data("wikitext-2/wiki.test.tokens")
     lines = path.read_text(encoding="utf-8").split("\n")
     titles = [
         line
@@ -91,7 +87,7 @@ def test_penn_treebank_is_the_papers_table_but_for_one_eos() -> None:
 
 
 def test_penn_treebank_split_at_its_newlines_has_the_papers_tokens() -> None:
-    for split, path in load(DATA / "ptb").files.items() if (DATA / "ptb").is_dir() else ():
+    for split, path in load(data("ptb")).files.items():
         pieces = path.read_text(encoding="utf-8").split("\n")
         assert sum(len(piece.split()) + 1 for piece in pieces) == PUBLISHED["Penn Treebank"].tokens[split]
 

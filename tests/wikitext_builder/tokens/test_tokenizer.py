@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 
 from tests.cases import cases, each, read
-from tests.conftest import DATA
+from tests.conftest import data
 from wikitext_builder.article import Article
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -37,10 +37,7 @@ LANGUAGES = ("en", "fr", "it", "de", "es", "pl", "ru", "zh")
 
 
 def official_lines(name: str) -> list[str]:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return data(name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 # The oracle: sacremoses, line by line through all of its passes.
@@ -173,10 +170,7 @@ def test_lines_of_the_train_file_come_back() -> None:
 
 def page_lines(name: str) -> Iterator[str]:
     """Lines of wikitext without the most frequent markup; the rest of it is good noise."""
-    path = DATA / "pages" / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    with bz2.open(path) as file:
+    with bz2.open(data(f"pages/{name}")) as file:
         for _, element in ET.iterparse(file):
             if element.tag.endswith("}text") and element.text:
                 text = re.sub(r"<ref[^>]*>[^<]*</ref>|<[^>]*>|'{2,}|\[\[(?:[^]|]*\|)?|]]", "", element.text)
