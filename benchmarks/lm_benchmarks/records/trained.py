@@ -71,7 +71,7 @@ class Trained(Record, frozen=True, kw_only=True):
     @property
     def as_preset(self) -> bool:
         """Returns True if the run followed its preset to the end; precision and seed may differ."""
-        return not decisive(self.settings) and self.is_finished
+        return not decisive_settings(self.settings) and self.is_finished
 
     @property
     def ends(self) -> TrainingConfig:
@@ -83,20 +83,6 @@ def losses_of(curve: Iterable[Epoch]) -> list[float]:
     """The losses of valid, in nats per token, by epoch; infinite where there is no perplexity."""
     perplexities = (epoch.valid_perplexity for epoch in curve)
     return [math.log(one) if one is not None and one > 0 else math.inf for one in perplexities]
-
-
-def recipe_of(model: str, preset: str | None) -> str:
-    """The name of a model with that of its preset.
-
-    >>> recipe_of("lstm", "small"), recipe_of("lstm", None)
-    ('lstm/small', 'lstm')
-    """
-    return f"{model}/{preset}" if preset else model
-
-
-def decisive(settings: Iterable[str]) -> set[str]:
-    """The names of the settings that make a run another one than its preset."""
-    return {setting.partition("=")[0] for setting in decisive_settings(settings)}
 
 
 def decisive_settings(settings: Iterable[str]) -> frozenset[str]:
@@ -150,7 +136,7 @@ def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) ->
     line += ["--preset", preset] if preset else []
     line += [part for setting in settings for part in ("--set", setting)]
     return Trained(
-        recipe=recipe_of(checkpoint.model, preset),
+        recipe=f"{checkpoint.model}/{preset}" if preset else checkpoint.model,
         command=shlex.join([*line, "--out", "RUN"]),
         settings=settings,
         model=completed_fields(checkpoint.model, checkpoint.config),
@@ -175,10 +161,10 @@ def _preset_and_settings(checkpoint: Checkpoint) -> tuple[str | None, tuple[str,
 
     preset: str | None = checkpoint.facts.get("preset")
     settings = settings_of(checkpoint, preset)
-    if decisive(settings):
+    if decisive_settings(settings):
         for other in PRESETS.get(checkpoint.model, {}):
             same = settings_of(checkpoint, other)
-            if not decisive(same):
+            if not decisive_settings(same):
                 return other, same
     return preset, settings
 

@@ -15,7 +15,7 @@ from typing import Final
 from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Trained, decisive
+from lm_benchmarks.records.trained import Trained
 from lm_benchmarks.reporting.formats import Column, render, shown
 from lm_benchmarks.reporting.published import (
     FILES,
@@ -146,7 +146,8 @@ def _data(result: Result) -> str:
     """
     data = result.signature["data"].rpartition("+")[0]
     kind = {name: result.signature[name] for name in SAME}
-    own = all(one.epochs and decisive(one.settings) <= BUDGET for one in result.trained)
+    names = {setting.partition("=")[0] for settings in result.decisive_settings for setting in settings}
+    own = names <= BUDGET and all(one.epochs for one in result.trained)
     own = own and is_trained_on(result, TRAIN.get(data, "?"))
     return data if own and is_official(result) and result.recipe and is_papers(data, kind) else ""
 
@@ -255,7 +256,10 @@ def _made(measured: Mapping[Key, Runs]) -> list[str]:
     """What each number is, and the commands that make it again."""
     lines = []
     for (data, recipe), results in measured.items():
-        for runs in _by_seed(results):
+        seeds: dict[str, list[Result]] = {}
+        for run in (run for runs in results.values() for run in runs):
+            seeds.setdefault(_seed_of(run), []).append(run)
+        for runs in seeds.values():
             last = runs[-1]
             count = "" if last.parameters is None else f" {last.parameters:,} parameters."
             how = " ".join(_trained(one) for one in last.trained)
@@ -266,14 +270,6 @@ def _made(measured: Mapping[Key, Runs]) -> list[str]:
                 f" {sum(one.seconds for one in runs):,.0f} s on {last.device}.".replace("  ", " ")
             )
     return lines
-
-
-def _by_seed(results: Runs) -> list[list[Result]]:
-    """The results of each seed, on all splits."""
-    seeds: dict[str, list[Result]] = {}
-    for run in (run for runs in results.values() for run in runs):
-        seeds.setdefault(_seed_of(run), []).append(run)
-    return list(seeds.values())
 
 
 def _seed_of(result: Result) -> str:
