@@ -140,10 +140,7 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
             title = heading
             if headings is not None:
                 if (named := next(headings, None)) is None:
-                    raise BuilderError(
-                        f"{dataset.path}: the raw file of {split} has too few articles; see"
-                        " `wikitext-builder verify`"
-                    )
+                    raise _unfit(dataset, f"the raw file of {split} has too few articles")
                 title = named.title
             digest = hashlib.sha256()
             for line in lines:
@@ -151,20 +148,18 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
                 digest.update(" ".join(line).encode() + b"\n")
             source = next(rows, None) if attributed else None
             if attributed and source is None:
-                raise BuilderError(
-                    f"{dataset.path}: {split} has more articles than {ATTRIBUTION}; see"
-                    " `wikitext-builder verify`"
-                )
+                raise _unfit(dataset, f"{split} has more articles than {ATTRIBUTION}")
             if title:
                 contents.articles.append(_version(title, split, source, digest.hexdigest()))
         if next(rows, None):
-            raise BuilderError(
-                f"{dataset.path}: {split} has fewer articles than {ATTRIBUTION}; see"
-                " `wikitext-builder verify`"
-            )
+            raise _unfit(dataset, f"{split} has fewer articles than {ATTRIBUTION}")
     for token in NOT_COUNTED:
         del contents.counts[token]
     return contents
+
+
+def _unfit(dataset: Dataset, what: str) -> BuilderError:
+    return BuilderError(f"{dataset.path}: {what}; see `wikitext-builder verify`")
 
 
 def _version(title: str, split: str, source: Attribution | None, digest: str) -> Version:

@@ -17,6 +17,7 @@ from wikitext_builder.extraction.macros.parser_functions import (
 )
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.nodes import Braced, Nodes, Part, included, parse, redirect_target
+from wikitext_builder.extraction.preprocessor import STARTS_LINE
 from wikitext_builder.extraction.templates import TemplateReader, UserMacroError
 from wikitext_builder.wiki.languages import language_of
 from wikitext_builder.wiki.titles import title_fault
@@ -25,7 +26,6 @@ MAX_DEPTH = 100  # MediaWiki's $wgMaxPPExpandDepth
 MAX_PIECES = 200_000  # of one page: texts, calls and parameters; they take about a second
 MAX_CHARACTERS = 2**22  # of one page, each level of nesting counted; MediaWiki takes 2 MiB of results
 MAX_REDIRECTS = 2  # in a row, as in MediaWiki
-STARTS_LINE = ("{|", "*", "#", ":", ";")
 
 
 class Templates(Protocol):

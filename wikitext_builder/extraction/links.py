@@ -20,8 +20,7 @@ PROTOCOL = (
 EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]+[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
 PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
 
-# Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page. From
-# the list of Wikipedias of 2016: those with 100,000 articles or more, and others that old articles link to.
+# Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page.
 INTERLANGUAGE = frozenset(words("interlanguage"))
 
 # Options with which MediaWiki puts a picture in a block of its own: thumb, frame and the four places, in each
@@ -34,8 +33,9 @@ class LinkReader:
 
     def __init__(self, language: Language) -> None:
         english = LANGUAGES["en"]  # English names work on every Wikipedia
-        self.files = _prefixes(language.file_namespaces + english.file_namespaces)
-        self.categories = _prefixes(language.category_namespaces + english.category_namespaces)
+        self.files = frozenset(map(str.lower, language.file_namespaces + english.file_namespaces))
+        categories = language.category_namespaces + english.category_namespaces
+        self.categories = frozenset(map(str.lower, categories))
 
     def __call__(self, parts: list[str]) -> str:
         """Return the text of a link in its sentence.
@@ -87,10 +87,6 @@ def _not_a_link(parts: list[str]) -> str:
     return f"[[{text}]]"
 
 
-def _prefixes(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(name.lower() for name in names)
-
-
 def replace_external_links(text: str) -> str:
     r"""Return the text with labels in place of external links; a link without one shows only a number.
 
@@ -112,10 +108,6 @@ def own_categories(wikitext: str, language: str = "en") -> tuple[str, ...]:
     """Return the categories of a page, without their namespace, each once and in the order of the wikitext.
 
     Categories that templates add are not among them: only the wiki knows these.
-
-    Args:
-        wikitext: Of the page.
-        language: Code of the Wikipedia.
 
     Raises:
         BuilderError: The language is unknown.

@@ -1,9 +1,9 @@
 """Extracts one article of lines from one page of wikitext.
 
-The steps, in order: `trim` cuts comments and references, and `sections` the text of lists of sources;
-`preprocessor` replaces templates and links, the innermost first; `tags` and `tables` remove HTML and tables;
-`blocks` finds headings and paragraphs; `sections` removes the sections that primarily featured lists;
-`polish` makes each line fit for a corpus.
+The steps, in order: `trim` cuts comments and references, and `blocks` the text of lists of sources;
+`preprocessor` replaces templates and links, the innermost first; `tags` removes HTML and tables; `blocks`
+finds headings and paragraphs, and removes the sections that primarily feature lists; `polish` makes each
+line fit for a corpus.
 Each step is one pass over the text, in time that is linear in its length.
 """
 
@@ -102,15 +102,8 @@ class _Way:
 def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     names = language_of(way.language)
     left_out = LeftOut()
-    links = LinkReader(names)
-    templates = TemplateReader(
-        page=page,
-        expansions=expansions,
-        left_out=left_out,
-        read_link=links,
-        language=way.language,
-        own=way.own,
-    )
+    templates = _reader(page, way, expansions, left_out)
+    links = templates.read_link
     text = cut_lists(trim(page.wikitext), names.removed_sections)
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
     if way.language == "zh":
@@ -122,18 +115,18 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     return lay_out(page, kept, left_out=left_out, own_line_formulas=way.sections == "official")
 
 
+def _reader(page: Page, way: _Way, expansions: Mapping[str, str], left_out: LeftOut) -> TemplateReader:
+    return TemplateReader(
+        page=page, expansions=expansions, left_out=left_out, read_link=LinkReader(language_of(way.language)),
+        language=way.language, own=way.own,
+    )  # fmt: skip
+
+
 def _with_templates(
     article: Article, page: Page, way: _Way, expansions: Mapping[str, str], templates: Templates
 ) -> Article:
     """Return the article again, with the calls that it leaves out expanded from templates."""
-    macros = TemplateReader(
-        page=page,
-        expansions=NO_EXPANSIONS,
-        left_out=LeftOut(),
-        read_link=LinkReader(language_of(way.language)),
-        language=way.language,
-        own=way.own,
-    )
+    macros = _reader(page, way, NO_EXPANSIONS, LeftOut())
     expander = Expander(page, templates, language=way.language, macros=macros)
     reasons: dict[str, str] = {}
     expanded = 0
@@ -164,11 +157,7 @@ def _page_of_wikitext(wikitext: str, title: str) -> Page:
 def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool) -> Article:
     """Return the article of a page's blocks, with blank lines around headings and at the end.
 
-    Args:
-        page: Where the blocks come from.
-        found: The blocks that stay.
-        left_out: The unknown calls that the blocks have marks of.
-        own_line_formulas: Formulas are on lines of their own, except in `Article.plain_lines`.
+    With `own_line_formulas` formulas are on lines of their own, except in `Article.plain_lines`.
     """
     # Equals signs at the ends of a title (the album `= (album)`) would change its level in the files.
     whole = ["", f"= {polish_heading(page.title)} =", ""]

@@ -108,12 +108,7 @@ class Index:
     """The paragraphs of some articles, each word once."""
 
     def __init__(self, articles: Sequence[Sequence[str]], lengths: Sequence[int]) -> None:
-        """Index articles, each the lines of its paragraphs.
-
-        Args:
-            articles: Their paragraphs.
-            lengths: The lengths n of n-grams in words; the shortest one decides about stretches.
-        """
+        """Index articles, each the lines of its paragraphs; the shortest n-grams decide about stretches."""
         self.lengths = tuple(sorted(set(lengths)))
         lines = [line for article in articles for line in article]
         self.words, self.line_ends = _hashed(lines)

@@ -126,10 +126,7 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
 def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> list[str]:
     """The lines of an article with only its new paragraphs, and the headings above them.
 
-    Args:
-        lines: Of the article.
-        raw: The same lines; those that are neither blank nor a heading are its paragraphs.
-        new: For each paragraph whether it is new.
+    `raw` has the same lines: those that are neither blank nor a heading are its paragraphs.
 
     >>> lines = ["", "= T =", "", "old", "", "= = A = =", "", "", "= = B = =", "", "new", ""]
     >>> only_new(lines, lines, [False, True])

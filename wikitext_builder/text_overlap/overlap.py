@@ -165,7 +165,9 @@ class Comparison:
 
     def _texts(self) -> Iterator[Text]:
         for split in self.splits:
-            sources = _attribution(self.dataset, [split])
+            attributed = (self.dataset.path / ATTRIBUTION).is_file()
+            rows = read_attribution(self.dataset.path) if attributed else ()
+            sources = (one for one in rows if one.split == split)
             for article in self.dataset.articles(split, raw=self.dataset.has_raw(split)):
                 yield Text(split, article, next(sources, None))
 
@@ -191,13 +193,6 @@ def _train_of(dataset: Dataset) -> Path:
     if dataset.layout == FILE or "train" not in dataset.files:
         raise BuilderError(f"{dataset.path}: has no train to compare with; name other text with --against")
     return dataset.file("train", raw=dataset.has_raw("train"))
-
-
-def _attribution(dataset: Dataset, splits: Sequence[str]) -> Iterator[Attribution]:
-    """The attribution of the articles of some splits, in order; nothing if the dataset has none."""
-    if (dataset.path / ATTRIBUTION).is_file():
-        for split in splits:
-            yield from (one for one in read_attribution(dataset.path) if one.split == split)
 
 
 def _search(index: Index, sources: Iterable[Path], how: How, progress: Progress) -> tuple[Rejects, int]:

@@ -203,9 +203,7 @@ def sortable_date(call: Call) -> str | None:
 @macro("Duration")
 def duration(call: Call) -> str | None:
     """`3:45` of hours, minutes and seconds."""
-    hours, minutes, seconds = (
-        call.get(name, number) for name, number in (("h", "1"), ("m", "2"), ("s", "3"))
-    )
+    hours, minutes, seconds = call.get("h", "1"), call.get("m", "2"), call.get("s", "3")
     minutes = (minutes or "0").zfill(2 if hours else 1)
     return ":".join(filter(None, (hours, minutes, seconds.zfill(2))))
 

@@ -121,11 +121,8 @@ def quantity(row: Row, _value: str) -> Macro:
         if not value:
             return None
         shown = grouped(value, row.language)
-        pieces = [
-            unit + ("" if power in {"", "1"} else power.replace("-", "−"))
-            for unit, power in zip(units[::2], [*units[1::2], ""], strict=False)
-            if unit
-        ]
+        powers = ("" if power == "1" else power.replace("-", "−") for power in [*units[1::2], ""])
+        pieces = [unit + power for unit, power in zip(units[::2], powers, strict=False) if unit]
         if exponent := call.get("e"):
             shown += f" × 10{exponent.replace('-', '−')}"
         return " ".join([shown, "⋅".join(pieces)]).strip()

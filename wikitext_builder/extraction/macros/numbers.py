@@ -6,7 +6,7 @@ import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from wikitext_builder.extraction.lookups import lookup, words
-from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.call import Call, around, macro
 from wikitext_builder.extraction.macros.php import whole_number
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
@@ -101,13 +101,9 @@ def value_with_uncertainty(call: Call) -> str | None:
 @macro("Gaps", shared=True)
 def scientific(call: Call) -> str | None:
     """Digits in groups, as `{{gaps}}` shows them with thin gaps."""
-    digits = "".join(call.positional())
-    exponent = call.get("e")
-    return (
-        digits
-        + (f"×10{exponent.replace('-', '−')}" if exponent else "")
-        + (" " + call.get("u") if call.get("u") else "")
-    )
+    exponent = call.get("e").replace("-", "−")
+    shown = "".join(call.positional()) + (f"×10{exponent}" if exponent else "")
+    return shown + (f" {call.get('u')}" if call.get("u") else "")
 
 
 @macro("Percentage", shared=True)
@@ -178,15 +174,9 @@ def currency(call: Call) -> str | None:
 @macro("£sd", shared=True)
 def _pounds(call: Call) -> str | None:
     """`£1 2s 3d`."""
-    pounds, shillings, pence = (
-        call.get(name, number) for name, number in (("l", "1"), ("s", "2"), ("d", "3"))
-    )
-    pieces = [
-        f"£{pounds}" if pounds else "",
-        f"{shillings}s" if shillings else "",
-        f"{pence}d" if pence else "",
-    ]
-    return " ".join(piece for piece in pieces if piece)
+    units = (("l", "1", "£", ""), ("s", "2", "", "s"), ("d", "3", "", "d"))
+    pieces = [around(before, after, *names)(call) for *names, before, after in units]
+    return " ".join(filter(None, pieces))
 
 
 @macro("Inflation-year")

@@ -24,6 +24,7 @@ from wikitext_builder.extraction.macros.php import (
     formatted_number,
     is_one,
     padded,
+    thousands,
     title_parts,
     trimmed,
 )
@@ -223,7 +224,7 @@ def grouped(value: str, language: Language) -> str:
         return value
     whole, decimals = match["whole"], match["decimals"]
     if len(whole) >= language.least_grouped:
-        whole = f"{int(whole):,}".replace(",", language.thousands)
+        whole = thousands(whole.lstrip("0") or "0", language.thousands)
     return match["sign"].replace("-", "−") + whole + (language.decimal + decimals if decimals else "")
 
 

@@ -170,6 +170,16 @@ def expression(text: str) -> str:
     return f"{mantissa}{'' if '.' in mantissa else '.0'}E{power[0]}{power[1:].lstrip('0')}"
 
 
+def thousands(digits: str, separator: str = ",") -> str:
+    """Digits in groups of three.
+
+    >>> thousands("0012345"), thousands("12"), thousands("")
+    ('0,012,345', '12', '')
+    """
+    groups = [digits[max(end - 3, 0) : end] for end in range(len(digits), 0, -3)]
+    return separator.join(reversed(groups))
+
+
 def formatted_number(text: str, mode: str) -> str:
     """The numbers in a text with commas between thousands, or a number without them.
 
@@ -183,8 +193,7 @@ def formatted_number(text: str, mode: str) -> str:
 
     def grouped(match: re.Match[str]) -> str:
         sign, whole, decimals, power = (group or "" for group in match.groups())
-        ends = range(len(whole) % 3 or min(3, len(whole)), len(whole) + 1, 3)
-        return f"{sign}{','.join(whole[max(0, end - 3) : end] for end in ends)}{decimals}{power}"
+        return f"{sign}{thousands(whole)}{decimals}{power}"
 
     return NUMBER_IN_TEXT.sub(grouped, text)
 

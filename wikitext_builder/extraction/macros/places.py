@@ -28,9 +28,7 @@ def coordinates(call: Call) -> str | None:
     '57°53′N 11°32′E'
     """
     display = call.get("display").replace(" ", "")
-    if display and not any(
-        word in {"i", "inline", "it", "ti"} or "inline" in word for word in display.split(",")
-    ):
+    if display and not any(one in {"i", "it", "ti"} or "inline" in one for one in display.split(",")):
         return GONE
     values = call.given()
     letters = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}]

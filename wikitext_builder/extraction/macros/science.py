@@ -45,11 +45,9 @@ def chemical_text(call: Call) -> str | None:
 @macro("Chemical formula", shared=True)
 def chemical_formula(call: Call) -> str | None:
     """`C2H6O` of counts named by element, or of alternating symbols and counts."""
-    return "".join(
-        f"{key}{value if value != '1' else ''}"
-        for key, value in call.arguments.items()
-        if not key.isdecimal()
-    ) or chemical(call)
+    counts = {key: value for key, value in call.arguments.items() if not key.isdecimal()}
+    shown = "".join(f"{key}{'' if value == '1' else value}" for key, value in counts.items())
+    return shown or chemical(call)
 
 
 @macro("Nuclide", "SimpleNuclide", "ComplexNuclide", shared=True)
@@ -120,8 +118,8 @@ def theorem(call: Call) -> str | None:
 @macro("Fossil range")
 def fossil_range(call: Call) -> str | None:
     """`100–66 Ma`."""
-    values = [value for value in call.positional()[:2] if value]
-    return f"{'–'.join(values)} Ma" if values else None
+    span = "–".join(filter(None, call.positional()[:2]))
+    return f"{span} Ma" if span else None
 
 
 @macro("RA", "DEC", shared=True)

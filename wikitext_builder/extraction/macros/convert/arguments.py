@@ -10,6 +10,7 @@ from typing import NamedTuple
 from wikitext_builder.extraction.lookups import read_table
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
+from wikitext_builder.extraction.macros.php import thousands
 
 ABBREVIATED = frozenset(["Cvt", "Convert abbreviated"])
 # Effects of an argument's values: whose unit is a symbol, how outputs are joined, or a flag with a `+`.
@@ -282,5 +283,4 @@ def with_separators(text: str, options: Options) -> str:
     last = len(text) if text.isdecimal() else len(POINT.split(text, maxsplit=1)[0])
     if "nocomma" in options.flags or last < 4 or (last == 4 and "comma5" in options.flags):
         return text
-    groups = [text[max(end - 3, 0) : end] for end in range(last, 0, -3)]
-    return ("" if "gaps" in options.flags else ",").join(reversed(groups)) + text[last:]
+    return thousands(text[:last], "" if "gaps" in options.flags else ",") + text[last:]
