@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import sha1_of
@@ -264,26 +263,6 @@ def test_a_kill_loses_no_committed_page_and_leaves_no_half_batch(tmp_path: Path)
     assert len(numbers) % 2 == 0
     assert numbers == list(range(2, len(numbers) + 2))
     assert len(numbers) >= 2 * last
-
-
-def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
-    folder = tmp_path / "readonly"
-    folder.mkdir()
-    path = folder / "a.store"
-    with Store.create(path) as store:
-        store.add("en", [page(1)], origin="test")
-    path.chmod(0o444)
-    folder.chmod(0o555)
-    code = (
-        "import sys; from pathlib import Path; from wikitext_builder.pages.store import Store;"
-        "store = Store.open(Path(sys.argv[1])); print(len(store.revisions('en')));"
-        "Store.create(Path(sys.argv[1])).want('en', [])"
-    )
-    command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", code, path]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.stdout == "1\n"
-    assert "BuilderError" in result.stderr
-    assert "cannot be written" in result.stderr
 
 
 def test_a_listing_resumes_where_it_stopped(tmp_path: Path) -> None:
