@@ -81,7 +81,8 @@ def test_the_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> Non
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
     assert {"wikitext_builder/sample/sample.xml", "wikitext_builder/building/card.md"} <= names
     kinds = {Path(name).suffix for name in names}
-    assert kinds <= {".bib", ".css", ".html", ".js", ".md", ".py", ".tsv", ".typed", ".xml"}
+    templates = {".html", ".jinja", ".latex", ".markdown", ".md", ".tex", ".text"}
+    assert kinds <= templates | {".bib", ".css", ".js", ".py", ".toml", ".tsv", ".typed", ".xml"}
 
 
 def test_the_source_archive_holds_no_tests_caches_or_data(unpacked: Path) -> None:

@@ -74,7 +74,8 @@ class RunLimits:
     max_seconds: float | None = None
 
 
-Pace = RunLimits  # its name in version 0.1
+Pace = RunLimits
+"""The name that `RunLimits` had before; it stays for a release."""
 
 
 def run_training(
