@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each
+from tests.cases import cases, each
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
 from tests.mediawiki.wiki import Wiki
@@ -104,39 +104,8 @@ def test_a_limit_takes_the_first_titles_of_the_order(wiki: Wiki, tmp_path: Path)
     assert whole[:2] == ['"Heroes" (album)', "0 early 000"]
 
 
-TITLES = {  # → the page that it gives, or why there is none
-    "Plain redirect 1": "AT&T",
-    "Double redirect 2": "AT&T",
-    "Section redirect 3": "Łódź",
-    "aT&T": "AT&T",  # only the first letter's case is free
-    "At&t": "!missing",
-    "łódź": "Łódź",
-    "C++": "C++",
-    "100 % (band)": "100 % (band)",
-    '"Heroes"_(album)': '"Heroes" (album)',
-    "What's Up, Doc?": "What's Up, Doc?",
-    "東京": "東京",
-    "😀": "😀",
-    "Ło\u0301dz\u0301": "Łódź",  # decomposed
-    "Loop redirect 4": "!redirect-loop",
-    "Self redirect 6": "!redirect-loop",
-    "Lost redirect 7": "!missing",
-    "Talk redirect 8": "!other-namespace",
-    "List redirect 9": "!list",
-    "List of cities": "!list",
-    "To be deleted": "!missing",
-    "Never written": "!missing",
-    "Mercury": "!disambiguation",
-    "Data of cities": "!content-model",
-    "Decomposed": "!sha1-mismatch",
-    "Too large": "!too-large",
-    "Category:Good articles": "!other-namespace",
-    "Special:Version": "!other-namespace",
-    "doi:10.1": "!other-wiki",
-    "../x": "!invalid-title",
-    "A|B": "!invalid-title",
-    "A<b>": "!invalid-title",
-}
+# The page that a title gives, or after a ! why there is none.
+TITLES: dict[str, str] = {case["title"]: case["gives"] for case in cases("wiki", "titles")}
 
 
 @pytest.mark.parametrize("as_of", ["", "2026-01-01T00:00:00Z"])
