@@ -83,10 +83,13 @@ def nihongo(call: Call) -> str | None:
     """`English (日本語, Rōmaji, extra)`; the English name, or else the rōmaji, comes first."""
     english, kanji, romaji = call.numbered(3)
     extra, extra2 = call.get("extra", "4"), call.get("extra2", "5")
-    first_name = english or romaji
-    inside = ", ".join(value for value in (kanji, romaji if english else "", extra) if value)
-    result = f"{first_name} ({inside})" if inside and first_name else first_name or inside
+    result = _with_parentheses(english or romaji, kanji, romaji if english else "", extra)
     return f"{result} {extra2}".strip()
+
+
+def _with_parentheses(name: str, *values: str) -> str:
+    inside = ", ".join(filter(None, values))
+    return f"{name} ({inside})" if inside and name else name or inside
 
 
 @macro("Nihongo krt")
@@ -94,7 +97,7 @@ def nihongo(call: Call) -> str | None:
 def nihongo_romaji_first(call: Call) -> str | None:
     """`Rōmaji (日本語, English)` of nihongo3."""
     english, kanji, romaji, extra = call.numbered(4)
-    inside = ", ".join(value for value in (kanji, english, extra) if value)
+    inside = ", ".join(filter(None, (kanji, english, extra)))
     return f"{romaji or english} ({inside})" if inside else romaji
 
 
@@ -102,8 +105,7 @@ def nihongo_romaji_first(call: Call) -> str | None:
 def nihongo_bare(call: Call) -> str | None:
     """`English (日本語, rōmaji)` of nihongo4."""
     english, kanji, romaji, extra = call.numbered(4)
-    inside = ", ".join(value for value in (kanji, romaji, extra) if value)
-    return f"{english} ({inside})" if inside and english else english or inside
+    return _with_parentheses(english, kanji, romaji, extra)
 
 
 @macro("Zh")

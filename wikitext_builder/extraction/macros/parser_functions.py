@@ -12,7 +12,7 @@ from typing import Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.lookups import words
+from wikitext_builder.extraction.lookups import lookup, words
 from wikitext_builder.extraction.macros.call import COMMENT, template_name
 from wikitext_builder.extraction.macros.dates import formatted_time, parsed_time, revision_time
 from wikitext_builder.extraction.macros.php import (
@@ -43,12 +43,7 @@ STYLE = re.compile(r"<[^<>]*>|''+")
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,60})(?:[.,](?P<decimals>\d+))?", re.ASCII)
 NUMBER_FIRST = re.compile(r"([-−]?\d{1,60}(?:[.,]\d{1,60})?) +(\D.*)", re.DOTALL)
-NAMESPACES = {  # of the English Wikipedia
-    0: "", 1: "Talk", 2: "User", 3: "User talk", 4: "Wikipedia", 5: "Wikipedia talk", 6: "File",
-    7: "File talk", 8: "MediaWiki", 9: "MediaWiki talk", 10: "Template", 11: "Template talk", 12: "Help",
-    13: "Help talk", 14: "Category", 15: "Category talk", 100: "Portal", 101: "Portal talk", 828: "Module",
-    829: "Module talk",
-}  # fmt: skip
+NAMESPACES = {int(number): name for number, name in lookup("namespace").items()}  # English names
 
 
 class Argument(Protocol):
