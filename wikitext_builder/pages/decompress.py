@@ -24,7 +24,9 @@ from wikitext_builder.runners.processes import cores
 
 READ = 2**16  # bytes of the file that are read at a time
 PIECE = 2**18  # bytes of content in a piece, at most
-EXPANSION_LIMIT = 2**26  # of content in READ bytes of a file: 1,024 to 1; text stays below 100 to 1
+EXPANSION_LIMIT = (
+    2**26
+)  # against bombs: of content in READ bytes of a file: 1,024 to 1; text stays below 100 to 1
 ZSTANDARD_READ = 2**9  # of a Zstandard file at a time: they can hold 16 MB of content
 WINDOW_LIMIT = 2**27  # bytes of memory per Zstandard frame; `zstd -d` refuses more too, without --long
 THREADS = min(cores(), 8)  # about eight threads unpack what the parser can read

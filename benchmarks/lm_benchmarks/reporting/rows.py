@@ -78,7 +78,7 @@ def rows_page(results: Iterable[Result]) -> str:
             note(one.model, one.source, f"{one.parameters} parameters" if one.parameters else "", one.note)
             for one in papers
         ]
-        parts.append({"name": name, "frame": shown(COLUMNS, places), "notes": notes})
+        parts.append({"name": name, "frame": shown(ROW_COLUMNS, places), "notes": notes})
     return render("rows.md", parts=parts, made=_made(measured))
 
 
@@ -212,7 +212,7 @@ class Place:
         return ". Also ".join(cells) or (NOT_YET if own else NO_SUCH)
 
 
-COLUMNS: Final = (
+ROW_COLUMNS: Final = (
     Column(head="model", value=lambda place: place.row.name),
     Column(head="published", value=lambda place: place.published),
     Column(head="small size", value=lambda place: place.small),
