@@ -174,8 +174,7 @@ def test_a_model_compiles_without_a_break_to_the_same_losses_and_gradients(model
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")
-@pytest.mark.parametrize("model", COMPILED)
-def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, model):
+def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path):
     """With torch's random numbers; a stopped run resumes to the same weights as one in one go."""
     from torch._inductor import config as inductor  # it takes seconds, and only this test needs it
 
@@ -184,7 +183,7 @@ def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, model):
 
     def train(name, **options):
         with inductor.patch(fallback_random=True):
-            pm.train(model, data, tmp_path / name, settings=(*more, *TINY[model]), device="cpu", **options)
+            pm.train("lstm", data, tmp_path / name, settings=(*more, *TINY["lstm"]), device="cpu", **options)
 
     train("plain")
     train("compiled", compile=True)
