@@ -29,6 +29,7 @@ __all__ = [
     "LoadedModel",
     "Metric",
     "ModelDifference",
+    "Opened",
     "Positions",
     "Result",
     "by_position",
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination
     from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
-    from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
+    from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Opened
     from lm_benchmarks.measuring.measure import ByConvention, measure, measure_conventions
     from lm_benchmarks.measuring.models import models
     from lm_benchmarks.measuring.passages import lm_eval_task

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 RAW: Final = "raw"
-TOKENS: Final = "tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ class Convention:
     known: tuple[str, ...] = ()  # published numbers, with their sources
     text: str = "file"  # the form of the text, in a word for signatures
     passage: str = "window"  # what an interval of a difference draws from, in a word for signatures
-    file: str = RAW
+    file: str = RAW  # the raw file, or `tokens`: the file of tokens
     window: int | None = None  # pieces; None: as many as the model can read
     stride: int | None = None  # pieces; None: the windows do not overlap
     can_stride: bool = False  # the tool has an option for overlapping windows

@@ -74,6 +74,9 @@ class LoadedModel:
         return self.model.facts(tokens) if isinstance(self.model, PieceModel) else {}
 
 
+Opened = LoadedModel
+"""The name that `LoadedModel` had before, which functions of users return; it stays for a release."""
+
 Maker = Callable[[str, Inputs], LoadedModel]
 
 
