@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
 from wikitext_builder.building import shards
 from wikitext_builder.building.build import BuildReport, carry_out
@@ -182,13 +183,14 @@ def started_build(
     *,
     workers: int,
     hold: int = 0,
+    before: tuple[str, ...] = (),
     **options,
 ) -> subprocess.Popen[str]:
     """A build in a process of its own; after line `hold` of its progress it waits to be killed."""
     script = tmp_path / "run_build.py"  # a file: spawned workers import the main module again
     script.write_text(BUILD)
     return subprocess.Popen(
-        [sys.executable, script, store, out, str(workers), str(hold)],
+        [*before, sys.executable, script, store, out, str(workers), str(hold)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -524,3 +526,31 @@ def test_templates_after_the_date_are_not_used(tmp_path: Path) -> None:
     store = with_templates(tmp_path / "a.store", **TEMPLATES)
     plan = replace(plan_of(store, tmp_path / "out"), as_of="2011-06-01T00:00:00Z")
     assert carry_out(plan).left_out_reasons == {"no-template": 300}  # Unit and Price are of later years
+
+
+def limit_files() -> None:
+    """Let no file grow over 50 kB: a writing process sees the same as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+
+def test_a_full_disk_says_so_and_the_next_build_resumes(built, tmp_path: Path) -> None:
+    store, out, _ = built
+    child = started_build(store, tmp_path / "out", tmp_path, workers=1, preexec_fn=limit_files)
+    _, errors = child.communicate()
+    assert child.returncode == 1
+    assert "BuilderError" in errors
+    assert "then run it again to resume" in " ".join(errors.split())
+    assert not (tmp_path / "out").exists()
+    carry_out(plan_of(store, tmp_path / "out"))
+    assert digests(tmp_path / "out") == digests(out)
+
+
+def test_a_folder_that_cannot_be_written_says_so(built, tmp_path: Path) -> None:
+    folder = tmp_path / "readonly"
+    folder.mkdir(mode=0o555)
+    child = started_build(built[0], folder / "out", tmp_path, workers=1, before=WITHOUT_PRIVILEGES)
+    _, errors = child.communicate()
+    assert child.returncode == 1
+    assert "BuilderError" in errors
+    assert "Permission denied" in errors
