@@ -53,7 +53,6 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from lm_benchmarks.citation import cite
     from lm_benchmarks.conventions.convention import Convention
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.by_convention import write_conventions
     from lm_benchmarks.reporting.charts import draw_months, draw_positions, positions_csv
+    from lm_benchmarks.reporting.published import cite
     from lm_benchmarks.reporting.report import report
     from lm_benchmarks.reporting.rows import rows
     from lm_benchmarks.reproducing.reproduce import reproduce

@@ -26,8 +26,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.model_options import DEFAULTS
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other

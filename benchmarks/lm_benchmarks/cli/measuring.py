@@ -34,7 +34,7 @@ from lm_benchmarks.cli.options import (
     split_option,
     window_model_options,
 )
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.metrics import METRICS
 from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
-from lm_benchmarks.model_options import OPTIONS, ModelOption
+from lm_benchmarks.choices import OPTIONS, ModelOption
 from ps_models.errors import needed_packages
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange

@@ -1,17 +1,29 @@
 r"""The functions that conventions are made of: prepare a file, cut a text into windows, make a number.
 
-`conventions.toml` names them. Where a tool fails, the function raises a HarnessError that says so. Rows are
-those of the data set `wikitext` on Hugging Face's hub: one per line of the official file, with its spaces and
-its newline; a line of white space is the empty string.
+`conventions.toml` names them; REGISTRY has its conventions. Where a tool fails, the function raises a
+HarnessError that says so. Rows are those of the data set `wikitext` on Hugging Face's hub: one per line of
+the official file, with its spaces and its newline; a line of white space is the empty string.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from importlib.resources import files
+from typing import Any, Final
 
-from lm_benchmarks.conventions.convention import Lengths, Number, Prepared, Scored, Tokenizer, Window, Windows
+from lm_benchmarks.conventions.convention import (
+    Convention,
+    Lengths,
+    Number,
+    Prepared,
+    Rule,
+    Scored,
+    Tokenizer,
+    Window,
+    Windows,
+)
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
 
@@ -311,4 +323,21 @@ NUMBERS: Final[Mapping[str, Number]] = {
     "per-word": word_perplexity,
     "per-word-adjusted": adjusted_perplexity,
     "weighted-mean": weighted_perplexity,
+}
+
+
+def _convention(
+    name: str, *, prepare: str = "", windows: str = "", number: str = "", **said: Any
+) -> Convention:
+    rule = (
+        Rule(prepare=PREPARE[prepare], windows=WINDOWS[windows], number=NUMBERS[number]) if prepare else None
+    )
+    return Convention(name=name, rule=rule, **said | {"known": tuple(said.get("known", ()))})
+
+
+REGISTRY: Final[dict[str, Convention]] = {
+    name: _convention(name, **table)
+    for name, table in tomllib.loads(
+        files("lm_benchmarks.conventions").joinpath("conventions.toml").read_text(encoding="utf-8")
+    ).items()
 }

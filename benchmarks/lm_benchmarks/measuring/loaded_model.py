@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.conventions.convention import Reader
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.model_options import DEFAULTS
 from lm_benchmarks.records.trained import Trained
 from ps_models.evaluation.signature import signature_value
 from ps_models.language_model import LanguageModel

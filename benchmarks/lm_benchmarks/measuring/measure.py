@@ -13,7 +13,7 @@ import msgspec
 
 from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
 from lm_benchmarks.measuring.invariant_checks import broken_error
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
@@ -21,7 +21,7 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.lines import append_record, has_lines, portable
+from lm_benchmarks.record_versions import append_record, has_lines, portable
 from lm_benchmarks.records.result import Result, read_results
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError
@@ -70,7 +70,7 @@ def measure(
         on_result: Receives each result as soon as it is measured.
         progress: Receives the number of tokens done.
         options: Fields of `Protocol`, which say how to measure, and options for loading models, see
-            `lm_benchmarks.model_options.OPTIONS`.
+            `lm_benchmarks.choices.OPTIONS`.
 
     Returns:
         A result per model and split.

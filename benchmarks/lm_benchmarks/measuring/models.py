@@ -20,7 +20,7 @@ from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, checked
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import (
     Inputs,
@@ -32,7 +32,6 @@ from lm_benchmarks.measuring.loaded_model import (
     user_function,
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.model_options import checked
 from lm_benchmarks.records.trained import training_of
 from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.devices import choose_device
@@ -55,7 +54,7 @@ def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
     Args:
         data: The dataset: a folder, or a file of tokens.
         split: The split whose words are the vocabulary if there is no train file.
-        options: See `lm_benchmarks.model_options.OPTIONS`.
+        options: See `lm_benchmarks.choices.OPTIONS`.
 
     Raises:
         ToolkitError: The dataset or the device is missing, or an option is unknown or out of range.

@@ -18,7 +18,7 @@ from torch import Tensor
 from lm_benchmarks.adapters.piece_model import page_nats
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import RAW, Reader
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages
 from lm_benchmarks.measuring.invariant_checks import (
@@ -39,7 +39,7 @@ from lm_benchmarks.measuring.run_samples import Watched, WatchedReader, try_wind
 from lm_benchmarks.measuring.score_cache import ScoreCache
 from lm_benchmarks.measuring.windows import measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
-from lm_benchmarks.records.lines import finite
+from lm_benchmarks.record_versions import finite
 from lm_benchmarks.records.result import Result, TokenGroup, Tried
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import portable
+from lm_benchmarks.record_versions import portable
 from lm_benchmarks.records.result import Result
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)

@@ -11,8 +11,7 @@ import msgspec
 
 from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
 from lm_benchmarks.metrics import Sums
-from lm_benchmarks.record_versions import Int63, Record
-from lm_benchmarks.records.lines import of_line, read_lines
+from lm_benchmarks.record_versions import Int63, Record, of_line, read_lines
 from lm_benchmarks.records.trained import Trained, decisive_settings
 from ps_models.evaluation.signature import Signature
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.record_versions import Int63, Record
-from lm_benchmarks.records.lines import finite
+from lm_benchmarks.record_versions import Int63, Record, finite
 from ps_models.errors import ModelError
 from ps_models.training.config import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS

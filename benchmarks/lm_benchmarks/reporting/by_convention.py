@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lm_benchmarks.measuring.measure import ByConvention
-from lm_benchmarks.records.lines import one_line
+from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.reporting.formats import Column, csv_table, exact, records, render, shown
 
 SHOWN: Final = 4  # columns that fit a terminal

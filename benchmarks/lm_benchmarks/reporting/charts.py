@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import one_line
+from lm_benchmarks.record_versions import one_line
 from wikitext_builder.pages.attribution import ATTRIBUTION
 from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
 from wikitext_builder.tables import csv_text

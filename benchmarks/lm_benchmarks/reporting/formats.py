@@ -19,7 +19,7 @@ from typing import Any, Final
 import jinja2
 import pandas as pd
 
-from lm_benchmarks.records.lines import one_line
+from lm_benchmarks.record_versions import one_line
 from wikitext_builder.tables import aligned, csv_text
 
 LATEX: Final = {

@@ -10,14 +10,19 @@ measured ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from lm_benchmarks.choices import PAPER
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.record_versions import one_line
+from lm_benchmarks.records.result import Result, read_results
+from ps_models.citation import cited
+from wikitext_builder.citation import Cited, bibtex, sources, sources_of
+from wikitext_builder.dataset.load import OFFICIAL_NAMES
 
 COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
 OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which papers report numbers
@@ -145,3 +150,28 @@ def is_official(result: Result) -> bool:
 def is_papers(data: str, kind: Mapping[str, str]) -> bool:
     """Returns True if results are counted as papers do, with the official vocabulary."""
     return kind == COUNTED | {"vocabulary": OFFICIAL.get(data)}
+
+
+def cite(*paths: str | Path) -> str:
+    """BibTeX of this software, of the paper, and of results, checkpoints and datasets.
+
+    A comment for each result has its signature.
+
+    Args:
+        paths: Files of results that `measure` wrote, checkpoints, or datasets.
+
+    Raises:
+        ToolkitError: A path is none of them.
+    """
+    return bibtex(one for path in paths for one in _cited(Path(path)))
+
+
+def _cited(path: Path) -> Iterator[Cited]:
+    if path.suffix != ".jsonl":
+        yield cited(path)
+        return
+    for result in read_results(path):
+        # A model that is not ours has no keys: its user knows them. Nor has a dataset that is not official.
+        title = OFFICIAL_NAMES.get(result.signature["data"].rpartition("+")[0], "")
+        keys = (*sources_of(result.recipe), *sources()["dataset"].get(title, ()))
+        yield Cited(about=f"{one_line(result.model)}: {result.signature}", keys=keys)

@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from lm_benchmarks.choices import CONVENTIONS, PAPER
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result

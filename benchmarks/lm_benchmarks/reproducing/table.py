@@ -20,8 +20,15 @@ from msgspec.structs import asdict
 
 import ps_models as pm
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.record_versions import Int63, Record
-from lm_benchmarks.records.lines import append_record, has_lines, of_line, portable, read_lines
+from lm_benchmarks.record_versions import (
+    Int63,
+    Record,
+    append_record,
+    has_lines,
+    of_line,
+    portable,
+    read_lines,
+)
 from lm_benchmarks.records.result import Result, read_results
 from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
 from lm_benchmarks.reporting.published import (

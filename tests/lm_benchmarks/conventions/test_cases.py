@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.windows import measure_windows
 
 from tests.lm_benchmarks.conventions.conftest import make_text

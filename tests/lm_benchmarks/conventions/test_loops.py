@@ -11,7 +11,7 @@ import re
 import pytest
 import torch
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text
 from lm_benchmarks.measuring.score_cache import ScoreCache

@@ -16,7 +16,7 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.conventions.convention import Cut, Window
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.conventions.convention import Cut, Lengths, Rule, Scored
-from lm_benchmarks.conventions.registry import REGISTRY
-from lm_benchmarks.conventions.rules import joined_rows, mean_of_perplexities, rows_of
+from lm_benchmarks.conventions.rules import REGISTRY, joined_rows, mean_of_perplexities, rows_of
 
 BOS = -1
 

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.conventions.registry import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.windows import measure_windows
 
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary

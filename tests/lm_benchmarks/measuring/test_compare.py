@@ -20,7 +20,7 @@ from lm_benchmarks.measuring.compare import (
     why_unlike,
 )
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.records.lines import append_record
+from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records.result import Result
 from msgspec.structs import replace
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import COUNTS, METRICS, Metric, Sums
-from lm_benchmarks.records.lines import append_record, of_line, to_line
+from lm_benchmarks.record_versions import append_record, of_line, to_line
 from lm_benchmarks.records.result import (
     Result,
     TokenGroup,

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict
 
 import pytest
-from lm_benchmarks.records.lines import of_line, to_line
+from lm_benchmarks.record_versions import of_line, to_line
 from lm_benchmarks.records.trained import Epoch, Trained, losses_of, training_of
 
 from ps_models.configs import make_configs

@@ -12,7 +12,7 @@ from typing import Any
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.lines import append_record
+from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records.result import read_results
 from lm_benchmarks.reproducing import table
 from lm_benchmarks.reproducing.queue import PROGRAMS, try_lock
