@@ -19,8 +19,7 @@ from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import SEED, RealRange, add_cite_option
-from wikitext_builder.cli.run import Program, run
+from wikitext_builder.cli.options import SEED, Program, RealRange, add_cite_option, run
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.progress import shown_progress
 

@@ -19,9 +19,9 @@ from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import Config
 from ps_models.language_model import Prepared
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
-from ps_models.training.distributed import torchrun_context
 from ps_models.training.logs import tensorboard
 from ps_models.training.loop import RunLimits, TrainingData, run_training
+from ps_models.training.update import torchrun_context
 from wikitext_builder.dataset.load import FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary

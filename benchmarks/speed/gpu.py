@@ -37,8 +37,7 @@ from ps_models.data.dataset import Text, read_stream, to_rows
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
-from ps_models.training.distributed import ONE_PROCESS
-from ps_models.training.update import Position, Training
+from ps_models.training.update import ONE_PROCESS, Position, Training
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 

@@ -25,8 +25,7 @@ from ps_models.data.dataset import to_rows
 from ps_models.evaluation.evaluate import CHUNK
 from ps_models.language_model import Prepared
 from ps_models.processor import threads_for, use_processor
-from ps_models.training.distributed import ONE_PROCESS
-from ps_models.training.update import Training
+from ps_models.training.update import ONE_PROCESS, Training
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 WORDS = 200_000  # of random text

@@ -7,21 +7,24 @@ count are in `ps_models.models.baselines`.
 
 from __future__ import annotations
 
-from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
-from ps_models.models.char_cnn import CharCNN, CharCNNConfig
-from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.models.pointer_on_others import (
+from ps_models.models.awd_lstm import (
+    AWDLSTM,
+    AWDLSTMConfig,
     PointerSentinelAWDLSTM,
     PointerSentinelAWDLSTMConfig,
-    PointerSentinelTransformer,
-    PointerSentinelTransformerConfig,
 )
+from ps_models.models.char_cnn import CharCNN, CharCNNConfig
+from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.models.rnn import RNN, RNNConfig
-from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
+from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
-from ps_models.models.transformer import Transformer, TransformerConfig
+from ps_models.models.transformer import (
+    PointerSentinelTransformer,
+    PointerSentinelTransformerConfig,
+    Transformer,
+    TransformerConfig,
+)
 
 MODELS = {
     "awd-lstm": (AWDLSTMConfig, AWDLSTM),

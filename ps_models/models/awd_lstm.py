@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ps_models.hyperparameters import Amount, Config, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Config, Rate, Share, Size, Window, WordId
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax
 from ps_models.models.lstm import LSTMLayer
+from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
 from ps_models.models.stream import StreamModel, scored_and_advance, shifted
 
 
@@ -140,3 +141,36 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
         if not steps_BTE.numel():
             return penalty
         return penalty + config.temporal_activation * steps_BTE.square().mean()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerSentinelAWDLSTMConfig(AWDLSTMConfig):
+    """AWD-LSTM's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
+
+    window: Window = 100
+    initial_gate: Share | None = None
+    pointer_rate: Amount = 1.0
+
+
+class PointerSentinelAWDLSTM(PointerSentinel):
+    """Mixes AWD-LSTM's softmax with a pointer, which reads the last outputs after their dropout.
+
+    Ours; no paper has it.
+    """
+
+    def __init__(self, config: PointerSentinelAWDLSTMConfig) -> None:
+        inner = AWDLSTM(config)
+        super().__init__("awd_lstm", inner, config, size=config.embedding_size, window=config.window)
+
+    def loss_and_penalty(
+        self,
+        tokens: Tensor,
+        state: PointerSentinelState,
+        scored: int | None = None,
+        advance: int | None = None,
+    ) -> tuple[Tensor, Tensor, PointerSentinelState]:
+        """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
+        scored, advance = scored_and_advance(tokens, scored, advance)
+        outputs, inner = self.inner.outputs(tokens, state.inner, at=advance)
+        nats_BT, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
+        return nats_BT, self.inner.penalty(outputs, scored), after

@@ -23,8 +23,8 @@ from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Config, Finite, Rate, Size, WordId
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
-from ps_models.layers.highway import highway_steps
 from ps_models.layers.products import product_type, wide
+from ps_models.layers.recurrence import highway_steps
 from ps_models.layers.softmax import Softmax
 from ps_models.models.stream import Masks, StreamModel, shifted
 

@@ -1,26 +1,40 @@
-"""Simple recurrent networks: Elman's as Mikolov used it, and the deep network of Pascanu et al.
+"""Simple recurrent networks: Elman's as Mikolov used it, with topics too, and that of Pascanu et al.
 
 Elman (Mikolov 2012):                       h' = f(W x + U h + b),                     p = softmax(V h')
 DOT(S)-RNN (Pascanu et al. 2013,            z  = f(W x + U h + b)                      deep transition
 arXiv 1312.6026), section 3:                h' = f(A z + S h + d)                      S: shortcut
                                             p  = softmax(V f(D h' + e))                deep output
+RNN-LDA (Mikolov and Zweig 2012, SLT):      h' = s(W x + U h + F f')                   s: the sigmoid
+topics of the words before                  p  = softmax(V h' + G f')
+                                            f' ~ f^d t(x)^(1 - d)                      t(x): topics given x
+
+f is a distribution of topics that each word updates: a product of the words' topics in which older factors
+count less and less. `prepare` estimates the topics on train.
+
+The equations of RNN-LDA, and the two places where f enters, are those of Microsoft's toolkit for the paper
+(RNNLM 0.3f, in the port of P. Mirowski, github.com/piotrmirowski/DependencyTreeRnn). The product is the
+paper's as we remember it; the toolkit has a sum, f' = d f + (1 - d) t(x). We could not read the paper itself,
+so the decay, the smoothing and the way to make documents from train are ours.
 """
 
-# Shapes: B = batch, T = time, E = embedding, H = hidden.
+# Shapes: B = batch, T = time, E = embedding, H = hidden, K = topics, X = H + K, V = vocabulary, N = tokens,
+# D = documents.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Config, Count, Positive, Rate, Size, WordId
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax
-from ps_models.models.stream import StreamModel, shifted
+from ps_models.models.stream import Masks, StreamModel, shifted
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,3 +104,167 @@ class RNN(StreamModel[RNNState]):
         if self.transition is None or self.shortcut is None:
             return new_BH
         return torch.sigmoid(wide(self.transition(new_BH) + self.shortcut(h_BH)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNLDAConfig(Config):
+    """Sizes of the network and of its topics."""
+
+    vocab_size: int
+    hidden_size: Size = 300  # with 10,000 words this gives the 7 M parameters that others report for it
+    topics: Size = 40  # Mikolov and Zweig 2012
+    topic_decay: Rate = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
+    document_lines: Size = 10  # of train, per document of LDA
+    lda_passes: Count = 50
+    smoothing: Positive = 0.1  # counts added to each word's topics
+    dropout: Rate = 0.0  # of the hidden output, a new mask at each step
+    softmax_bias: bool = True
+    init: Amount = 0.1  # weights are uniform in [-init, init]
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
+class RNNLDAState(NamedTuple):
+    """What the model knows of the past. Not yet read: its last token."""
+
+    token_B: Tensor
+    h_BH: Tensor
+    topics_BK: Tensor  # log f, up to a constant
+
+
+class RNNLDA(StreamModel[RNNLDAState]):
+    """An Elman network that also reads the topics of the text so far."""
+
+    log_topics_VK: Tensor  # log t, of each word
+
+    def __init__(self, config: RNNLDAConfig) -> None:
+        super().__init__()
+        self.config = config
+        V, H, K = config.vocab_size, config.hidden_size, config.topics
+        self.embedding = nn.Embedding(V, H)  # W: one column per word
+        self.recurrent = nn.Linear(H, H)  # U
+        self.topics = nn.Linear(K, H, bias=False)  # F
+        self.softmax = Softmax(nn.Parameter(torch.empty(V, H + K)), bias=config.softmax_bias)  # V, G
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -config.init, config.init)
+        self.register_buffer("log_topics_VK", torch.zeros(V, K))
+
+    def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
+        """Estimate the topics of words; see `Prepared`."""
+        config = self.config
+        lda = LDAConfig(
+            topics=config.topics, lines=config.document_lines, passes=config.lda_passes, seed=seed
+        )
+        counts_VK = config.smoothing + topics_of_words(stream, len(vocabulary), config.eos, lda)
+        self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
+
+    def initial_state(self, batch_size: int) -> RNNLDAState:
+        """The state at the start of a text: zeros, equal topics, and `<eos>` is the next token to read."""
+        like, config = self.embedding.weight, self.config
+        return RNNLDAState(
+            token_B=self.start(batch_size),
+            h_BH=wide(like.new_zeros(batch_size, config.hidden_size)),
+            topics_BK=wide(like.new_zeros(batch_size, config.topics)),
+        )
+
+    def scores_and_hidden(
+        self, tokens: Tensor, state: RNNLDAState, masks: Masks | None = None
+    ) -> tuple[Tensor, Tensor, RNNLDAState]:
+        """Scores and the hidden outputs, without topics, that they came from; see `Recurrent`."""
+        log_probs_BT, both_BTX, state = super().scores_and_hidden(tokens, state, masks)
+        return log_probs_BT, both_BTX[..., : self.config.hidden_size], state
+
+    def run(self, tokens_BT: Tensor, state: RNNLDAState, *, at: int) -> tuple[Tensor, RNNLDAState]:
+        """Outputs and topics, side by side, that predict each token, and the state after `at` of them."""
+        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+        logs = self._logs_of_topics(read_BT, state.topics_BK)
+        topics_BTK = torch.stack(logs[1:], dim=1).softmax(dim=-1)
+        steps = [state.h_BH]
+        for x_BH in (self.embedding(read_BT) + self.topics(topics_BTK)).unbind(dim=1):
+            steps.append(torch.sigmoid(wide(x_BH + self.recurrent(steps[-1]))))
+        hidden_BTH = torch.stack(steps[1:], dim=1)
+        if self.training:
+            mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
+            hidden_BTH = masked(hidden_BTH, mask)
+        both_BTX = torch.cat([hidden_BTH, topics_BTK], dim=-1)
+        return both_BTX, RNNLDAState(token_B, steps[at], logs[at])
+
+    def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:
+        """The log of f, up to a constant, before the first word and after each word."""
+        decay, logs = self.config.topic_decay, [topics_BK]
+        for word_BK in self.log_topics_VK[read_BT].unbind(dim=1):
+            logs.append(decay * logs[-1] + (1 - decay) * word_BK)
+        return logs
+
+
+BLOCK = 2**23  # counts at once: 32 MiB in float32
+LEAST = 1e-30  # of a word's probability in a document; below it float32 loses digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDAConfig:
+    """How topics are estimated; the papers that use them give at most the first two."""
+
+    topics: int = 40
+    lines: int = 10  # of a document
+    passes: int = 50
+    alpha: float = 0.1  # prior of a document's topics
+    eta: float = 0.01  # prior of a topic's words
+    seed: int = 1
+
+
+def topics_of_words(stream_N: Tensor, vocab_size: int, eos: int, config: LDAConfig) -> Tensor:
+    """How often each topic is expected to have made each word: (V, K), its rows sum to the words' counts.
+
+    It is latent Dirichlet allocation (Blei et al. 2003, JMLR 3), by batch variational Bayes. Each pass is the
+    coordinate ascent of the smoothed model. With l = E[log p] under the Dirichlet posteriors::
+
+        share of topic k in word w of document d:  phi_dwk ~ exp(l_dk) exp(l_kw)
+        documents:  gamma_dk = alpha + sum over w of count_dw phi_dwk
+        topics:    lambda_kw = eta + sum over d of count_dw phi_dwk
+
+    The shares are never stored: for each block of documents both sums are matrix products with its table of
+    counts. Each line of the text ends with `eos`.
+    """
+    K, lengths_D = config.topics, torch.bincount(_documents(stream_N, eos, config.lines)).float()
+    generator = torch.Generator().manual_seed(config.seed)
+    counts_V = torch.bincount(stream_N, minlength=vocab_size).float()
+    made_KV = counts_V / K * (0.5 + torch.rand(K, vocab_size, generator=generator))
+    gamma_DK = (config.alpha + lengths_D[:, None] / K).repeat(1, K)
+    for _ in range(config.passes):
+        topics_KV = _expected(config.eta + made_KV)
+        shares_DK = _expected(gamma_DK)
+        sums_KV = torch.zeros_like(made_KV)
+        for rows, counts_BV in _blocks(stream_N, vocab_size, eos, config.lines):
+            shares_BK = shares_DK[rows]
+            ratio_BV = counts_BV.div_((shares_BK @ topics_KV).clamp_(min=LEAST))
+            gamma_DK[rows] = config.alpha + shares_BK * (ratio_BV @ topics_KV.t())
+            sums_KV.addmm_(shares_BK.t(), ratio_BV)
+        made_KV = sums_KV.mul_(topics_KV)
+    return made_KV.t().contiguous()
+
+
+def _expected(parameters: Tensor) -> Tensor:
+    """exp(E[log p]) of Dirichlet distributions, one per row."""
+    return (parameters.digamma() - parameters.sum(dim=1, keepdim=True).digamma()).exp_()
+
+
+def _documents(stream_N: Tensor, eos: int, lines: int) -> Tensor:
+    """The document of each token.
+
+    >>> _documents(torch.tensor([5, 1, 6, 1, 7, 7, 1]), eos=1, lines=2).tolist()
+    [0, 0, 0, 0, 1, 1, 1]
+    """
+    ends_N = (stream_N == eos).long()
+    return (ends_N.cumsum(dim=0) - ends_N) // lines
+
+
+def _blocks(stream_N: Tensor, vocab_size: int, eos: int, lines: int) -> Iterator[tuple[slice, Tensor]]:
+    """Blocks of documents, each with the counts of each word in each document."""
+    documents_N = _documents(stream_N, eos, lines)
+    count, size = int(documents_N[-1]) + 1, max(1, BLOCK // vocab_size)
+    for first in range(0, count, size):
+        end = min(first + size, count)
+        begin, stop = torch.searchsorted(documents_N, torch.tensor([first, end])).tolist()
+        cells_N = (documents_N[begin:stop] - first) * vocab_size + stream_N[begin:stop]
+        counts = torch.bincount(cells_N, minlength=(end - first) * vocab_size)
+        yield slice(first, end), counts.view(end - first, vocab_size).float()

@@ -27,11 +27,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Amount, Config, Rate, Size, Window, WordId
+from ps_models.hyperparameters import Amount, Config, Rate, Share, Size, Window, WordId
 from ps_models.layers.dropout import dropout_mask, masked, type_mask
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import visible
+from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.models.stream import StreamModel, shifted
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all of them
@@ -204,3 +205,22 @@ def turned(value: Tensor, cos_SA: Tensor, sin_SA: Tensor) -> Tensor:
 def _heads(value_BSH: Tensor, heads: int) -> Tensor:
     B, S, _ = value_BSH.shape
     return value_BSH.view(B, S, heads, -1).transpose(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerSentinelTransformerConfig(TransformerConfig):
+    """The Transformer's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
+
+    pointer_window: Window = 100
+    initial_gate: Share | None = None
+    pointer_rate: Amount = 1.0
+
+
+class PointerSentinelTransformer(PointerSentinel):
+    """Mixes the Transformer's softmax with a pointer; ours, no paper has it. Each has a window of its own."""
+
+    reads_segments_whole = True  # as the Transformer
+
+    def __init__(self, config: PointerSentinelTransformerConfig) -> None:
+        inner = Transformer(config)
+        super().__init__("transformer", inner, config, size=config.hidden_size, window=config.pointer_window)

@@ -20,6 +20,7 @@ from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.signature import Score
+from ps_models.hyperparameters import TrainingConfig, finished, learning_rate
 from ps_models.processor import fitted_threads, stop_signals
 from ps_models.training.checkpoint import (
     BEST,
@@ -30,11 +31,9 @@ from ps_models.training.checkpoint import (
     save_checkpoint,
     weights_of,
 )
-from ps_models.training.config import TrainingConfig, finished, learning_rate
-from ps_models.training.distributed import ONE_PROCESS, DistributedContext
 from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
-from ps_models.training.update import Position, Training, Whole
+from ps_models.training.update import ONE_PROCESS, DistributedContext, Position, Training, Whole
 from wikitext_builder import __version__
 from wikitext_builder.hashing import commit
 from wikitext_builder.progress import Progress, no_progress

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ps_models.errors import ModelError
 
 if TYPE_CHECKING:
-    from ps_models.training.config import TrainingConfig
+    from ps_models.hyperparameters import TrainingConfig
 
 NEVER: Final = 1e12  # no run has as many steps
 # A name of ours: a class, and its options that differ from torch's defaults. An entry is all that an

@@ -1,24 +1,85 @@
-"""Training by truncated back-propagation: one update, and all that a resumed run needs."""
+"""Training by truncated back-propagation: one update, and all that a resumed run needs.
+
+The words for the processes of a run are those of torch.distributed: the world is all processes, a rank is the
+number of one of them.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, cast
 
 import msgspec
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
+from ps_models.hyperparameters import TrainingConfig, finished, learning_rate
 from ps_models.language_model import AnyState, Penalised, map_state, tensors_of
-from ps_models.training.config import TrainingConfig, finished, learning_rate
-from ps_models.training.distributed import DistributedContext
 from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributedContext:
+    """The processes of a run, and which of them this one is."""
+
+    rank: int = 0
+    size: int = 1
+
+    def wrapped(self, loss: nn.Module) -> nn.Module:
+        """A loss whose gradients are averaged over the processes."""
+        if self.size == 1:
+            return loss
+        return DistributedDataParallel(loss, gradient_as_bucket_view=True, broadcast_buffers=False)
+
+    def summed(self, values: Sequence[float]) -> list[float]:
+        """The sums of each number over the processes."""
+        if self.size == 1:
+            return list(values)
+        tensor = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(tensor)
+        return [float(value) for value in tensor.tolist()]
+
+    def first(self, value: float) -> float:
+        """The number of the first process, so that all processes decide the same."""
+        return self.summed([value if self.rank == 0 else 0.0])[0]
+
+    def gathered(self, own: Any) -> list[Any]:  # noqa: ANN401 - any tree of tensors
+        """What each process gives, in the order of ranks."""
+        if self.size == 1:
+            return [own]
+        everyone: list[Any] = [None] * self.size
+        dist.all_gather_object(everyone, own)
+        return everyone
+
+
+ONE_PROCESS = DistributedContext()
+
+
+@contextmanager
+def torchrun_context() -> Iterator[DistributedContext]:
+    """The processes that torchrun started; only this one if torchrun did not start it."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield ONE_PROCESS
+        return
+    # Processes also exchange tensors of the CPU: numbers to agree on, or all tensors of a run on the CPU.
+    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
+    try:
+        yield DistributedContext(rank=dist.get_rank(), size=size)
+        dist.barrier()  # no process closes its connections while another one still reads from them
+    finally:
+        dist.destroy_process_group()
+
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]  # or infinite, but not NaN

@@ -8,12 +8,11 @@ import pytest
 
 from ps_models.configs import make_configs
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Amount, Config, Share, Size, _limits
+from ps_models.hyperparameters import Amount, Config, Share, Size, TrainingConfig, _limits
 from ps_models.models import MODELS
 from ps_models.models.add_ons import NeuralCacheConfig
 from ps_models.models.baselines import NGramConfig
 from ps_models.models.unigram_cache import UnigramCacheConfig
-from ps_models.training.config import TrainingConfig
 
 ADD_ONS = (NeuralCacheConfig, NGramConfig, UnigramCacheConfig)
 FREE = {"vocab_size", "transform_bias", "gate_bias"}  # any number, or given by the dataset

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ps_models.configs import config_of, make_configs, make_model
+from ps_models.configs import PRESETS, _presets, config_of, make_configs, make_model
 from ps_models.errors import ModelError
+from ps_models.hyperparameters import learning_rate
 from ps_models.models import MODELS
-from ps_models.presets import PRESETS, _presets
-from ps_models.training.config import learning_rate
 
 ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]
 
@@ -32,7 +31,7 @@ def test_a_preset_with_a_setting_that_no_model_has_names_its_file(tmp_path, monk
     (tmp_path / "shared.toml").write_text("[parts.small]\nhidden_size = 9\ncutoffs = [5, 7]\n")
     table = '[tiny]\nabout = "tiny"\nmodel.use = ["small"]\n'
     (tmp_path / "lstm.toml").write_text(table)
-    monkeypatch.setattr("ps_models.presets.FOLDER", tmp_path)
+    monkeypatch.setattr("ps_models.configs.FOLDER", tmp_path)
     assert _presets("lstm")["tiny"].model == {"hidden_size": 9, "cutoffs": (5, 7)}
     (tmp_path / "lstm.toml").write_text(table + "training.wings = 2\n")
     with pytest.raises(ModelError, match="presets: lstm/tiny has wings; expected a field"):

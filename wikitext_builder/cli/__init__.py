@@ -7,8 +7,7 @@ import click
 import wikitext_builder as wb
 from wikitext_builder import __version__
 from wikitext_builder.cli import analysis, datasets, pages
-from wikitext_builder.cli.options import add_cite_option
-from wikitext_builder.cli.run import Program, run
+from wikitext_builder.cli.options import Program, add_cite_option, run
 
 STOPPED = "stopped; run the same command again to resume it"
 

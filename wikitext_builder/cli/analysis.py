@@ -11,8 +11,17 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import ANY, COUNT, FILE, FOLDER, WHOLE, RealRange, csv_option, json_option
-from wikitext_builder.cli.run import Program
+from wikitext_builder.cli.options import (
+    ANY,
+    COUNT,
+    FILE,
+    FOLDER,
+    WHOLE,
+    Program,
+    RealRange,
+    csv_option,
+    json_option,
+)
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -10,8 +10,7 @@ import click
 import lm_benchmarks as lb
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
-from wikitext_builder.cli.options import add_cite_option
-from wikitext_builder.cli.run import Program, run
+from wikitext_builder.cli.options import Program, add_cite_option, run
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import Int63, Record, finite
 from ps_models.errors import ModelError
-from ps_models.training.config import TrainingConfig, finished
+from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _preset_and_settings(checkpoint: Checkpoint) -> tuple[str | None, tuple[str,
 
     Settings given one by one can be those of another preset: then it is a run of that one.
     """
-    from ps_models.presets import PRESETS
+    from ps_models.configs import PRESETS
 
     preset: str | None = checkpoint.facts.get("preset")
     settings = settings_of(checkpoint, preset)

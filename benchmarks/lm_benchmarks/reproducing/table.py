@@ -43,9 +43,9 @@ from lm_benchmarks.reporting.published import (
 )
 from ps_models.configs import make_configs
 from ps_models.data.dataset import read_stream
+from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.processor import given_threads
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint
-from ps_models.training.config import TrainingConfig, finished
 from ps_models.training.loop import RunLimits, StoppedError
 from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import FILE

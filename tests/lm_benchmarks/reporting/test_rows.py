@@ -23,8 +23,8 @@ from lm_benchmarks.reporting.rows import DATASETS, read_records, rows_csv, rows_
 from lm_benchmarks.reporting.tables import tables_of
 from msgspec.structs import replace
 
+from ps_models.configs import PRESETS
 from ps_models.evaluation.signature import Signature
-from ps_models.presets import PRESETS
 from tests.conftest import ROOT, data
 from tests.lm_benchmarks.records.test_result import RESULT
 from tests.lm_benchmarks.reporting.test_page import result

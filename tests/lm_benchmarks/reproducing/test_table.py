@@ -14,8 +14,8 @@ from lm_benchmarks.reproducing.reproduce import Reproduction
 from lm_benchmarks.reproducing.table import Table, Texts, Training, new_row, plan, row_results
 from msgspec.structs import replace
 
+from ps_models.configs import PRESETS
 from ps_models.evaluation.signature import Signature
-from ps_models.presets import PRESETS
 from tests.lm_benchmarks.records.test_result import RESULT
 
 

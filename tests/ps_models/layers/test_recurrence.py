@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.layers.highway import highway_steps
-from ps_models.layers.recurrence import lstm_steps
+from ps_models.layers.recurrence import highway_steps, lstm_steps
 from tests.ps_models.tiny import assert_same
 
 T, B, H = 6, 3, 4

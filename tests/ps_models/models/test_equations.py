@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.models.rnn import RNN, RNNConfig
-from ps_models.models.rnn_lda import RNNLDA, RNNLDAConfig
+from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import Transformer, TransformerConfig
 from tests.ps_models.tiny import assert_same

@@ -13,14 +13,10 @@ import ps_models as pm
 from ps_models.language_model import Penalised, reads_word_by_word, tensors_of
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import NO_WORD, look_back, visible
+from ps_models.models.awd_lstm import PointerSentinelAWDLSTM, PointerSentinelAWDLSTMConfig
 from ps_models.models.lstm import LSTMLayer
-from ps_models.models.pointer_on_others import (
-    PointerSentinelAWDLSTM,
-    PointerSentinelAWDLSTMConfig,
-    PointerSentinelTransformer,
-    PointerSentinelTransformerConfig,
-)
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.transformer import PointerSentinelTransformer, PointerSentinelTransformerConfig
 from tests.ps_models.tiny import assert_same, make_dataset
 
 V, H = 7, 6

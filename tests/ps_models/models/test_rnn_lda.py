@@ -8,7 +8,7 @@ import torch
 
 import ps_models as pm
 from ps_models.errors import ModelError
-from ps_models.models.rnn_lda import RNNLDA, LDAConfig, RNNLDAConfig, topics_of_words
+from ps_models.models.rnn import RNNLDA, LDAConfig, RNNLDAConfig, topics_of_words
 from ps_models.training.checkpoint import read_checkpoint
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
@@ -70,7 +70,7 @@ def test_topics_are_those_of_the_updates_written_out(monkeypatch):
     stream, config = planted_text(articles=7), LDAConfig(topics=3, lines=3, passes=6)
     expected = lda_written_out(stream, len(VOCABULARY), config)
     for block in (2**23, 30):  # all documents at once, or a few
-        monkeypatch.setattr("ps_models.models.rnn_lda.BLOCK", block)
+        monkeypatch.setattr("ps_models.models.rnn.BLOCK", block)
         found = topics_of_words(stream, len(VOCABULARY), eos=1, config=config)
         torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
 

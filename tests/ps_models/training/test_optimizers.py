@@ -12,7 +12,7 @@ from torch import nn
 
 from ps_models.configs import make_configs
 from ps_models.errors import ModelError
-from ps_models.training.config import TrainingConfig, finished, learning_rate
+from ps_models.hyperparameters import TrainingConfig, finished, learning_rate
 from ps_models.training.optimizers import (
     OPTIMIZERS,
     UNUSABLE,

@@ -12,13 +12,12 @@ import ps_models as pm
 from ps_models.configs import make_configs, make_model
 from ps_models.data.dataset import to_rows
 from ps_models.errors import ModelError
+from ps_models.hyperparameters import TrainingConfig
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
-from ps_models.training.config import TrainingConfig
-from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.loop import RunLimits, StoppedError
-from ps_models.training.update import ChunkLoss, Training
+from ps_models.training.update import ONE_PROCESS, ChunkLoss, Training
 from tests.ps_models.tiny import SETTINGS, make_dataset
 
 RECURRENT = ("zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2")

@@ -18,8 +18,7 @@ from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, 
 from wikitext_builder.building.build import carry_out
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress
-from wikitext_builder.runners.child import ChildDiedError, run_in_child
-from wikitext_builder.runners.dask import Cluster
+from wikitext_builder.runners.dask import ChildDiedError, Cluster, run_in_child
 
 pytestmark = pytest.mark.slow
 
@@ -175,7 +174,7 @@ def test_a_child_answers_from_any_thread_and_is_used_again() -> None:
 def test_a_child_that_dies_or_hangs_is_reported_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ChildDiedError):
         run_in_child(die, 1)
-    monkeypatch.setattr("wikitext_builder.runners.child.SECONDS_PER_TASK", 1.0)
+    monkeypatch.setattr("wikitext_builder.runners.dask.SECONDS_PER_TASK", 1.0)
     started = time.monotonic()
     with pytest.raises(ChildDiedError):
         run_in_child(hang, 1)
