@@ -18,7 +18,7 @@ from typing import Final
 from wikitext_builder import __version__
 from wikitext_builder.dataset.load import Dataset, load
 from wikitext_builder.hashing import file_sha256
-from wikitext_builder.pages.attribution import read_attribution
+from wikitext_builder.pages.lock import read_attribution
 
 PAPER: Final = "merity2016pointer"
 ENTRY: Final = re.compile(r"^@\w+\{(?P<key>[^,]+),.*?^\}$", re.MULTILINE | re.DOTALL)

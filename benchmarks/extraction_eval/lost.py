@@ -25,7 +25,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.blocks import is_removed_by
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.citations import LIST_ENDS, LIST_STARTS
-from wikitext_builder.extraction.tags import BLOCKS, INLINE
+from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 

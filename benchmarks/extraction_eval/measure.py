@@ -31,9 +31,9 @@ from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.macros.parser_functions import call_name
+from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.extraction.tags import BLOCKS, INLINE
 from wikitext_builder.pages.reading import StoredPage, stored_pages, templates_in
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages

@@ -10,7 +10,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.trim import ClosingTags
-from wikitext_builder.pages.rendered import parse_page
+from wikitext_builder.pages.expansions import parse_page
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.responses import expected_fields
 

@@ -16,13 +16,12 @@ from tests.fuzz.target import HERE, Target, target, written
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.dataset.verify import verify
-from wikitext_builder.pages.attribution import read_attribution
 from wikitext_builder.pages.importing import import_dump
-from wikitext_builder.pages.lock import read_lock, read_titles
+from wikitext_builder.pages.lock import read_attribution, read_lock, read_titles
 from wikitext_builder.pages.reading import status_of, stored_pages
 from wikitext_builder.pages.store import Store
 from wikitext_builder.text_overlap.sources import How, Rejects, pieces_of
-from wikitext_builder.wiki.titles import title_fault
+from wikitext_builder.wiki.classify import title_fault
 
 CASES: Final = Path(__file__).parents[1] / "cases"
 DATASET: Final = {  # its smallest: each split has one article

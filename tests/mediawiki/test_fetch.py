@@ -19,8 +19,8 @@ from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.selections import Category, ListPage, LockFile
 from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of
+from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.wiki.titles import title_fault
 
 MEMBERS = exports.ARTICLES + list(exports.CORE.values()).count("Good") + 1  # and `Was a redirect`
 STARRED = exports.BIG + list(exports.CORE.values()).count("Featured")

@@ -8,7 +8,7 @@ from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.rendered import fetch_html
+from wikitext_builder.pages.expansions import fetch_html
 
 
 def test_html_is_kept_by_revision_and_fetched_once(wiki: Wiki, tmp_path):

@@ -15,10 +15,9 @@ from tests.mediawiki.asking import ask, lock_text, stored, titles, wait_for
 from tests.mediawiki.histories import BOT_PAGE, RIVERS, SINCE
 from tests.mediawiki.wiki import Wiki, copy, start
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.choice import parse_wishes
 from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.pages.reading import status_of
-from wikitext_builder.pages.selections import parse_selection
+from wikitext_builder.pages.selections import parse_selection, parse_wishes
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
 

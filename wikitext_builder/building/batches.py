@@ -23,7 +23,7 @@ from wikitext_builder.dataset.manifest import SplitCounts, file_line
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution
+from wikitext_builder.pages.lock import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
 
 ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text

@@ -16,8 +16,7 @@ from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
-from wikitext_builder.pages.attribution import LOCK
-from wikitext_builder.pages.lock import write_lock
+from wikitext_builder.pages.lock import LOCK, write_lock
 from wikitext_builder.pages.store import Rejected, Revision
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split

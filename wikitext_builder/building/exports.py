@@ -21,7 +21,7 @@ from wikitext_builder.building.batches import WrittenBatch
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
-from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
+from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner
@@ -208,7 +208,7 @@ def _join(task: tuple[Path, list[str]]) -> Entries:
     digest, size = hashlib.sha256(), 0
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
-        head = HEAD if path.name == ATTRIBUTION else ""
+        head = ATTRIBUTION_HEAD if path.name == ATTRIBUTION else ""
         for data in chain([head.encode()], map(blobs.read, pieces)):
             size += file.write(data)
             digest.update(data)

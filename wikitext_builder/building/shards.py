@@ -22,7 +22,7 @@ from wikitext_builder.building.plan import NO_TEXT
 from wikitext_builder.dataset.manifest import TITLE
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
-from wikitext_builder.extraction.links import own_categories
+from wikitext_builder.extraction.markup import own_categories
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages.reading import StoredPage, open_templates, stored_pages

@@ -21,7 +21,7 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import WIKITEXT, Dataset, load_named
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution, read_attribution
+from wikitext_builder.pages.lock import ATTRIBUTION, Attribution, read_attribution
 from wikitext_builder.tables import aligned
 
 NOT_COUNTED: Final = (UNK, EOS)

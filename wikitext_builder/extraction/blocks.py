@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from wikitext_builder.extraction.links import replace_external_links
 from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN
+from wikitext_builder.extraction.markup import replace_external_links
 from wikitext_builder.wiki.languages import LANGUAGES
 
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")

@@ -19,8 +19,8 @@ from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.nodes import Braced, Nodes, Part, included, parse, redirect_target
 from wikitext_builder.extraction.preprocessor import STARTS_LINE
 from wikitext_builder.extraction.templates import TemplateReader, UserMacroError
+from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import language_of
-from wikitext_builder.wiki.titles import title_fault
 
 MAX_DEPTH = 100  # MediaWiki's $wgMaxPPExpandDepth
 MAX_PIECES = 200_000  # of one page: texts, calls and parameters; they take about a second

@@ -18,12 +18,11 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import SECTION_MODES, Block, cut_lists, select_sections, split_blocks
 from wikitext_builder.extraction.expander import Expander, Templates
-from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros.call import Macro
 from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
+from wikitext_builder.extraction.markup import LinkReader, flatten_tags, remove_tables
 from wikitext_builder.extraction.polish import drop_incomplete, own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
-from wikitext_builder.extraction.tags import flatten_tags, remove_tables
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.wiki.languages import language_of

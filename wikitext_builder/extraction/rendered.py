@@ -16,10 +16,10 @@ from lxml import etree
 from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import SECTION_MODES, Block, select_sections
-from wikitext_builder.extraction.lookups import words
+from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
+from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
 from wikitext_builder.extraction.page import lay_out
-from wikitext_builder.extraction.tags import BLOCKS, HIDDEN
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, close_gap
 from wikitext_builder.wiki.languages import LANGUAGES, language_of
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros.call import Call, Macro, template_name
 from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
@@ -27,6 +26,7 @@ from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.macros.registry import COPIED, MACROS, REDIRECTS, is_mark, is_removed
 from wikitext_builder.extraction.macros.wrappers import LISTS
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
+from wikitext_builder.extraction.markup import LinkReader
 from wikitext_builder.extraction.preprocessor import Part, opaque_text, resolve
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.wiki.languages import language_of

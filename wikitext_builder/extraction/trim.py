@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.lookups import words
+from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)

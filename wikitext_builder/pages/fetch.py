@@ -11,13 +11,18 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.pages.choice import Choice, Wish, exact_page, parse_wishes, select_pages, titled_page
-from wikitext_builder.pages.expansions import ExpansionsReport, fetch_expansions
+from wikitext_builder.pages.expansions import ExpansionsReport, HtmlReport, fetch_expansions, fetch_html
 from wikitext_builder.pages.lookup import Lookup, Selection
-from wikitext_builder.pages.page_history import WikiPast
-from wikitext_builder.pages.rendered import HtmlReport, fetch_html
+from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
 from wikitext_builder.pages.rules import Texts, with_old_names
-from wikitext_builder.pages.selections import default_selections, parse_selection
+from wikitext_builder.pages.selections import (
+    Choice,
+    Wish,
+    default_selections,
+    parse_selection,
+    parse_wishes,
+    select_pages,
+)
 from wikitext_builder.pages.store import (
     Dates,
     Rejected,

@@ -23,10 +23,9 @@ from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, 
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, expect_wiki
 from wikitext_builder.pages.xml_dump import Dump, DumpedPage
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.wiki.classify import Classifier, classifier
+from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.titles import title_fault
 
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]

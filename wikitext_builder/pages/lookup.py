@@ -1,8 +1,10 @@
-"""Listings and logs of a wiki, noted piece by piece in the store: selections find their pages in them."""
+"""Listings, list pages and logs of a wiki, in which selections find pages; the store notes each piece."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -11,10 +13,14 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.rules import Filter, WhyNot
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.wiki.client import BATCH, Wikipedia
+from wikitext_builder.wiki.classify import tidy_title, title_fault
+from wikitext_builder.wiki.client import BATCH, Site, Wikipedia
 from wikitext_builder.wiki.dates import Span
 from wikitext_builder.wiki.responses import ApiError, Json, continuation, expected_fields
 
+LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
+TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
+NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
 DONE = "done"  # the position of a listing that has ended
 
 
@@ -110,6 +116,38 @@ class Selection(Protocol):
             BuilderError: The selection cannot be read, or has no pages.
         """
         ...
+
+
+# --- links of list pages
+
+
+def links_of(title: str, text: str, site: Site) -> list[str]:
+    """Return the articles that the text of a list page links to.
+
+    Raises:
+        BuilderError: It links to none.
+    """
+    if titles := linked_titles(text, site):
+        return titles
+    inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
+    advice = f"; it transcludes {', '.join(inner[:20])}: name each of them as list:PAGE" if inner else ""
+    raise BuilderError(f"{title}: its own wikitext does not link to any article{advice}")
+
+
+def linked_titles(wikitext: str, site: Site) -> list[str]:
+    """Return the titles in namespace 0 that a text links to, each once, in their order."""
+    targets = LINK.findall(NO_LINKS.sub("", wikitext))
+    return sorted({title for target in targets if (title := _link_title(target, site))})
+
+
+def _link_title(target: str, site: Site) -> str:
+    title = tidy_title(html.unescape(target).partition("#")[0])
+    prefix, colon, _ = title.partition(":")
+    if title_fault(title) or title.startswith((":", "/")):
+        return ""
+    if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
+        return ""
+    return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
 
 
 # --- logs

@@ -15,9 +15,8 @@ from pathlib import Path
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.attribution import article_url, read_attribution
 from wikitext_builder.pages.database import Packed
-from wikitext_builder.pages.lock import read_lock, read_titles
+from wikitext_builder.pages.lock import article_url, read_attribution, read_lock, read_titles
 from wikitext_builder.pages.rules import (
     ASKS,
     UNKNOWN,
@@ -27,15 +26,13 @@ from wikitext_builder.pages.rules import (
     Rule,
     Texts,
     WhyNot,
-    arguments,
-    parse_kind,
+    parse_all,
 )
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
-from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first
 from wikitext_builder.wiki.dates import Span, days_before, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.titles import tidy_title, title_fault, with_first
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
 UNKNOWN_MARKS = ", as far as known: add what talk pages of this Wikipedia say to TALK_MARKS in classify.py"
@@ -268,10 +265,6 @@ def _template(value: str, language: Language) -> Filter:
     return Calls(names=names, language=language)
 
 
-def _created(value: str, language: Language) -> Filter:
-    return Created(span=parse_span(value), language=language)
-
-
 def _quality(value: str, _language: Language) -> Filter:
     classes = re.split(r"\s*,\s*", value)
     if not all(classes):
@@ -279,12 +272,12 @@ def _quality(value: str, _language: Language) -> Filter:
     return Quality(classes=frozenset(classes), shown=value)
 
 
-def _promoted(value: str, language: Language) -> Filter:
-    return Promoted(span=parse_span(value), language=language)
-
-
-def _dated(what: str) -> Callable[[str, Language], Dated]:
-    return lambda value, _language: Dated(what=what, span=parse_span(value))
+def _since(kind: type[Created | Promoted], what: str, *, asks: bool = False) -> FilterKind:
+    return FilterKind(
+        form=f"{what}-since:DATE[..DATE]", asks=asks,
+        make=lambda value, language: kind(span=parse_span(value), language=language),
+        stored=lambda value, _language: Dated(what=what, span=parse_span(value)),
+    )  # fmt: skip
 
 
 FILTERS: dict[str, FilterKind] = {
@@ -295,10 +288,8 @@ FILTERS: dict[str, FilterKind] = {
     "bytes": FilterKind(form="bytes:MIN-MAX", make=_length("bytes")),
     "stubs": FilterKind(form="stubs", make=_stubs),
     "template": FilterKind(form="template:NAME[,NAME]", make=_template),
-    "created-since": FilterKind(form="created-since:DATE[..DATE]", make=_created, stored=_dated("created")),
-    "promoted-since": FilterKind(
-        form="promoted-since:DATE[..DATE]", make=_promoted, stored=_dated("promoted"), asks=True
-    ),
+    "created-since": _since(Created, "created"),
+    "promoted-since": _since(Promoted, "promoted", asks=True),
     "series": FilterKind(form="series", make=lambda _value, _language: Series(), asks=True),
     "quality": FilterKind(form="quality:CLASS[,CLASS]", make=_quality, asks=True),
 }
@@ -314,10 +305,8 @@ def parse_rules(include: Texts, exclude: Texts, language: Language) -> tuple[Rul
         BuilderError: A text has none of the forms.
     """
     kinds = {name: kind for name, kind in FILTERS.items() if not kind.asks}
-    return tuple(
-        Rule(text=text, condition=parse_kind(name, text, language, kinds), include=name == "include")
-        for name, text in arguments(include, exclude)
-    )
+    found = parse_all(include, exclude, language, kinds)
+    return tuple(Rule(text=text, condition=one, include=included) for text, one, included in found)
 
 
 def chosen(
@@ -334,11 +323,8 @@ def chosen(
     Raises:
         BuilderError: A text has none of the forms.
     """
-    rules = [
-        (parse_kind(name, text, language_of(language), STORED), name == "include")
-        for name, text in arguments(include, exclude)
-    ]
+    rules = parse_all(include, exclude, language_of(language), STORED)
     if not rules:
         return revisions
-    taken = (one for one in revisions if all((rule.why_not(one) is None) == inside for rule, inside in rules))
+    taken = (one for one in revisions if all((rule.why_not(one) is None) == yes for _, rule, yes in rules))
     return Packed(Revision, taken)

@@ -1,4 +1,4 @@
-"""The past of pages, as a wiki's API tells it: one request per question, and no question twice."""
+"""Pages that a wiki's API gave, each checked, and their past: one request per question, no question twice."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.choice import checked_text
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.rules import First, Past
-from wikitext_builder.pages.store import Dates
-from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.responses import ApiError, FoundPage, Json, expected_fields, moment
+from wikitext_builder.pages.store import Dates, Revision, Wanted
+from wikitext_builder.wiki.classify import classifier, title_fault
+from wikitext_builder.wiki.client import Found, Wikipedia
+from wikitext_builder.wiki.dates import is_timestamp
+from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.responses import ApiError, FoundPage, FoundRevision, Json, expected_fields, moment
 
+MAX_WIKITEXT_BYTES = 4 << 20  # MediaWiki's own limit is 2 MiB; a longer text is not an article
 SERIES = 10  # pages that one user makes in a day, of nearly the same size
 NEARLY = 0.1  # of the size
 
@@ -163,3 +167,129 @@ class WikiPast(Past):
                         found.get("class", "") for found in one.get("pageassessments", {}).values()
                     )
         return frozenset(classes)
+
+
+# --- what the API gave
+
+
+def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
+    """Return the page that a title leads to.
+
+    Raises:
+        RejectedError: It leads to no page that can be used.
+    """
+    page, classify = _resolved(found, wanted.title), classifier(language)
+    name, as_of = repr(page.title), wanted.as_of
+    fault = title_fault(page.title)  # with a fault no lock file could name it
+    _reject(
+        ("invalid-title", page.invalid, page.invalid),
+        ("invalid-title", fault, f"{name}: {fault}"),
+        (
+            "other-namespace",
+            page.namespace,
+            f"{name} is in namespace {page.namespace}, so it is not an article",
+        ),
+        ("missing", page.missing or not page.page_id, f"there is no page {name}"),
+        ("list", classify.is_list(page.title), f"{name} is a list by its title"),
+        ("disambiguation", page.disambiguation, f"{name} is a disambiguation page"),
+        ("not-yet-created", as_of and not page.revisions, f"{name} has no revision up to {as_of}"),
+        ("no-revision", not page.revisions, f"{name} came without a revision"),
+    )
+    newest = max(page.revisions, key=lambda revision: (revision.timestamp, revision.revision_id))
+    number, text = newest.revision_id, checked_text(newest, newest.sha1, "the API")
+    _reject(
+        ("was-redirect", classify.is_redirect(text), f"revision {number} of {name} is a redirect"),
+        (
+            "disambiguation",
+            classify.is_disambiguation(text),
+            f"revision {number} has a mark of disambiguation",
+        ),
+    )
+    return Page(
+        title=page.title, page_id=page.page_id, revision_id=number, timestamp=newest.timestamp, wikitext=text
+    )
+
+
+def _resolved(found: Found, title: str) -> FoundPage:
+    """Follow a title through MediaWiki's spelling of it and through redirects.
+
+    Raises:
+        RejectedError: It does not lead to a page of this wiki.
+    """
+    chain = [found.renamed.get(title, title)]
+    while (target := found.redirects.get(chain[-1])) is not None:
+        if target in chain:
+            raise RejectedError("redirect-loop", " → ".join([*chain, target]))
+        chain.append(target)
+    last = chain[-1]
+    if last in found.other_wikis or title in found.other_wikis:
+        raise RejectedError("other-wiki", f"{last!r} is a page of another wiki")
+    if last not in found.pages:
+        raise RejectedError("unanswered", f"the API said nothing about {last!r}")
+    return found.pages[last]
+
+
+def exact_page(found: Found, locked: Revision) -> Page:
+    """Return the revision that a lock file names, with the title and ids of the lock file.
+
+    Raises:
+        RejectedError: It is gone, or its text has changed.
+    """
+    number = locked.revision_id
+    revisions = (one for page in found.pages.values() for one in page.revisions if one.revision_id == number)
+    revision = next(revisions, None)
+    if revision is None:
+        gone = number in found.bad_revisions
+        reason = "the wiki no longer has it" if gone else "the API said nothing about it"
+        raise RejectedError("missing-revision", f"revision {number}: {reason}")
+    return Page(
+        title=locked.title,
+        page_id=locked.page_id,
+        revision_id=number,
+        timestamp=locked.timestamp,
+        wikitext=checked_text(revision, locked.sha1, "the lock file"),
+    )
+
+
+def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
+    """Return the wikitext of a revision.
+
+    Args:
+        revision: As the API gave it.
+        sha1: Of the text; empty: it is not compared.
+        source: Who says so.
+
+    Raises:
+        RejectedError: There is no text that can be kept.
+    """
+    number, text, when = revision.revision_id, revision.text, revision.timestamp
+    _reject(
+        ("malformed", not is_timestamp(when), f"revision {number} has the timestamp {when!r}"),
+        ("hidden", revision.hidden, f"the wiki's administrators hid the text of revision {number}"),
+        ("no-text", text is None, f"the wiki has lost the text of revision {number}"),
+        (
+            "content-model",
+            revision.model != "wikitext",
+            f"revision {number} is {revision.model!r}, not wikitext",
+        ),
+    )
+    text = text or ""
+    try:
+        size, found = len(text.encode()), sha1_of(text)
+    except UnicodeEncodeError as error:
+        raise RejectedError(
+            "not-unicode", f"revision {number} has a lone surrogate at {error.start}"
+        ) from error
+    limit = f"revision {number} has {size:,} bytes, more than {MAX_WIKITEXT_BYTES:,}"
+    differs = f"revision {number}: expected sha1 {sha1} of {source}, found {found}"
+    _reject(
+        ("too-large", size > MAX_WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and found != sha1, differs)
+    )
+    return text
+
+
+def _reject(*faults: tuple[str, object, str]) -> None:
+    """Raise for the first fault that is there: its reason, whether it is there, and what was found."""
+    for reason, is_there, detail in faults:
+        if is_there:
+            raise RejectedError(reason, detail)

@@ -134,14 +134,19 @@ def parse_kind(argument: str, text: str, language: Language, kinds: Mapping[str,
         raise BuilderError(f"--{argument} {text}: {error}") from error
 
 
-def arguments(include: Texts, exclude: Texts) -> list[tuple[str, str]]:
-    """Return each text of two arguments with the name of its argument.
+def parse_all(
+    include: Texts, exclude: Texts, language: Language, kinds: Mapping[str, Kind[Made]]
+) -> list[tuple[str, Made, bool]]:
+    """Return each text of two arguments, what it names, and True if it is of `include`.
 
-    >>> arguments("words:300-", ["stubs", "series"])
-    [('include', 'words:300-'), ('exclude', 'stubs'), ('exclude', 'series')]
+    Raises:
+        BuilderError: A text has none of the forms of `kinds`.
     """
-    both = (("include", include), ("exclude", exclude))
-    return [(name, text) for name, given in both for text in ([given] if isinstance(given, str) else given)]
+    given = ((name, [texts] if isinstance(texts, str) else texts, name == "include")
+             for name, texts in (("include", include), ("exclude", exclude)))  # fmt: skip
+    return [
+        (text, parse_kind(name, text, language, kinds), yes) for name, texts, yes in given for text in texts
+    ]
 
 
 def with_old_names(

@@ -1,4 +1,4 @@
-"""Which pages to fetch: members of a category, links of a list page, titles, lock files, pages by time.
+"""Which pages to fetch, by category, list, title or time, and what each of them must be or may not be.
 
 A new selection is a class with a method `find`, and an entry of `SELECTIONS`. The selections by time list
 candidates; the filter of the same name then confirms each page when it is here.
@@ -6,12 +6,13 @@ candidates; the filter of the same name then confirms each page when it is here.
 
 from __future__ import annotations
 
-import html
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.lookup import (
     DONE,
@@ -19,22 +20,31 @@ from wikitext_builder.pages.lookup import (
     Selected,
     Selection,
     created_titles,
+    links_of,
     logged,
     moved_in,
     titles_in,
 )
-from wikitext_builder.pages.page_filters import Created, Promoted
-from wikitext_builder.pages.rules import Kind, parse_kind
-from wikitext_builder.pages.store import Wanted
-from wikitext_builder.wiki.client import Site, Wikipedia
+from wikitext_builder.pages.page_filters import FILTERS, Created, Named, Promoted
+from wikitext_builder.pages.rules import (
+    ASKS,
+    Filter,
+    Kind,
+    Past,
+    Rule,
+    Texts,
+    WhyNot,
+    first_fault,
+    parse_all,
+    parse_kind,
+)
+from wikitext_builder.pages.store import Rejected, Revision, Wanted
+from wikitext_builder.wiki.classify import tidy_title, title_fault
+from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage
-from wikitext_builder.wiki.titles import tidy_title, title_fault
 
-LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
-TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
-NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
 PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
 
 
@@ -110,7 +120,7 @@ class ListPage:
                 raise BuilderError(
                     f"{self.title}: the text of revision {revision.revision_id} is hidden; name another"
                 )
-            store.note_listing(listing, _links(page.title, revision.text, wikipedia.site()), DONE)
+            store.note_listing(listing, links_of(page.title, revision.text, wikipedia.site()), DONE)
         return Selected(wanted=lookup.wanted(store.listed(listing)))
 
     def _page(self, wikipedia: Wikipedia, as_of: str) -> FoundPage:
@@ -131,30 +141,6 @@ class ListPage:
                 f"revision {self.revision_id} is of {page.title!r}, not of {self.title!r}; name that page"
             )
         return page
-
-
-def _links(title: str, text: str, site: Site) -> list[str]:
-    if titles := linked_titles(text, site):
-        return titles
-    inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
-    advice = f"; it transcludes {', '.join(inner[:20])}: name each of them as list:PAGE" if inner else ""
-    raise BuilderError(f"{title}: its own wikitext does not link to any article{advice}")
-
-
-def linked_titles(wikitext: str, site: Site) -> list[str]:
-    """Return the titles in namespace 0 that a text links to, each once, in their order."""
-    targets = LINK.findall(NO_LINKS.sub("", wikitext))
-    return sorted({title for target in targets if (title := _link_title(target, site))})
-
-
-def _link_title(target: str, site: Site) -> str:
-    title = tidy_title(html.unescape(target).partition("#")[0])
-    prefix, colon, _ = title.partition(":")
-    if title_fault(title) or title.startswith((":", "/")):
-        return ""
-    if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
-        return ""
-    return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
 
 
 # --- time
@@ -216,14 +202,6 @@ class PromotedSince:
 # --- selections as users write them
 
 
-def _good(_value: str, language: Language) -> Selection:
-    return _named(language.good_category, language)
-
-
-def _featured(_value: str, language: Language) -> Selection:
-    return _named(language.featured_category, language)
-
-
 def _named(category: str | None, language: Language) -> Selection:
     if category is None:
         raise BuilderError(f"the {language.code} Wikipedia has no such category; name one as category:NAME")
@@ -251,8 +229,8 @@ def _checked_title(name: str) -> str:
 
 
 SELECTIONS: dict[str, Kind[Selection]] = {
-    "good": Kind(form="good", make=_good),
-    "featured": Kind(form="featured", make=_featured),
+    "good": Kind(form="good", make=lambda _, language: _named(language.good_category, language)),
+    "featured": Kind(form="featured", make=lambda _, language: _named(language.featured_category, language)),
     "category": Kind(form="category:NAME", make=_category),
     "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
     "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
@@ -298,3 +276,121 @@ def default_selections(language: Language) -> tuple[Selection, ...]:
             f"no category of Good articles is known for {language.code}; name one: --select category:NAME"
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What each page must be, or none may be, as a user wrote it: a filter, or another selection."""
+
+    text: str
+    choice: Filter | Selection
+    include: bool
+
+    def rule(self, lookup: Lookup) -> Rule:
+        """The rule; of a selection the titles that it finds."""
+        found = self.choice
+        if isinstance(found, Selection):
+            found = Named.of(one.title for one in found.find(lookup).wanted)
+        return Rule(text=self.text, condition=found, include=self.include)
+
+
+def parse_wishes(include: Texts, exclude: Texts, language: Language) -> tuple[Wish, ...]:
+    """Return what two arguments ask for, in the forms of `FILTERS` and of selections that are no filter.
+
+    Raises:
+        BuilderError: A text has none of the forms.
+    """
+    kinds: Mapping[str, Kind[Filter | Selection]] = {**SELECTIONS, **FILTERS}
+    return tuple(Wish(*found) for found in parse_all(include, exclude, language, kinds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The pages to ask for, and what each of them must be when it is here."""
+
+    selected: Selected
+    rules: tuple[Rule, ...] = ()
+    unless: Mapping[Wanted, tuple[Filter, ...]] = field(default_factory=dict)  # one of these must hold
+
+    def check(self, wanted: Wanted, page: Page, past: Past) -> None:
+        """Check a page that came; rules that need no request go first.
+
+        Raises:
+            RejectedError: It is not taken.
+        """
+        cheap = [rule for rule in self.rules if rule.condition.cost < ASKS]
+        dear = [rule for rule in self.rules if rule.condition.cost >= ASKS]
+        found = (
+            first_fault(cheap, page, past) or self._unmet(wanted, page, past) or first_fault(dear, page, past)
+        )
+        if found:
+            raise RejectedError(*found)
+
+    def _unmet(self, wanted: Wanted, page: Page, past: Past) -> WhyNot:
+        """Why the selections that found a page do not take it; None if one of them does."""
+        found = None
+        for condition in self.unless.get(wanted, ()):
+            if (found := condition.why_not(page, past)) is None:
+                break
+        return found
+
+    @property
+    def shown(self) -> str:
+        """All that decides, as a text: it differs if another choice may take another page."""
+        conditions = {repr(one) for several in self.unless.values() for one in several}
+        return repr((self.rules, sorted(conditions))) if self.rules or conditions else ""
+
+
+def select_pages(
+    lookup: Lookup,
+    selections: Sequence[Selection],
+    *,
+    wishes: Sequence[Wish] = (),
+    limit: int | None = None,
+) -> Choice:
+    """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
+
+    Args:
+        lookup: What selections find their pages with.
+        selections: One or more.
+        wishes: What else decides; a title that may not be taken is rejected here, without a request.
+        limit: Take only the first ones of this order, so that a larger limit only adds pages.
+
+    Raises:
+        BuilderError: Nothing is selected, or a selection cannot be read.
+    """
+    conditions: dict[Wanted, tuple[Filter, ...] | None] = {}  # None: a selection takes it without one
+    locked: dict[int, Revision] = {}
+    rejected: list[Rejected] = []
+    for selection in selections:
+        found = selection.find(lookup)
+        for one in found.wanted:
+            before = conditions.get(one, ())
+            if before is None or found.condition is None:
+                conditions[one] = None
+            else:
+                conditions[one] = (*before, found.condition)
+        locked |= found.locked
+        rejected += found.rejected
+    if not conditions and not rejected:
+        raise BuilderError("nothing is selected; check the names in --select")
+    rules = tuple(wish.rule(lookup) for wish in wishes)
+    excluded = [
+        (rule, rule.condition.titles)
+        for rule in rules
+        if not rule.include and isinstance(rule.condition, Named)
+    ]
+    wanted = []
+    for one in sorted(conditions)[:limit]:
+        rule = next((rule for rule, titles in excluded if one.title in titles), None)
+        if rule is None:
+            wanted.append(one)
+        else:
+            detail = f"--exclude {rule.text}"
+            rejected.append(Rejected(title=one.title, reason=rule.reason, detail=detail))
+    selected = Selected(wanted=tuple(wanted), locked=locked, rejected=tuple(rejected))
+    return Choice(
+        selected=selected,
+        rules=rules,
+        unless={one: several for one in wanted if (several := conditions[one])},
+    )

@@ -19,7 +19,7 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.load import WIKITEXT
 from wikitext_builder.dataset.manifest import OVERLAP, file_line
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD
+from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.text_overlap.overlap import Against, Comparison, OverlapOptions
 from wikitext_builder.text_overlap.result import ArticleOverlap, Overlap
@@ -149,5 +149,5 @@ def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> l
 def _append(path: Path, text: str) -> None:
     with path.open("a", encoding="utf-8", newline="\n") as file:
         if path.name == ATTRIBUTION and not file.tell():
-            file.write(HEAD)
+            file.write(ATTRIBUTION_HEAD)
         file.write(text)

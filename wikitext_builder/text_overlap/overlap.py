@@ -13,8 +13,7 @@ from typing import Final, TypedDict, Unpack
 
 from wikitext_builder.dataset.load import FILE, Dataset, DatasetArticle, load
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.attribution import ATTRIBUTION, Attribution, read_attribution
-from wikitext_builder.pages.lock import read_lock
+from wikitext_builder.pages.lock import ATTRIBUTION, Attribution, read_attribution, read_lock
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool

@@ -33,8 +33,7 @@ from lm_benchmarks.records.result import Result
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.pages.attribution import ATTRIBUTION, LOCK, read_attribution
-from wikitext_builder.pages.lock import read_lock
+from wikitext_builder.pages.lock import ATTRIBUTION, LOCK, read_attribution, read_lock
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.text_overlap.words import words_of
 

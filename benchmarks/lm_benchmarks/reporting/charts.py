@@ -21,7 +21,7 @@ import numpy as np
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import one_line
-from wikitext_builder.pages.attribution import ATTRIBUTION
+from wikitext_builder.pages.lock import ATTRIBUTION
 from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
 from wikitext_builder.tables import csv_text
 

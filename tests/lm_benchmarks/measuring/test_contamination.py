@@ -29,7 +29,7 @@ from tests.dumps import numbered_page
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.article import Article
 from wikitext_builder.dataset.manifest import file_line
-from wikitext_builder.pages.attribution import HEAD, Attribution
+from wikitext_builder.pages.lock import ATTRIBUTION_HEAD, Attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates
 from wikitext_builder.sample import SAMPLE_DUMP
 
@@ -51,7 +51,9 @@ def written(
             ).line()
             for month in months
         ]
-        (folder / "attribution.tsv").write_text(HEAD + "".join(rows), encoding="utf-8", newline="\n")
+        (folder / "attribution.tsv").write_text(
+            ATTRIBUTION_HEAD + "".join(rows), encoding="utf-8", newline="\n"
+        )
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from wikitext_builder.building.plan import REJECTED, Plan
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.attribution import ATTRIBUTION, HEAD, Attribution, read_attribution
+from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
 from wikitext_builder.pages.store import Rejected
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
@@ -44,7 +44,7 @@ def article(title: str) -> Article:
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"])))))
 def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
     sources = [Attribution.of(article(title), "train", "en") for title in titles]
-    text = HEAD + "".join(one.line() for one in sources)
+    text = ATTRIBUTION_HEAD + "".join(one.line() for one in sources)
     rows = text.splitlines()
     assert len(rows) == len(titles) + 1
     assert {row.count("\t") for row in rows} == {5}

@@ -14,7 +14,7 @@ from tests.wikitext_builder.building.test_build import store_of
 from wikitext_builder.building import stages
 from wikitext_builder.dataset.recipes import rank_for_test
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.attribution import read_attribution
+from wikitext_builder.pages.lock import read_attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates
 from wikitext_builder.text_overlap.result import Overlap
 

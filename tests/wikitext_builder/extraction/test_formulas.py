@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from tests.wikitext_builder.extraction.test_rendered import article
-from wikitext_builder.extraction.links import own_categories
 from wikitext_builder.extraction.markers import FORMULA, formula, latex_of, with_latex, without_latex
+from wikitext_builder.extraction.markup import own_categories
 from wikitext_builder.extraction.page import extract
 
 MATH = r'<math alttext="{\displaystyle E=mc^{2}}"><mi>E</mi></math>'

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.links import LinkReader
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.local import LOCAL
 from wikitext_builder.extraction.macros.numbers import in_words, ordinal_in_words
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
 from wikitext_builder.extraction.markers import LeftOut
+from wikitext_builder.extraction.markup import LinkReader
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part
 from wikitext_builder.extraction.templates import TemplateReader

@@ -14,7 +14,7 @@ import pytest
 from tests.cases import cases, each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.lookups import read_table
+from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.extraction.macros.call import Call, macro, template_name
 from wikitext_builder.extraction.macros.registry import (
     COPIED,
@@ -93,7 +93,7 @@ def test_a_pattern_gives_its_text(
 def test_a_table_with_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "t.tsv").write_text("# a comment\na\tb\n1\n\n", "utf-8")
-    monkeypatch.setattr("wikitext_builder.extraction.lookups.files", lambda _package: tmp_path)
+    monkeypatch.setattr("wikitext_builder.extraction.macros.files", lambda _package: tmp_path)
     with pytest.raises(ValueError, match=r"t\.tsv: expected a name and at most 2 cells: \[''\]"):
         read_table("t")
     (tmp_path / "data" / "t.tsv").write_text("a\tb\n1\n", "utf-8")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
-from wikitext_builder.extraction.tags import REMOVED_CLASS, _are_removed, _closing_indices, flatten_tags
-from wikitext_builder.extraction.tags import TAG as ANY_TAG
+from wikitext_builder.extraction.markup import REMOVED_CLASS, _are_removed, _closing_indices, flatten_tags
+from wikitext_builder.extraction.markup import TAG as ANY_TAG
 
 # One pattern for the same rule, in quadratic time.
 PLAIN = re.compile(rf"""display\s*:\s*none|class\s*=\s*["']?[^"'>]*{REMOVED_CLASS.pattern}""", re.IGNORECASE)

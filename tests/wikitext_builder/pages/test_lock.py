@@ -12,7 +12,7 @@ from tests.cases import each
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock, read_titles, write_lock
 from wikitext_builder.pages.store import Revision
-from wikitext_builder.wiki.titles import title_fault
+from wikitext_builder.wiki.classify import title_fault
 
 SHA1 = "0123456789abcdef0123456789abcdef01234567"
 GOOD = (

@@ -17,10 +17,9 @@ from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.attribution import read_attribution
-from wikitext_builder.pages.lock import read_lock, write_lock
+from wikitext_builder.pages.lock import read_attribution, read_lock, write_lock
 from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
-from wikitext_builder.pages.rules import First, Past, arguments, first_fault, parse_kind
+from wikitext_builder.pages.rules import First, Past, first_fault, parse_kind
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import days_before, parse_date, parse_span
@@ -102,7 +101,7 @@ def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
 
 
 def test_arguments_can_be_one_text() -> None:
-    assert arguments("stubs", ()) == [("include", "stubs")]
+    assert parse_rules("stubs", (), EN) == parse_rules(["stubs"], [], EN)
 
 
 @each("pages", "names, called", "templates can be named")

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lookup import Selection
+from wikitext_builder.pages.lookup import Selection, linked_titles
 from wikitext_builder.pages.selections import (
     Category,
     ListPage,
     LockFile,
     TitlesFile,
     default_selections,
-    linked_titles,
     parse_selection,
 )
 from wikitext_builder.wiki.client import Site

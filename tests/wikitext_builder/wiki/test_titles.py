@@ -2,7 +2,7 @@
 
 import pytest
 
-from wikitext_builder.wiki.titles import tidy_title, title_fault
+from wikitext_builder.wiki.classify import tidy_title, title_fault
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,66 @@
 """Macros: the text of templates. `registry.MACROS` has them all, by the name of the template.
 
 Texts with arguments are rows of `data/patterns.tsv`; a macro that computes is a function of its family's
-module, with its names in the decorator `@macro`.
+module, with its names in the decorator `@macro`. The functions here read the tables in `data/`: tab-separated
+files with a line of column names after the comments.
+
+`convert` is Module:Convert: `convert_arguments` reads the numbers and options of a call, `convert_units` has
+the units of `data/convert/`, `convert_rounding` converts and decides the number of digits, `convert_outputs`
+joins values and units.
 """
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+def read_table(name: str, *, head: bool = False) -> list[list[str]]:
+    """The rows of a table, with `head` also that of column names; empty cells at the end may be missing.
+
+    Raises:
+        ValueError: A row has more cells than the table has columns, or nothing in its first one.
+    """
+    path = files("wikitext_builder.extraction.macros") / "data" / f"{name}.tsv"
+    text = path.read_text(encoding="utf-8")
+    columns, *rows = [line.split("\t") for line in text.splitlines() if line[:2] != "# "]
+    for place, row in enumerate(rows):
+        if not row[0] or len(row) > len(columns):
+            raise ValueError(f"{path}: expected a name and at most {len(columns)} cells: {row}")
+        if len(row) < len(columns):
+            rows[place] = row + [""] * (len(columns) - len(row))
+    return [columns, *rows] if head else rows
+
+
+@cache
+def _lookups() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for kind, key, value in read_table("lookups"):
+        found.setdefault(kind, {})[key] = value.replace("␣", " ")
+    return found
+
+
+def lookup(kind: str) -> dict[str, str]:
+    """What `lookups.tsv` has of one kind: the symbol of an element, the country of a code.
+
+    >>> lookup("element")["iron"], lookup("country")["NED"]
+    ('Fe', 'Netherlands')
+    """
+    return _lookups()[kind]
+
+
+@cache
+def _words() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, text in read_table("words"):
+        found.setdefault(name, []).extend(text.split())
+    return found
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The words of a set of `words.tsv`, in their order.
+
+    >>> words("months")[:2]
+    ('January', 'February')
+    """
+    return tuple(_words()[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.lookups import read_table
+from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.php import whole_number
 

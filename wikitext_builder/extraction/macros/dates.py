@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.lookups import words
+from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.numbers import ordinal
 from wikitext_builder.extraction.macros.php import whole_number

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from wikitext_builder.extraction.lookups import lookup, read_table
+from wikitext_builder.extraction.macros import lookup, read_table
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.markers import GONE
 

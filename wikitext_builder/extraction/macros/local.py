@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from wikitext_builder.extraction.lookups import read_table, words
+from wikitext_builder.extraction.macros import read_table, words
 from wikitext_builder.extraction.macros.call import Call, Macro, joined, series
-from wikitext_builder.extraction.macros.convert.conversions import convert
+from wikitext_builder.extraction.macros.convert import convert
 from wikitext_builder.extraction.macros.parser_functions import grouped
 from wikitext_builder.extraction.macros.places import COUNTRIES
 from wikitext_builder.extraction.markers import GONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-from wikitext_builder.extraction.lookups import lookup, words
+from wikitext_builder.extraction.macros import lookup, words
 from wikitext_builder.extraction.macros.call import Call, around, macro
 from wikitext_builder.extraction.macros.php import whole_number
 

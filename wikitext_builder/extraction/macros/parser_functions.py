@@ -12,7 +12,7 @@ from typing import Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.lookups import lookup, words
+from wikitext_builder.extraction.macros import lookup, words
 from wikitext_builder.extraction.macros.call import COMMENT, template_name
 from wikitext_builder.extraction.macros.dates import formatted_time, parsed_time, revision_time
 from wikitext_builder.extraction.macros.php import (
@@ -29,8 +29,8 @@ from wikitext_builder.extraction.macros.php import (
     trimmed,
 )
 from wikitext_builder.extraction.trim import CONTROLS
+from wikitext_builder.wiki.classify import title_fault, with_first
 from wikitext_builder.wiki.languages import LANGUAGES, Language
-from wikitext_builder.wiki.titles import title_fault, with_first
 
 MODULES_WITHOUT_TEXT = re.compile(
     "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"

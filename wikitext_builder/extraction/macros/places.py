@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import floor
 
-from wikitext_builder.extraction.lookups import lookup
+from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE

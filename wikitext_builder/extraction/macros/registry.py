@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from wikitext_builder.extraction.lookups import read_table
 from wikitext_builder.extraction.macros import (
     citations,
+    convert,
     dates,
     languages,
     numbers,
     places,
+    read_table,
     references,
     science,
     wrappers,
@@ -31,12 +32,11 @@ from wikitext_builder.extraction.macros.call import (
     macro,
     text,
 )
-from wikitext_builder.extraction.macros.convert import conversions
 from wikitext_builder.extraction.markers import formula
 
 # Each declares its macros as it is imported.
 MODULES = (
-    citations, conversions, dates, languages, numbers, places, references, science, wrappers,
+    citations, convert, dates, languages, numbers, places, references, science, wrappers,
 )  # fmt: skip
 REFERENCE = re.compile(r"\{([\w|-]+)(?::(\w+))?\}")
 FILTERS: dict[str, Callable[[str], str]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_UP, Decimal
 
-from wikitext_builder.extraction.lookups import lookup
+from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.markers import formula
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.lookups import lookup
+from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, Macro, joined, macro, series
 from wikitext_builder.extraction.macros.php import at_most
 from wikitext_builder.extraction.markers import GONE

@@ -6,15 +6,15 @@ import re
 from math import floor, gcd, isfinite, log10, modf
 from typing import NamedTuple
 
-from wikitext_builder.extraction.lookups import read_table
-from wikitext_builder.extraction.macros.convert.arguments import (
+from wikitext_builder.extraction.macros import read_table
+from wikitext_builder.extraction.macros.convert_arguments import (
     MINUS,
     Options,
     Value,
     fraction,
     with_separators,
 )
-from wikitext_builder.extraction.macros.convert.units import Unit
+from wikitext_builder.extraction.macros.convert_units import Unit
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
 
 MAX_DIGITS = 14  # significant ones of a result

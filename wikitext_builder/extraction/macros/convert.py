@@ -9,7 +9,7 @@ from math import floor
 from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.call import Call, macro
-from wikitext_builder.extraction.macros.convert.arguments import (
+from wikitext_builder.extraction.macros.convert_arguments import (
     NO_OPTIONS,
     WHOLE,
     Between,
@@ -19,7 +19,7 @@ from wikitext_builder.extraction.macros.convert.arguments import (
     parse_values,
     value_of,
 )
-from wikitext_builder.extraction.macros.convert.outputs import (
+from wikitext_builder.extraction.macros.convert_outputs import (
     Task,
     all_outputs,
     by_name,
@@ -28,8 +28,8 @@ from wikitext_builder.extraction.macros.convert.outputs import (
     measured,
     with_spaces,
 )
-from wikitext_builder.extraction.macros.convert.rounding import Result, Source
-from wikitext_builder.extraction.macros.convert.units import (
+from wikitext_builder.extraction.macros.convert_rounding import Result, Source
+from wikitext_builder.extraction.macros.convert_units import (
     Unit,
     convertible,
     default_code,

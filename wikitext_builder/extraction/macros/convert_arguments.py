@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from wikitext_builder.extraction.lookups import read_table
+from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.extraction.macros.call import Call
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
 from wikitext_builder.extraction.macros.php import thousands

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from wikitext_builder.extraction.lookups import read_table
+from wikitext_builder.extraction.macros import read_table
 
 Words = tuple[str, str]  # British and American
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros.convert.arguments import (
+from wikitext_builder.extraction.macros.convert_arguments import (
     MINUS,
     Between,
     Options,
@@ -15,8 +15,8 @@ from wikitext_builder.extraction.macros.convert.arguments import (
     fraction,
     with_separators,
 )
-from wikitext_builder.extraction.macros.convert.rounding import Result, Source, results_of
-from wikitext_builder.extraction.macros.convert.units import POWERS, Output, Several, Unit
+from wikitext_builder.extraction.macros.convert_rounding import Result, Source, results_of
+from wikitext_builder.extraction.macros.convert_units import POWERS, Output, Several, Unit
 from wikitext_builder.extraction.macros.numbers import in_words
 
 SHOWN_BY_NAME = frozenset(["br", "or", "slash"])
