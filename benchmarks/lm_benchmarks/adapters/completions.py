@@ -58,21 +58,19 @@ class Endpoint(PieceModel):
         tokenizer: str | None,
         served_model: str | None = None,
         longest: int | None = None,
-        window: int | None = None,
-        stride: int | None = None,
         patience: float,
+        **windows: int | None,
     ) -> None:
         """Ask a server what it has, and score a line to see whether it keeps the protocol.
 
         Args:
             url: Without `/completions`: http://localhost:8000/v1.
-            vocabulary: See `PieceModel`, like `window` and `stride`.
+            vocabulary: See `PieceModel`.
             tokenizer: Of the model: a folder of `transformers`, or a name.
             served_model: What the server calls the model; None: the only one that it has.
             longest: Pieces that the server holds at once; None: what it says.
-            window: See `PieceModel`.
-            stride: See `PieceModel`.
             patience: Seconds to wait for an answer.
+            windows: `window` and `stride`, see `PieceModel`.
 
         Raises:
             HarnessError: The server does not keep the protocol, or reads pieces otherwise.
@@ -97,11 +95,11 @@ class Endpoint(PieceModel):
         self.served = served_model or next(iter(known))
         told = known.get(self.served) if longest is None else longest
         reads = None if told is None else told - 2  # it also reads the last target and the piece that it adds
-        if reads is None and window is None:
+        if reads is None and windows.get("window") is None:
             raise HarnessError(
                 f"{self.url} does not say how many pieces {self.served} reads at once; say so by --longest"
             )
-        super().__init__(load_tokenizer(tokenizer), vocabulary, longest=reads, window=window, stride=stride)
+        super().__init__(load_tokenizer(tokenizer), vocabulary, longest=reads, **windows)
         self._probe()
 
     @property

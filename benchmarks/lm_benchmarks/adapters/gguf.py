@@ -29,24 +29,22 @@ class GgufModel(PieceModel):
 
     def __init__(
         self,
-        path: Path,
+        path: str | Path,
         vocabulary: Vocabulary,
         *,
         longest: int | None = None,
-        window: int | None = None,
-        stride: int | None = None,
         dtype: str | None = None,
+        **windows: int | None,
     ) -> None:
         """Load a model.
 
         Args:
             path: The file.
-            vocabulary: See `PieceModel`, like `window` and `stride`.
+            vocabulary: See `PieceModel`.
             longest: Pieces that it reads at once, at most; None: as many as it was trained with. Memory grows
                 with its product with the vocabulary of pieces.
-            window: See `PieceModel`.
-            stride: See `PieceModel`.
             dtype: Of the cache of keys and values: `float32`; None: `float16`, as llama.cpp has it.
+            windows: `window` and `stride`, see `PieceModel`.
 
         Raises:
             HarnessError: The package is not installed, or the file is not such a model.
@@ -72,15 +70,11 @@ class GgufModel(PieceModel):
             )
         except (ValueError, RuntimeError, OSError) as error:
             raise HarnessError(f"gguf:{path}: {error}; expected a model of llama.cpp, .gguf") from error
-        trained = int(self._llama.metadata.get(self._trained_with(), self._llama.n_ctx()))
-        self._path, self._cache = path, dtype or "float16"
-        tokenizer = GgufTokenizer(self._llama)
-        super().__init__(
-            tokenizer, vocabulary, longest=min(longest or trained, trained), window=window, stride=stride
-        )
-
-    def _trained_with(self) -> str:
-        return f"{self._llama.metadata.get('general.architecture', 'llama')}.context_length"
+        architecture = self._llama.metadata.get("general.architecture", "llama")
+        trained = int(self._llama.metadata.get(f"{architecture}.context_length", self._llama.n_ctx()))
+        self._path, self._cache = Path(path), dtype or "float16"
+        longest = min(longest or trained, trained)
+        super().__init__(GgufTokenizer(self._llama), vocabulary, longest=longest, **windows)
 
     @property
     def digest(self) -> str:

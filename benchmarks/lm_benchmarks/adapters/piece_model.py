@@ -55,7 +55,8 @@ class WordPieces:
         self._lead = ""
         self._lead = self._find_lead([vocabulary.ids[word] for word in plain[:SAMPLE]])
         self.alone = self._cut_alone()
-        self.unknown = self._count_unknown()
+        unknown = tokenizer.unk_token_id
+        self.unknown = sum(unknown is not None and unknown in pieces for pieces in self.alone)
 
     def of_pairs(self, pairs: Sequence[Pair]) -> list[list[int]]:
         """The pieces of words, each after the one before it."""
@@ -77,18 +78,13 @@ class WordPieces:
             else:
                 lines[-1].append(word)
         lines = [line for line in lines if line]
-        wholes = self._encode([self._lead + " ".join(map(self._spelled, line)) for line in lines])
+        wholes = self._encode([self._lead + " ".join(self._words[word] for word in line) for line in lines])
         parts = [[piece for pieces in self.of_words(line) for piece in pieces] for line in lines]
         return sum(whole != part for whole, part in zip(wholes, parts, strict=True))
 
-    def _spelled(self, word: int) -> str:
-        return self._words[word]
-
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        found: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        return found
+        found: dict[str, Any] = self._tokenizer(list(texts), add_special_tokens=False) if texts else {}
+        return list(found.get("input_ids", ()))
 
     def _find_lead(self, sample: Sequence[int]) -> str:
         """A space before a line, unless the tokenizer puts one there itself."""
@@ -140,10 +136,6 @@ class WordPieces:
             head = self._heads[before]
             own = whole[len(head) :] if whole[: len(head)] == head else []
             self._known[word, before] = own or self.alone[word]
-
-    def _count_unknown(self) -> int:
-        unknown = self._tokenizer.unk_token_id
-        return sum(unknown is not None and unknown in pieces for pieces in self.alone)
 
 
 class TextPieces:

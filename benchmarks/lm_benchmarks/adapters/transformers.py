@@ -35,22 +35,20 @@ class CausalModel(PieceModel):
         tokenizer: Any,  # noqa: ANN401
         vocabulary: Vocabulary,
         *,
-        window: int | None = None,
-        stride: int | None = None,
         device: torch.device | str = "cpu",
+        **windows: int | None,
     ) -> None:
-        """Put a model on a device; see `PieceModel`.
+        """Put a model on a device.
 
         Args:
             module: A causal model of transformers.
             tokenizer: Its tokenizer.
             vocabulary: Of the ids that are scored.
-            window: None: what the model's configuration allows.
-            stride: See `PieceModel`.
             device: Of the model.
+            windows: `window` and `stride`, see `PieceModel`; without a window, what the configuration allows.
         """
         longest = getattr(module.config, "max_position_embeddings", None)
-        super().__init__(tokenizer, vocabulary, longest=longest, window=window, stride=stride)
+        super().__init__(tokenizer, vocabulary, longest=longest, **windows)
         self._module = module.to(device).eval()
         self._device = device
 
@@ -68,7 +66,7 @@ class CausalModel(PieceModel):
     @property
     def parameters(self) -> int:
         """The number of trained parameters."""
-        return sum(parameter.numel() for parameter in self._module.parameters())
+        return sum(one.numel() for one in self._module.parameters())
 
     @property
     def implementation(self) -> dict[str, object]:
@@ -114,11 +112,10 @@ def load_causal_model(
     name: str,
     vocabulary: Vocabulary,
     *,
-    window: int | None = None,
-    stride: int | None = None,
     device: torch.device | str = "cpu",
     dtype: str | None = None,
     attention: str | None = None,
+    **windows: int | None,
 ) -> CausalModel:
     """A model and its tokenizer from a folder, or from Hugging Face's hub.
 
@@ -126,12 +123,11 @@ def load_causal_model(
 
     Args:
         name: The folder or the name.
-        vocabulary: See `CausalModel`, like `window`, `stride` and `device`.
-        window: See `CausalModel`.
-        stride: See `CausalModel`.
+        vocabulary: See `CausalModel`, like `device` and `windows`.
         device: See `CausalModel`.
         dtype: Of the weights: `float32`, `bfloat16` or `float16`; None: as they are stored.
         attention: Its implementation: `eager`, `sdpa`, …; None: transformers decides.
+        windows: See `CausalModel`.
 
     Raises:
         HarnessError: The library is not installed, or there is no such model.
@@ -142,7 +138,7 @@ def load_causal_model(
         module = library.AutoModelForCausalLM.from_pretrained(
             name, **{key: value for key, value in options.items() if value is not None}
         )
-    return CausalModel(module, tokenizer, vocabulary, window=window, stride=stride, device=device)
+    return CausalModel(module, tokenizer, vocabulary, device=device, **windows)
 
 
 def load_tokenizer(name: str) -> Any:  # noqa: ANN401 - of transformers

@@ -4,14 +4,14 @@ A model breaks them if it looks at later words, if its probabilities sum to more
 earlier calls, or if its scores change with chunks and batches. Its perplexity then means nothing, and is
 often a good one. `ps_models.invariants` has the laws. Here they are tried on the beginning of the text, which
 proves little: a model can keep them there and break them later. So `Watched` keeps a random sample of the
-calls of the whole run, and `check_places` repeats them in other ways. `window_checks` does the same for
+calls of the whole run, and `Checks.of_places` repeats them in other ways. `run_samples` does the same for
 models of pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,115 +79,91 @@ def check(
     loaded = open_model(model, inputs)
     _, passages = read_passages(inputs.dataset, split, loaded.vocabulary)
     stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
-    tolerance = tolerance_of(loaded, "fp32")
-    return check_model(
-        loaded, stream, device=inputs.device, tolerance=tolerance, seed=inputs.seed, progress=progress
-    )
+    return Checks(loaded, device=inputs.device, seed=inputs.seed, progress=progress).of_text(stream)
 
 
-def check_model(
-    loaded: LoadedModel,
-    stream: Tensor,
-    *,
-    device: torch.device | str = "cpu",
-    tolerance: float = TOLERANCES["fp32"],
-    seed: int = 1,
-    progress: Progress = no_progress,
-) -> Findings:
-    """Try the laws on a loaded model: on the beginning of a text, (time,), then at random places of it.
+@dataclass(frozen=True)
+class Checks:
+    """Tries the laws on a loaded model."""
 
-    Raises:
-        ToolkitError: The program of an adapter fails.
-    """
-    findings = check_beginning(loaded, stream, device=device, tolerance=tolerance, progress=progress)
-    watched = Watched(loaded.model, seed=seed, reread=loaded.reread)
-    progress("read", 0, len(stream), "")
-    try:
-        scored = token_nats(watched, [Text(part, 0) for part in torch.split(stream, CHUNK)], device=device)
-        with evaluating(loaded.model):
-            for done, _ in enumerate(scored, start=1):
-                progress("read", min(done * CHUNK, len(stream)), len(stream), "")
-    except Exception as error:
-        findings["contract"] = findings["contract"] or _raised(error)
+    loaded: LoadedModel
+    _: KW_ONLY
+    device: torch.device | str = "cpu"
+    precision: str = "fp32"
+    seed: int = 1  # of the places
+    progress: Progress = no_progress
+
+    @property
+    def tolerance(self) -> float:
+        """Nats that scores may differ by: more if the model's own numbers are not in float32."""
+        exact = self.loaded.facts.get("dtype", "float32") in EXACT
+        return TOLERANCES[self.precision] if exact else max(TOLERANCES.values())
+
+    def watched(self) -> Watched:
+        """The model, which keeps a sample of its calls."""
+        return Watched(self.loaded.model, seed=self.seed, reread=self.loaded.reread)
+
+    def of_text(self, stream: Tensor) -> Findings:
+        """Try the laws on the beginning of a text, (time,), then at random places of it.
+
+        Raises:
+            ToolkitError: The program of an adapter fails.
+        """
+        findings, watched = self.of_beginning(stream), self.watched()
+        self.progress("read", 0, len(stream), "")
+        texts = [Text(part, 0) for part in torch.split(stream, CHUNK)]
+        try:
+            with evaluating(self.loaded.model):
+                for done, _ in enumerate(token_nats(watched, texts, device=self.device), start=1):
+                    self.progress("read", min(done * CHUNK, len(stream)), len(stream), "")
+        except Exception as error:
+            findings["contract"] = findings["contract"] or _raised(error)
+            return findings
+        return self.of_places(watched, findings)
+
+    def of_beginning(self, stream: Tensor) -> Findings:
+        """Try the laws on the beginning of a text, (time,)."""
+        findings, errors, loaded = Findings(), dict[str, str](), self.loaded
+        text, size = stream[:BEGINNING].to(self.device), len(loaded.vocabulary)
+        for number, (name, law) in enumerate(LAWS.items()):
+            self.progress("check", number, len(LAWS), name)
+            trial = Trial(
+                model=loaded.model,
+                tokens=text[None],
+                vocab_size=size,
+                tolerance=self.tolerance,
+                open_vocabulary=loaded.open_vocabulary,
+                sizes=(1, 7, 64),
+                times=sorted({1, 2, len(text) // 2, len(text) - 1}),
+                prefixes=(0, PREFIX),
+                summed=min(size, FEW) if loaded.open_vocabulary else size,
+                texts=torch.split(text, 50),
+            )
+            with evaluating(loaded.model), torch.no_grad():
+                try:
+                    findings[name] = next(filter(None, law(trial)), "")
+                except Exception as error:
+                    raised = _raised(error)
+                    findings[name] = f"fails as in {errors[raised]}" if raised in errors else raised
+                    errors.setdefault(raised, name)
+        self.progress("check", len(LAWS), len(LAWS), "")
         return findings
-    return check_places(loaded, watched, findings, tolerance=tolerance, seed=seed, progress=progress)
 
-
-def tolerance_of(loaded: LoadedModel, precision: str) -> float:
-    """Nats that scores of a model may differ by: more if its own numbers are not in float32."""
-    exact = loaded.facts.get("dtype", "float32") in EXACT
-    return TOLERANCES[precision] if exact else max(TOLERANCES.values())
-
-
-def check_beginning(
-    loaded: LoadedModel,
-    stream: Tensor,
-    *,
-    device: torch.device | str = "cpu",
-    tolerance: float = TOLERANCES["fp32"],
-    progress: Progress = no_progress,
-) -> Findings:
-    """Try the laws on the beginning of a text; see `check_model`."""
-    findings, errors = Findings(), dict[str, str]()
-    text, size = stream[:BEGINNING].to(device), len(loaded.vocabulary)
-    for number, (name, law) in enumerate(LAWS.items()):
-        progress("check", number, len(LAWS), name)
-        trial = Trial(
-            model=loaded.model,
-            tokens=text[None],
-            vocab_size=size,
-            tolerance=tolerance,
-            open_vocabulary=loaded.open_vocabulary,
-            sizes=(1, 7, 64),
-            times=sorted({1, 2, len(text) // 2, len(text) - 1}),
-            prefixes=(0, PREFIX),
-            summed=min(size, FEW) if loaded.open_vocabulary else size,
-            texts=torch.split(text, 50),
-        )
+    def of_places(self, watched: Watched, findings: Mapping[str, str]) -> Findings:
+        """Add to findings what breaks the laws at random places of a run, which the model was watched in."""
+        loaded, calls = self.loaded, watched.calls()
+        trials = Trials(run=watched.tokens, seed=self.seed, tolerance=self.tolerance)
         with evaluating(loaded.model), torch.no_grad():
-            try:
-                findings[name] = next(filter(None, law(trial)), "")
-            except Exception as error:
-                raised = _raised(error)
-                findings[name] = f"fails as in {errors[raised]}" if raised in errors else raised
-                errors.setdefault(raised, name)
-    progress("check", len(LAWS), len(LAWS), "")
-    return findings
-
-
-def check_places(
-    loaded: LoadedModel,
-    watched: Watched,
-    findings: Mapping[str, str],
-    *,
-    tolerance: float = TOLERANCES["fp32"],
-    seed: int = 1,
-    progress: Progress = no_progress,
-) -> Findings:
-    """Add to findings what breaks the laws at random places of a run; see `check_model`.
-
-    Args:
-        loaded: The model.
-        watched: The same model, after the run.
-        findings: What was found at the beginning.
-        tolerance: Nats that scores may differ by.
-        seed: Of the places.
-        progress: Receives the number of places.
-    """
-    trials, calls = Trials(run=watched.tokens, seed=seed, tolerance=tolerance), watched.calls()
-    with evaluating(loaded.model), torch.no_grad():
-        for number in range(PLACES if calls else 0):
-            progress("check places", number, PLACES)
-            call = calls[number % len(calls)]
-            least = 4 * (call.first + min(call.depth, loaded.reread))
-            if trials.places and trials.spent + least > trials.budget:
-                continue
-            _try_place(trials, loaded, call)
-    progress("check places", PLACES, PLACES)
-    found = trials.findings()
-    both = Findings({law: broken or found.get(law, "") for law, broken in findings.items()})
-    both.tried = trials.tried()
-    return both
+            for number in range(PLACES if calls else 0):
+                self.progress("check places", number, PLACES)
+                call = calls[number % len(calls)]
+                if trials.can_afford(4 * (call.first + min(call.depth, loaded.reread))):
+                    _try_place(trials, loaded, call)
+        self.progress("check places", PLACES, PLACES)
+        found = trials.findings()
+        both = Findings({law: broken or found.get(law, "") for law, broken in findings.items()})
+        both.tried = trials.tried()
+        return both
 
 
 def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
@@ -270,11 +246,9 @@ def _try_sum(trials: Trials, place: Trial, at: int) -> None:
 
 def _next_log_probs(place: Trial) -> Tensor | None:
     """The scores of all words in one call, from a model that can give them."""
-    if not hasattr(place.model, "next_log_probs"):
-        return None
     try:
         found: Tensor = place.model.next_log_probs(place.state)[0]
-    except AttributeError:  # a mixture with a member that cannot
+    except AttributeError:  # it cannot, or it is a mixture with a member that cannot
         return None
     place.spent += 1
     return found if found.shape == (place.vocab_size,) else None

@@ -19,6 +19,7 @@ from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
+from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, checked
 from lm_benchmarks.errors import HarnessError
@@ -126,7 +127,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
         identity=found.name,
         model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
         vocabulary=found.vocabulary,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        parameters=sum(one.numel() for one in model.parameters()),
         facts={**facts, "seed": found.seed},
         recipe=how.recipe,
         trained=(how,),
@@ -135,11 +136,9 @@ def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
 
 def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
     """The number of tokens that a checkpoint was trained on; None if it was trained on another text."""
-    if "train" not in dataset.files:
-        return None
-    if file_sha256(dataset.file("train")) != checkpoint.facts.get("train_sha256"):
-        return None
-    return len(read_stream(dataset, "train", checkpoint.vocabulary))
+    own = checkpoint.facts.get("train_sha256")
+    is_own = "train" in dataset.files and file_sha256(dataset.file("train")) == own
+    return len(read_stream(dataset, "train", checkpoint.vocabulary)) if is_own else None
 
 
 def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
@@ -195,15 +194,12 @@ def _users(module: str, name: str, inputs: Inputs) -> LoadedModel:
             f"{users} returned {type(model).__name__}; expected a LanguageModel:"
             " initial_state(batch_size), and a call with tokens and state"
         )
-    parameters = None
-    if isinstance(model, nn.Module):
-        parameters = sum(parameter.numel() for parameter in model.parameters())
     return LoadedModel(
         name=users,
         identity=f"{signature_value(f'{module}.{name}')}+{source_hash(function)[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
-        parameters=parameters,
+        parameters=sum(one.numel() for one in model.parameters()) if isinstance(model, nn.Module) else None,
         facts={"seed": inputs.seed},
         users=users,
     )
@@ -342,26 +338,13 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
     )
 
 
-def _transformers(name: str, inputs: Inputs) -> LoadedModel:
-    model = load_causal_model(name, inputs.vocabulary, **_given(inputs, "device", "dtype", "attention"))
-    return of_piece_model(Path(name).name, model, inputs.vocabulary)
-
-
-def _gguf(path: str, inputs: Inputs) -> LoadedModel:
-    model = GgufModel(Path(path), inputs.vocabulary, **_given(inputs, "longest", "dtype"))
-    return of_piece_model(Path(path).name, model, inputs.vocabulary)
-
-
-def _completions(url: str, inputs: Inputs) -> LoadedModel:
-    options = _given(inputs, "tokenizer", "served_model", "longest", "patience")
-    model = Endpoint(url, inputs.vocabulary, **options)
-    return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)
-
-
-def _given(inputs: Inputs, *names: str) -> dict[str, Any]:
-    """The options that a model of pieces takes: its windows, and some of its own."""
+def _of_pieces(make: Callable[..., PieceModel], own: Sequence[str], what: str, inputs: Inputs) -> LoadedModel:
+    """A model of pieces. Each takes its windows, and some options of its own."""
     options = {**inputs.options, "device": inputs.device, "window": inputs.window, "stride": inputs.stride}
-    return {name: options[name] for name in ("window", "stride", *names)}
+    model = make(what, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *own)})
+    if isinstance(model, Endpoint):
+        return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)
+    return of_piece_model(Path(what).name, model, inputs.vocabulary)
 
 
 OWN_FIELDS: Final = frozenset(
@@ -382,9 +365,18 @@ KINDS: Final[dict[str, tuple[str, Maker]]] = {
         "FILE: n-grams in KenLM's formats, by its package kenlm",
         partial(_of_grams, "kenlm", KenlmFile),
     ),
-    "transformers": ("FOLDER or NAME: a causal model of the package transformers", _transformers),
-    "gguf": ("FILE: a model in llama.cpp's format, by the package llama-cpp-python", _gguf),
-    "completions": ("URL: an endpoint with log-probabilities, with --tokenizer", _completions),
+    "transformers": (
+        "FOLDER or NAME: a causal model of the package transformers",
+        partial(_of_pieces, load_causal_model, ("device", "dtype", "attention")),
+    ),
+    "gguf": (
+        "FILE: a model in llama.cpp's format, by the package llama-cpp-python",
+        partial(_of_pieces, GgufModel, ("longest", "dtype")),
+    ),
+    "completions": (
+        "URL: an endpoint with log-probabilities, with --tokenizer",
+        partial(_of_pieces, Endpoint, ("tokenizer", "served_model", "longest", "patience")),
+    ),
     "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
     "mc": ("CHECKPOINT: with dropout, the mean over --samples masks", _monte_carlo),
     "cache": ("CHECKPOINT: with a neural cache tuned on valid, of --window words if given", _neural_cache),

@@ -21,12 +21,7 @@ from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages
-from lm_benchmarks.measuring.invariant_checks import (
-    check_beginning,
-    check_places,
-    raise_if_broken,
-    tolerance_of,
-)
+from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import (
     Passage,
@@ -35,7 +30,7 @@ from lm_benchmarks.measuring.passages import (
     read_passages,
     train_counts,
 )
-from lm_benchmarks.measuring.run_samples import Watched, WatchedReader, try_windows
+from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from lm_benchmarks.measuring.score_cache import ScoreCache
 from lm_benchmarks.measuring.windows import measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
@@ -122,14 +117,10 @@ def measure_loaded(
     """
     if protocol.convention not in CONVENTIONS:
         raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")
-    way_of = _words
-    if protocol.convention not in (PAPER, LM_EVAL):
-        way_of = _windows
-    elif protocol.convention == LM_EVAL and loaded.reader is not None:
-        way_of = _pages
+    run = _Run(loaded, inputs, protocol, progress)
     with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
-        way = way_of(loaded, inputs, protocol, progress)
-        signature = _signature(loaded, inputs, protocol, way)
+        way = run.way()
+        signature = run.signature(way)
         for known in reversed(stored if loaded.is_identified else ()):
             # behind an address can be another server with a model of the same name
             is_same = not loaded.server or known.specification == protocol.specification
@@ -151,7 +142,7 @@ def measure_loaded(
         device=where,
         versions=versions(),
         command=protocol.command,
-        written=written_now(),
+        written=datetime.now(UTC).isoformat(timespec="seconds"),
         recipe=loaded.recipe,
         trained=loaded.trained,
         specification=protocol.specification,
@@ -159,208 +150,184 @@ def measure_loaded(
     )
 
 
-def _words(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Way:
-    """Word by word, over the dataset's vocabulary."""
-    context = protocol.context if protocol.convention == PAPER else "article"
-    unit, passages = read_passages(
-        inputs.dataset, protocol.split, loaded.vocabulary, convention=protocol.convention, context=context
-    )
-    stream = torch.cat([passage.text.tokens for passage in passages])
-    return _Way(
-        data=inputs.dataset.file(protocol.split),
-        fields={
-            "text": "tokens",
-            "passage": unit,
-            "context": context,
-            "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
-            "words": "open" if loaded.open_vocabulary else "closed",
-            "eos": "yes",
-            **{key: str(value) for key, value in loaded.text_facts(stream).items()},
-        },
-        score=partial(_score_words, loaded, inputs, protocol, progress, passages, context, unit),
-    )
+@dataclass(frozen=True)
+class _Run:
+    """A measurement: of which model, on what, and how."""
 
+    loaded: LoadedModel
+    inputs: Inputs
+    protocol: Protocol
+    progress: Progress
 
-def _score_words(
-    loaded: LoadedModel,
-    inputs: Inputs,
-    protocol: Protocol,
-    progress: Progress,
-    passages: Sequence[Passage],
-    context: str,
-    unit: str,
-) -> _Scored:
-    """The sums of all passages, with the laws tried before and after the run."""
-    tolerance, checks = tolerance_of(loaded, protocol.precision), None
-    if protocol.check:
+    def way(self) -> _Way:
+        """How the convention reads the split."""
+        if self.protocol.convention not in (PAPER, LM_EVAL):
+            return self._windows()
+        if self.protocol.convention == LM_EVAL and self.loaded.reader is not None:
+            return self._pages()
+        return self._words()
+
+    def signature(self, way: _Way) -> Signature:
+        """All that decides the number, first the data."""
+        inputs, facts = self.inputs, self.loaded.facts.items()
+        return Signature(
+            data=f"{signature_value(inputs.dataset.name)}+{file_sha256(way.data)[:8]}",
+            split=self.protocol.split if inputs.dataset.layout != "file" else "file",
+            convention=CONVENTIONS[self.protocol.convention],
+            **way.fields,
+            model=self.loaded.identity,
+            **{key: signature_value(str(value)) for key, value in facts if key not in way.unused},
+            precision=self.protocol.precision,
+            torch=signature_value(torch.__version__),
+            version=version("wikitext-builder"),
+        )
+
+    @property
+    def _checks(self) -> Checks:
+        inputs, precision = self.inputs, self.protocol.precision
+        return Checks(
+            self.loaded, device=inputs.device, precision=precision, seed=inputs.seed, progress=self.progress
+        )
+
+    def _words(self) -> _Way:
+        """Word by word, over the dataset's vocabulary."""
+        loaded, protocol, dataset = self.loaded, self.protocol, self.inputs.dataset
+        context = protocol.context if protocol.convention == PAPER else "article"
+        unit, passages = read_passages(
+            dataset, protocol.split, loaded.vocabulary, convention=protocol.convention, context=context
+        )
         stream = torch.cat([passage.text.tokens for passage in passages])
-        checks = check_beginning(loaded, stream, device=inputs.device, tolerance=tolerance, progress=progress)
-        if not protocol.allow_broken:
-            raise_if_broken(checks, "--allow-broken measures it anyway")
-    watched = Watched(loaded.model, seed=inputs.seed, reread=loaded.reread)
-    start = time.monotonic()
-    with evaluating(loaded.model):
-        model = watched if protocol.check else loaded.model
-        nats = list(_nats(loaded, model, passages, inputs, protocol, context, progress))
-    seconds = time.monotonic() - start
-    if checks is not None:
-        checks = check_places(
-            loaded, watched, checks, tolerance=tolerance, seed=inputs.seed, progress=progress
+        return _Way(
+            data=dataset.file(protocol.split),
+            fields={
+                "text": "tokens",
+                "passage": unit,
+                "context": context,
+                "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
+                "words": "open" if loaded.open_vocabulary else "closed",
+                "eos": "yes",
+                **{key: str(value) for key, value in loaded.text_facts(stream).items()},
+            },
+            score=partial(self._score_words, passages, stream, context, unit),
         )
-    return _Scored(
-        articles=[
-            sums_of(
-                passage.text,
-                found,
-                loaded.vocabulary,
-                pieces=loaded.pieces(passage.text.tokens),
-                page=passage.page,
+
+    def _score_words(self, passages: Sequence[Passage], stream: Tensor, context: str, unit: str) -> _Scored:
+        """The sums of all passages, with the laws tried before and after the run."""
+        loaded, laws, checks = self.loaded, self._checks, None
+        if self.protocol.check:
+            checks = laws.of_beginning(stream)
+            if not self.protocol.allow_broken:
+                raise_if_broken(checks, "--allow-broken measures it anyway")
+        watched = laws.watched()
+        start = time.monotonic()
+        with evaluating(loaded.model):
+            model = watched if self.protocol.check else loaded.model
+            nats = list(self._nats(model, passages, len(stream), context))
+        seconds = time.monotonic() - start
+        if checks is not None:
+            checks = laws.of_places(watched, checks)
+        scored, groups = list(zip(passages, nats, strict=True)), tuple[TokenGroup, ...]()
+        if self.protocol.groups:
+            rows = [Scored(tokens=one.text.tokens.tolist(), nats=found.tolist()) for one, found in scored]
+            counts = train_counts(self.inputs.dataset, loaded.vocabulary)
+            articles = not unit.endswith("lines")
+            groups = groups_of(rows, loaded.vocabulary, counts, context=context, articles=articles)
+        return _Scored(
+            articles=[
+                sums_of(
+                    one.text, found, loaded.vocabulary, pieces=loaded.pieces(one.text.tokens), page=one.page
+                )
+                for one, found in scored
+            ],
+            seconds=seconds,
+            groups=groups,
+            checks=checks,
+            tried=None if checks is None else checks.tried,
+        )
+
+    def _nats(
+        self, model: LanguageModel[Any], passages: Sequence[Passage], total: int, context: str
+    ) -> Iterator[Tensor]:
+        """-log p of each token, passage by passage."""
+        done, chunk, batch = 0, self.protocol.chunk, self.protocol.batch
+        texts, device = [passage.text for passage in passages], self.inputs.device
+        for text, found in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
+            _expect_scores(self.loaded.name, found, len(text.tokens))
+            done += len(found)
+            self.progress("measure", done, total, self.loaded.name)
+            yield found
+
+    def _pages(self) -> _Way:
+        """Page by page, as plain text: as lm-evaluation-harness does."""
+        window, stride = int(str(self.loaded.facts["window"])), self.inputs.stride
+        if stride is not None and stride != window:
+            raise HarnessError(
+                f"--stride {stride} with --convention {self.protocol.convention}: its windows do not overlap;"
+                " leave out the stride"
             )
-            for passage, found in zip(passages, nats, strict=True)
-        ],
-        seconds=seconds,
-        groups=_groups(loaded, inputs, passages, nats, context, unit) if protocol.groups else (),
-        checks=checks,
-        tried=None if checks is None else checks.tried,
-    )
+        path = raw_file(self.inputs.dataset, self.protocol.split)
 
+        def read(reader: Reader) -> tuple[list[Sums], None]:
+            pages, articles = list(read_pages(path)), list[Sums]()
+            for number, page in enumerate(pages, start=1):
+                nats, pieces = page_nats(reader, window, plain_text(page))
+                articles.append(sums_of_page(page, nats, pieces=pieces))
+                self.progress("measure pages", number, len(pages), self.loaded.name)
+            return articles, None
 
-def _nats(
-    loaded: LoadedModel,
-    model: LanguageModel[Any],
-    passages: Sequence[Passage],
-    inputs: Inputs,
-    protocol: Protocol,
-    context: str,
-    progress: Progress,
-) -> Iterator[Tensor]:
-    """-log p of each token, passage by passage."""
-    done, total = 0, sum(len(passage.text.tokens) for passage in passages)
-    scored = token_nats(
-        model,
-        [passage.text for passage in passages],
-        context=context,
-        chunk=protocol.chunk,
-        batch=protocol.batch,
-        device=inputs.device,
-    )
-    for text, found in scored:
-        _expect_scores(loaded.name, found, len(text.tokens))
-        done += len(found)
-        progress("measure", done, total, loaded.name)
-        yield found
-
-
-def _groups(
-    loaded: LoadedModel,
-    inputs: Inputs,
-    passages: Sequence[Passage],
-    nats: Sequence[Tensor],
-    context: str,
-    unit: str,
-) -> tuple[TokenGroup, ...]:
-    rows = [
-        Scored(tokens=passage.text.tokens.tolist(), nats=found.tolist())
-        for passage, found in zip(passages, nats, strict=True)
-    ]
-    counts = train_counts(inputs.dataset, loaded.vocabulary)
-    return groups_of(rows, loaded.vocabulary, counts, context=context, articles=not unit.endswith("lines"))
-
-
-def _pages(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Way:
-    """Page by page, as plain text: as lm-evaluation-harness does."""
-    window = int(str(loaded.facts["window"]))
-    if inputs.stride is not None and inputs.stride != window:
-        raise HarnessError(
-            f"--stride {inputs.stride} with --convention {protocol.convention}: its windows do not overlap;"
-            " leave out the stride"
+        return _Way(
+            data=path,
+            fields={
+                "text": "untokenized",
+                "passage": "page",
+                "context": "article",
+                "vocabulary": "none",
+                "words": "open",
+                "eos": "no",
+                "windows": "disjoint-backfilled",
+            },
+            score=partial(self._score_windows, read),
+            unused=frozenset({"stride"}),
         )
-    path = raw_file(inputs.dataset, protocol.split)
 
-    def read(reader: Reader) -> tuple[list[Sums], None]:
-        pages, articles = list(read_pages(path)), list[Sums]()
-        for number, page in enumerate(pages, start=1):
-            nats, pieces = page_nats(reader, window, plain_text(page))
-            articles.append(sums_of_page(page, nats, pieces=pieces))
-            progress("measure pages", number, len(pages), loaded.name)
-        return articles, None
+    def _windows(self) -> _Way:
+        """In windows of pieces: as the tool of a convention does."""
+        loaded, convention = self.loaded, REGISTRY[self.protocol.convention]
+        if loaded.reader is None:
+            raise HarnessError(
+                f"{loaded.name} predicts words; --convention {convention.name} scores pieces of words, so it"
+                f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
+                f" are {PAPER} and {LM_EVAL}"
+            )
+        path = self.inputs.dataset.file(self.protocol.split)
+        if convention.file == RAW:
+            path = raw_file(self.inputs.dataset, self.protocol.split)
+        lengths = {"window": self.inputs.window, "stride": self.inputs.stride}
 
-    return _Way(
-        data=path,
-        fields={
-            "text": "untokenized",
-            "passage": "page",
-            "context": "article",
-            "vocabulary": "none",
-            "words": "open",
-            "eos": "no",
-            "windows": "disjoint-backfilled",
-        },
-        score=partial(_score_windows, loaded, inputs, protocol, read),
-        unused=frozenset({"stride"}),
-    )
+        def read(reader: Reader) -> tuple[Sequence[Sums], float]:
+            return measure_windows(convention, reader, path, **lengths, progress=self.progress)
 
-
-def _windows(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, progress: Progress) -> _Way:
-    """In windows of pieces: as the tool of a convention does."""
-    convention = REGISTRY[protocol.convention]
-    if loaded.reader is None:
-        raise HarnessError(
-            f"{loaded.name} predicts words; --convention {convention.name} scores pieces of words, so it"
-            f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
-            f" are {PAPER} and {LM_EVAL}"
+        return _Way(
+            data=path,
+            fields=window_fields(convention, loaded.reader, **lengths),
+            score=partial(self._score_windows, read),
+            unused=frozenset({"window", "stride"}),
         )
-    path = inputs.dataset.file(protocol.split)
-    if convention.file == RAW:
-        path = raw_file(inputs.dataset, protocol.split)
-    lengths = {"window": inputs.window, "stride": inputs.stride}
 
-    def read(reader: Reader) -> tuple[Sequence[Sums], float]:
-        found = measure_windows(convention, reader, path, **lengths, progress=progress)
-        return found.articles, found.number
-
-    return _Way(
-        data=path,
-        fields=window_fields(convention, loaded.reader, **lengths),
-        score=partial(_score_windows, loaded, inputs, protocol, read),
-        unused=frozenset({"window", "stride"}),
-    )
-
-
-def _score_windows(
-    loaded: LoadedModel,
-    inputs: Inputs,
-    protocol: Protocol,
-    read: Callable[[Reader], tuple[Sequence[Sums], float | None]],
-) -> _Scored:
-    """The sums that a model of pieces gives, and the laws that it breaks at windows of the run."""
-    reader = loaded.reader
-    assert reader is not None  # noqa: S101 - for mypy: the caller has looked
-    watched = WatchedReader(reader, seed=inputs.seed)
-    start = time.monotonic()
-    articles, number = read(watched if protocol.check else reader)
-    seconds = time.monotonic() - start
-    checks, tried = None, None
-    if protocol.check:
-        itself = reader.reader if isinstance(reader, ScoreCache) else reader
-        tolerance = tolerance_of(loaded, protocol.precision)
-        checks, tried = try_windows(watched, itself, tolerance=tolerance, seed=inputs.seed)
-    return _Scored(articles=articles, seconds=seconds, checks=checks, tried=tried, number=number)
-
-
-def _signature(loaded: LoadedModel, inputs: Inputs, protocol: Protocol, way: _Way) -> Signature:
-    """All that decides the number, first the data."""
-    return Signature(
-        data=f"{signature_value(inputs.dataset.name)}+{file_sha256(way.data)[:8]}",
-        split=protocol.split if inputs.dataset.layout != "file" else "file",
-        convention=CONVENTIONS[protocol.convention],
-        **way.fields,
-        model=loaded.identity,
-        **{key: signature_value(str(value)) for key, value in loaded.facts.items() if key not in way.unused},
-        precision=protocol.precision,
-        torch=signature_value(torch.__version__),
-        version=version("wikitext-builder"),
-    )
+    def _score_windows(self, read: Callable[[Reader], tuple[Sequence[Sums], float | None]]) -> _Scored:
+        """The sums that a model of pieces gives, and the laws that it breaks at windows of the run."""
+        reader, checks, tried = self.loaded.reader, None, None
+        assert reader is not None  # noqa: S101 - for mypy: the caller has looked
+        watched = WatchedReader(reader, seed=self.inputs.seed)
+        start = time.monotonic()
+        articles, number = read(watched if self.protocol.check else reader)
+        seconds = time.monotonic() - start
+        if self.protocol.check:
+            itself = reader.reader if isinstance(reader, ScoreCache) else reader
+            checks, tried = try_windows(
+                watched, itself, tolerance=self._checks.tolerance, seed=self.inputs.seed
+            )
+        return _Scored(articles=articles, seconds=seconds, checks=checks, tried=tried, number=number)
 
 
 def _expect_scores(name: str, nats: Tensor, count: int) -> None:
@@ -381,8 +348,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found | {"commit": code} if (code := commit()) else found
-
-
-def written_now() -> str:
-    """The time, ISO 8601 in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

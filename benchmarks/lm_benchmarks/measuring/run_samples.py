@@ -54,6 +54,10 @@ class Trials:
         """The budget at the start."""
         return max(FLOOR, int(SHARE * self.run))
 
+    def can_afford(self, least: int) -> bool:
+        """Whether there is budget for at least so many predictions more, or nothing was tried yet."""
+        return not self.places or self.spent + least <= self.budget
+
     def draw(self, end: int) -> int:
         """A random number below `end`."""
         return int(torch.randint(max(1, end), (), generator=self.generator))
@@ -226,7 +230,7 @@ def try_windows(
     trials = _WindowTrials(run=watched.pieces, seed=seed, tolerance=tolerance, reader=reader, some=some)
     tried: list[tuple[Window, float]] = []
     for window, nats in sample:
-        if trials.places and trials.spent + LEAST * len(window.inputs) > trials.budget:
+        if not trials.can_afford(LEAST * len(window.inputs)):
             continue
         trials.places += 1
         trials.deepest = max(trials.deepest, len(window.inputs))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -37,12 +37,11 @@ from wikitext_builder.progress import Progress, no_progress
 AT_ONCE: Final = 64  # windows between two reports of progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(NamedTuple):
     """What the windows of a convention gave."""
 
-    number: float  # the tool's own
     articles: tuple[Sums, ...]  # one per window
+    number: float  # the tool's own
 
 
 def measure_windows(
@@ -88,7 +87,7 @@ def measure_windows(
             scored.append(Scored(nats=one, pieces=pieces, weight=cut.weight))
             articles.append(Sums(nats=one, pieces=pieces, text_bytes=cut.text_bytes, file_bytes=share))
         progress("measure windows", len(scored), total, convention.name)
-    return Measured(number=rule.number(scored, texts), articles=tuple(articles))
+    return Measured(tuple(articles), rule.number(scored, texts))
 
 
 def _lengths(convention: Convention, reader: Reader, window: int | None, stride: int | None) -> Lengths:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.invariant_checks import LAWS, check_model
+from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text, read_stream
@@ -57,7 +57,7 @@ def scored(model, tokens, **options):
 
 @pytest.mark.parametrize("program", [UNIFORM, CACHE])
 def test_it_keeps_the_laws(inputs, stream, program):
-    assert check_model(opened(inputs, program), stream[:100]) == dict.fromkeys(LAWS, "")
+    assert Checks(opened(inputs, program)).of_text(stream[:100]) == dict.fromkeys(LAWS, "")
 
 
 def test_each_command_is_a_model_of_its_own_in_signatures(inputs):
@@ -134,13 +134,13 @@ for number, line in enumerate(sys.stdin):
 def test_a_program_that_dies_is_one_error_with_its_last_lines(inputs, stream):
     model = opened(inputs, DIES)
     with pytest.raises(HarnessError) as error:
-        check_model(model, stream)
+        Checks(model).of_text(stream)
     message = str(error.value)
     assert "(status 7)" in message
     assert message.endswith("it printed: loading | loading | Traceback |   line 4 | MemoryError: no room")
     for _ in range(2):  # it starts again, and fails in the same words
         with pytest.raises(HarnessError, match=r"\(status 7\); it printed: .*MemoryError: no room"):
-            check_model(model, stream)
+            Checks(model).of_text(stream)
 
 
 def test_no_such_program(inputs, stream):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.invariant_checks import LAWS, check_model
+from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text, read_stream
@@ -75,7 +75,7 @@ def test_it_keeps_the_laws_and_sums_to_one(kind, path, inputs, stream):
     if kind == "kenlm":
         pytest.importorskip("kenlm", reason="needs the package kenlm")
     loaded = open_model(f"{kind}:{path}", inputs)
-    assert check_model(loaded, stream) == dict.fromkeys(LAWS, "")
+    assert Checks(loaded).of_text(stream) == dict.fromkeys(LAWS, "")
     assert loaded.facts == {"lines": "apart", "unknown_to_file": 0}
 
 
@@ -102,7 +102,7 @@ def test_a_file_that_knows_eos_reads_one_stream(tmp_path, inputs, stream):
     path.write_text(arpa(words, end=EOS), encoding="utf-8")
     loaded = open_model(f"arpa:{path}", inputs)
     assert loaded.facts["lines"] == "joined"
-    assert check_model(loaded, stream) == dict.fromkeys(LAWS, "")
+    assert Checks(loaded).of_text(stream) == dict.fromkeys(LAWS, "")
 
 
 def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
@@ -123,7 +123,7 @@ def test_a_file_of_few_words_is_found_out(tmp_path, inputs, stream):
     path.write_text(arpa(CASES), encoding="utf-8")
     loaded = open_model(f"arpa:{path}", inputs)
     assert loaded.facts["unknown_to_file"] == len(inputs.vocabulary) - len(CASES) - 2
-    assert check_model(loaded, stream)["sum"]
+    assert Checks(loaded).of_text(stream)["sum"]
 
 
 @pytest.mark.parametrize(

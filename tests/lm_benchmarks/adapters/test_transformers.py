@@ -11,7 +11,7 @@ from lm_benchmarks.adapters.transformers import CausalModel, load_causal_model
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.invariant_checks import LAWS, check_model
+from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.loaded_model import Inputs, of_piece_model
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
@@ -158,7 +158,7 @@ def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, d
 
 
 def test_it_keeps_the_laws_with_each_tokenizer(wide, inputs, stream):
-    assert check_model(of_piece_model("tiny", wide, inputs.vocabulary), stream[:100]) == dict.fromkeys(
+    assert Checks(of_piece_model("tiny", wide, inputs.vocabulary)).of_text(stream[:100]) == dict.fromkeys(
         LAWS, ""
     )
 

@@ -11,8 +11,7 @@ from lm_benchmarks.measuring.invariant_checks import (
     FEWEST,
     LAWS,
     WHOLE,
-    check_model,
-    check_places,
+    Checks,
     raise_if_broken,
 )
 from lm_benchmarks.measuring.loaded_model import LoadedModel
@@ -33,7 +32,7 @@ def stream(inputs):
 
 def checked(inputs, stream, model, **options):
     loaded = LoadedModel(name="x", identity="x", model=model, vocabulary=inputs.vocabulary, **options)
-    return check_model(loaded, stream)
+    return Checks(loaded).of_text(stream)
 
 
 def tried_of(findings):
@@ -43,7 +42,7 @@ def tried_of(findings):
 
 @pytest.mark.parametrize("name", [*NAMES, "mix:unigram,kn-5"])
 def test_models_of_ours_keep_the_laws(inputs, stream, name):
-    findings = check_model(open_model(name, inputs), stream)
+    findings = Checks(open_model(name, inputs)).of_text(stream)
     assert findings == dict.fromkeys(LAWS, "")
     raise_if_broken(findings)
 
@@ -98,7 +97,7 @@ def test_cheats_that_begin_later_are_found_in_the_run(inputs, long, cheat, law, 
 @pytest.mark.parametrize("name", ["unigram", "kn-5+cache"])
 def test_models_of_ours_keep_the_laws_at_every_depth(inputs, long, name, reread):
     loaded = replace(open_model(name, inputs), reread=reread)
-    findings = check_model(loaded, long)
+    findings = Checks(loaded).of_text(long)
     assert findings == dict.fromkeys(LAWS, "")
     tried = tried_of(findings)
     assert tried.tokens == 3000
@@ -115,7 +114,7 @@ def test_models_of_ours_keep_the_laws_at_every_depth(inputs, long, name, reread)
 
 def test_the_same_seed_tries_the_same_places(inputs, long):
     model = open_model("unigram", inputs)
-    first, again, other = (tried_of(check_model(model, long, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (tried_of(Checks(model, seed=seed).of_text(long)) for seed in (1, 1, 2))
     assert first == again
     assert other.deepest != first.deepest
 
@@ -137,7 +136,7 @@ def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
     stream = torch.arange(3000) % 400
     for cheat, finds in ((cheats.Uniform, False), (cheats.SureLater, True)):
         loaded = LoadedModel(name="x", identity="x", model=cheat(size), vocabulary=vocabulary)
-        findings = check_model(loaded, stream)
+        findings = Checks(loaded).of_text(stream)
         assert bool(findings["sum"]) is finds
         tried = tried_of(findings)
         assert tried.whole == WHOLE
@@ -156,9 +155,8 @@ def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
     shown = []
     size = len(inputs.vocabulary)
     opened = LoadedModel(name="x", identity="x", model=cheats.Uniform(size), vocabulary=inputs.vocabulary)
-    findings = check_places(
-        opened, watched, dict.fromkeys(LAWS, ""), progress=lambda *told: shown.append(told[:3])
-    )
+    checks = Checks(opened, progress=lambda *told: shown.append(told[:3]))
+    findings = checks.of_places(watched, dict.fromkeys(LAWS, ""))
     tried = tried_of(findings)
     assert shown == [("check places", number, PLACES) for number in range(PLACES + 1)]
     assert findings == dict.fromkeys(LAWS, "")
