@@ -109,6 +109,14 @@ class Config:
         return dict(fields)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(Config):
+    """A configuration of a model of the words of a vocabulary."""
+
+    vocab_size: int
+    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
+
+
 @cache
 def _limits(config_class: type) -> tuple[tuple[str, Range | OneOf], ...]:
     """The fields of a configuration that have a limit, each with it."""

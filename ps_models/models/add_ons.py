@@ -32,7 +32,7 @@ from ps_models.evaluation.evaluate import CHUNK, evaluating
 from ps_models.hyperparameters import Amount, Config, Share, Size
 from ps_models.language_model import Recurrent, State, map_state
 from ps_models.layers.window import NEVER, NO_WORD, look_back
-from ps_models.models.interpolation import MOST, fit_weights
+from ps_models.models.interpolation import with_best_weight
 from ps_models.models.stream import Masks
 
 Inner = TypeVar("Inner")
@@ -134,16 +134,8 @@ def tuned_neural_cache(
         raise ModelError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")
     model_T, hidden_TH = _scores_and_hidden(model, stream, device)
     cache_CT = _caches_log_probs(stream.to(hidden_TH.device), hidden_TH, grid).cpu()
-    model_T, cache_CT = model_T[1:], cache_CT[:, 1:]  # while the cache is empty, the model's scores stand
-    found: list[tuple[float, NeuralCacheConfig]] = []
-    for candidate, cache_T in zip(grid, cache_CT, strict=True):
-        both = torch.stack([model_T, cache_T])
-        weight = min(max(fit_weights(both)[1].item(), LEAST), MOST)
-        shares = torch.tensor([1 - weight, weight], dtype=torch.float64).log()
-        nats = float(torch.logsumexp(both + shares[:, None], dim=0).sum())
-        config = NeuralCacheConfig(window=candidate.window, theta=candidate.theta, weight=weight)
-        found.append((nats, config))
-    return NeuralCache(model, max(found, key=lambda pair: pair[0])[1])
+    # While the cache is empty, the model's scores stand.
+    return NeuralCache(model, with_best_weight(model_T[1:], cache_CT[:, 1:], grid, least=LEAST))
 
 
 def _scores_and_hidden(

@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ps_models.hyperparameters import Amount, Config, Rate, Share, Size, Window, WordId
+from ps_models.hyperparameters import Amount, ModelConfig, Rate, Share, Size, Window
 from ps_models.language_model import detach
 from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
@@ -34,10 +33,9 @@ from ps_models.models.stream import StreamModel, scored_and_advance, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
-class AWDLSTMConfig(Config):
+class AWDLSTMConfig(ModelConfig):
     """Sizes and rates; the defaults are those of the published code for Penn Treebank, in its README."""
 
-    vocab_size: int
     embedding_size: Size = 400  # E, and the outputs of the last layer; section 5
     hidden_size: Size = 1150  # of the other layers; section 5
     layers: Size = 3  # section 5
@@ -49,7 +47,6 @@ class AWDLSTMConfig(Config):
     activation: Amount = 2.0  # alpha; section 5
     temporal_activation: Amount = 1.0  # beta; section 5
     init: Amount = 0.1  # the embedding is uniform in [-init, init]; layers as H^-1/2, section 5
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class AWDLSTMState(NamedTuple):
@@ -87,8 +84,7 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
 
     def initial_state(self, batch_size: int) -> AWDLSTMState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
-        like = self.embedding.weight
-        zeros = tuple(wide(like.new_zeros(batch_size, size)) for size in self.sizes[1:])
+        zeros = tuple(self.zeros(batch_size, size) for size in self.sizes[1:])
         return AWDLSTMState(self.start(batch_size), zeros, zeros)
 
     def loss_and_penalty(

@@ -10,7 +10,8 @@ data. The objective is concave, so EM finds the best mixture from equal weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
 from ps_models.language_model import LanguageModel
+
+Cache = TypeVar("Cache", bound=Any)  # a configuration with a weight
 
 GAIN = 1e-12  # nats per token: EM ends when a round gains less
 ROUNDS = 10_000  # EM ends here too: it is slow where a model's best weight is 0 and hardly matters
@@ -110,6 +113,30 @@ def fit_weights(log_probs_MT: Tensor) -> Tensor:
             f" expected at most {LEFT}"
         )
     return _without_useless(weights_M, probs_MT)
+
+
+def with_best_weight(
+    model_T: Tensor, caches_CT: Tensor, grid: Sequence[Cache], *, least: float = 0.0
+) -> Cache:
+    """The cache of a grid whose mixture with a model gives a text the greatest probability, with its weight.
+
+    Args:
+        model_T: Log-probabilities by the model.
+        caches_CT: Those by each cache; its own weight does not count.
+        grid: The configurations of the caches.
+        least: No weight is below it.
+    """
+    found = []
+    for candidate, cache_T in zip(grid, caches_CT, strict=True):
+        weight = min(max(fit_weights(torch.stack([model_T, cache_T]))[1].item(), least), MOST)
+        found.append((float(mixed_two(model_T, cache_T, weight).sum()), replace(candidate, weight=weight)))
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def mixed_two(model: Tensor, cache: Tensor, weight: float) -> Tensor:
+    """Log-probabilities of a model mixed with those of a cache."""
+    shares = torch.tensor([1 - weight, weight], dtype=torch.float64, device=model.device).log()
+    return torch.logaddexp(shares[0] + model, shares[1] + cache)
 
 
 def _without_useless(weights_M: Tensor, probs_MT: Tensor) -> Tensor:

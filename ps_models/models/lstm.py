@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.backends import cudnn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Config, Count, Rate, Size, WordId
-from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.hyperparameters import Amount, Count, ModelConfig, Rate, Size
+from ps_models.layers.dropout import dropout_mask, masked, zone_mask
 from ps_models.layers.products import product_type, wide
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax
@@ -29,10 +29,9 @@ from ps_models.models.stream import Masks, StreamModel, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSTMConfig(Config):
+class LSTMConfig(ModelConfig):
     """Sizes and rates; the defaults are the paper's zoneout + variational LSTM (medium), section 5.2."""
 
-    vocab_size: int
     hidden_size: Size = 650  # H, of the embedding too
     layers: Size = 2
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
@@ -50,7 +49,6 @@ class LSTMConfig(Config):
     zoneout_cell: Rate = 0.0  # of cells c, not in the paper; Krueger et al. had 0.5, and 0.05 of h
     zoneout_outputs: bool = False  # also of what is handed up; the paper has "recurrent connections" only
     init: Amount = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
     @classmethod
     def completed(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,14 +172,12 @@ class LSTM(StreamModel[LSTMState]):
         sizes = [self.word_size, *[H] * (config.layers - 1)]
         self.layers = nn.ModuleList(LSTMLayer(E, H) for E in sizes)
         self.softmax = _softmax(config, cast("nn.Embedding", self.embedding))
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -config.init, config.init)
+        self.draw_uniform()
 
     def initial_state(self, batch_size: int) -> LSTMState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
-        like = self._like
-        zeros = like.new_zeros(batch_size, self.config.layers, self.config.hidden_size)
-        return LSTMState(self.start(batch_size), wide(zeros), wide(zeros))
+        zeros = self.zeros(batch_size, self.config.layers, self.config.hidden_size)
+        return LSTMState(self.start(batch_size), zeros, zeros)
 
     def run(
         self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None
@@ -190,11 +186,8 @@ class LSTM(StreamModel[LSTMState]):
         if masks is None:
             masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
-        types_BT = None if masks.types is None else masks.types.gather(1, read_BT)
-        if types_BT is None and self.training:
-            types_BT = type_mask(self.config.type_dropout, read_BT, self._like)
-        values_BTH = self.embedding(read_BT)
-        values_TBH = masked(values_BTH, None if types_BT is None else types_BT[..., None]).transpose(0, 1)
+        types_BT1 = self.dropped_types(read_BT, masks.types)
+        values_TBH = masked(self.embedding(read_BT), types_BT1).transpose(0, 1)
         h, c = [], []
         for index, layer in enumerate(self.layers):
             start = state.h_BLH[:, index], state.c_BLH[:, index]
@@ -215,7 +208,7 @@ class LSTM(StreamModel[LSTMState]):
         if not self.config.locked:
             raise ValueError("locked=False: dropout that changes at each step has no mask for a whole text")
         shape = (samples, self.config.vocab_size)
-        types = dropout_mask(self.config.type_dropout, shape, self._like, generator)
+        types = dropout_mask(self.config.type_dropout, shape, self.like, generator)
         return self._draw_masks(1, samples, on=True, generator=generator)._replace(types=types)
 
     def _draw_masks(
@@ -224,7 +217,7 @@ class LSTM(StreamModel[LSTMState]):
         config = self.config
 
         def draw(rate: float, *shape: int) -> Tensor | None:
-            return dropout_mask(rate * on, shape, self._like, generator)
+            return dropout_mask(rate * on, shape, self.like, generator)
 
         gates = (4,) if config.per_gate else ()
         steps, H = (1 if config.locked else time, batch), config.hidden_size
@@ -243,13 +236,8 @@ class LSTM(StreamModel[LSTMState]):
         if not self.training:
             return rates
         shape = (*like_TBH.shape[:2], self.config.hidden_size)
-        zone_h, zone_c = (zone_mask(rate, shape, self._like) for rate in rates)
+        zone_h, zone_c = (zone_mask(rate, shape, self.like) for rate in rates)
         return zone_h, zone_c
-
-    @property
-    def _like(self) -> Tensor:
-        """A parameter, for its type and device."""
-        return next(self.parameters())
 
 
 def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:

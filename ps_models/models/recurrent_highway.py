@@ -21,19 +21,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Config, Finite, Rate, Size, WordId
-from ps_models.layers.dropout import dropout_mask, masked, type_mask
-from ps_models.layers.products import product_type, wide
+from ps_models.hyperparameters import Amount, Finite, ModelConfig, Rate, Size
+from ps_models.layers.dropout import dropout_mask, masked
+from ps_models.layers.products import product_type
 from ps_models.layers.recurrence import highway_steps
 from ps_models.layers.softmax import Softmax
 from ps_models.models.stream import Masks, StreamModel, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentHighwayConfig(Config):
+class RecurrentHighwayConfig(ModelConfig):
     """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, except `tied`."""
 
-    vocab_size: int
     hidden_size: Size = 830  # H, of the embedding too
     depth: Size = 10  # D
     tied: bool = False  # the softmax takes the embedding's weights
@@ -44,7 +43,6 @@ class RecurrentHighwayConfig(Config):
     output_dropout: Rate = 0.75
     transform_bias: Finite = -2.0  # b_t before training: at first most of the state is carried through
     init: Amount = 0.04  # all other weights are uniform in [-init, init]
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class RecurrentHighwayState(NamedTuple):
@@ -67,16 +65,12 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
         self.bias = nn.Parameter(torch.empty(D, 2 * H))
         weight_VH = self.embedding.weight if config.tied else nn.Parameter(torch.empty(V, H))
         self.softmax = Softmax(weight_VH, bias=config.softmax_bias)
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -config.init, config.init)
+        self.draw_uniform()
         nn.init.constant_(self.bias[:, H:], config.transform_bias)
 
     def initial_state(self, batch_size: int) -> RecurrentHighwayState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
-        like = self.embedding.weight
-        return RecurrentHighwayState(
-            self.start(batch_size), wide(like.new_zeros(batch_size, self.config.hidden_size))
-        )
+        return RecurrentHighwayState(self.start(batch_size), self.zeros(batch_size, self.config.hidden_size))
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
         """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
@@ -97,15 +91,10 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
     ) -> tuple[Tensor, RecurrentHighwayState]:
         """The outputs that predict each token, and the state after `at` of them."""
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
-        types_BT = None
-        if masks is not None and masks.types is not None:
-            types_BT = masks.types.gather(1, read_BT)
-        elif masks is None and self.training:
-            types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
+        types_BT1 = self.dropped_types(read_BT, masks and masks.types)
         if masks is None:
             masks = self._draw_masks(len(tokens_BT)) if self.training else NO_MASKS
-        values_BTH = masked(self.embedding(read_BT), None if types_BT is None else types_BT[..., None])
-        values_TBH = masked(values_BTH.transpose(0, 1), masks.inputs[0])
+        values_TBH = masked(masked(self.embedding(read_BT), types_BT1).transpose(0, 1), masks.inputs[0])
         inputs_TBG = functional.linear(values_TBH, self.weight_input)
         weight_DGH = self.weight.to(product_type(self.weight))
         states_TBH = highway_steps(inputs_TBG, state.s_BH, weight_DGH, self.bias, masks.recurrent[0])

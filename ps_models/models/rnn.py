@@ -29,7 +29,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ps_models.hyperparameters import Amount, Config, Count, Positive, Rate, Size, WordId
+from ps_models.hyperparameters import Amount, Count, ModelConfig, Positive, Rate, Size
 from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax
@@ -38,17 +38,15 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNConfig(Config):
+class RNNConfig(ModelConfig):
     """Sizes of a simple recurrent network; the defaults are Elman's, at Mikolov's size."""
 
-    vocab_size: int
     hidden_size: Size = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
     embedding_size: Count = 0  # of a linear embedding before W; 0: W itself is the embedding
     deep: bool = False  # deep transition with a shortcut, and deep output
     dropout: Rate = 0.0  # of the output, a new mask at each step
     softmax_bias: bool = True
     init: Amount = 0.1  # weights are uniform in [-init, init]
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class RNNState(NamedTuple):
@@ -73,13 +71,11 @@ class RNN(StreamModel[RNNState]):
         self.shortcut = nn.Linear(H, H, bias=False) if config.deep else None
         self.deep_output = nn.Linear(H, H) if config.deep else None
         self.softmax = Softmax(nn.Parameter(torch.empty(V, H)), bias=config.softmax_bias)
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -config.init, config.init)
+        self.draw_uniform()
 
     def initial_state(self, batch_size: int) -> RNNState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
-        like = self.embedding.weight
-        return RNNState(self.start(batch_size), wide(like.new_zeros(batch_size, self.config.hidden_size)))
+        return RNNState(self.start(batch_size), self.zeros(batch_size, self.config.hidden_size))
 
     def run(self, tokens_BT: Tensor, state: RNNState, *, at: int) -> tuple[Tensor, RNNState]:
         """The outputs that predict each token, and the state after `at` of them."""
@@ -107,10 +103,9 @@ class RNN(StreamModel[RNNState]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLDAConfig(Config):
+class RNNLDAConfig(ModelConfig):
     """Sizes of the network and of its topics."""
 
-    vocab_size: int
     hidden_size: Size = 300  # with 10,000 words this gives the 7 M parameters that others report for it
     topics: Size = 40  # Mikolov and Zweig 2012
     topic_decay: Rate = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
@@ -120,7 +115,6 @@ class RNNLDAConfig(Config):
     dropout: Rate = 0.0  # of the hidden output, a new mask at each step
     softmax_bias: bool = True
     init: Amount = 0.1  # weights are uniform in [-init, init]
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class RNNLDAState(NamedTuple):
@@ -144,8 +138,7 @@ class RNNLDA(StreamModel[RNNLDAState]):
         self.recurrent = nn.Linear(H, H)  # U
         self.topics = nn.Linear(K, H, bias=False)  # F
         self.softmax = Softmax(nn.Parameter(torch.empty(V, H + K)), bias=config.softmax_bias)  # V, G
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -config.init, config.init)
+        self.draw_uniform()
         self.register_buffer("log_topics_VK", torch.zeros(V, K))
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
@@ -159,12 +152,8 @@ class RNNLDA(StreamModel[RNNLDAState]):
 
     def initial_state(self, batch_size: int) -> RNNLDAState:
         """The state at the start of a text: zeros, equal topics, and `<eos>` is the next token to read."""
-        like, config = self.embedding.weight, self.config
-        return RNNLDAState(
-            token_B=self.start(batch_size),
-            h_BH=wide(like.new_zeros(batch_size, config.hidden_size)),
-            topics_BK=wide(like.new_zeros(batch_size, config.topics)),
-        )
+        sizes = self.config.hidden_size, self.config.topics
+        return RNNLDAState(self.start(batch_size), *(self.zeros(batch_size, size) for size in sizes))
 
     def scores_and_hidden(
         self, tokens: Tensor, state: RNNLDAState, masks: Masks | None = None

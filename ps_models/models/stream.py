@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import State, detach
+from ps_models.layers.dropout import type_mask
+from ps_models.layers.products import wide
 from ps_models.layers.softmax import score
 
 
@@ -84,8 +86,28 @@ class StreamModel(nn.Module, Generic[State]):
 
     def start(self, batch_size: int) -> Tensor:
         """The token that a text begins with, `<eos>`, which is the next one to read: (B,)."""
-        like = next(self.parameters())
-        return torch.full((batch_size,), self.config.eos, device=like.device)
+        return torch.full((batch_size,), self.config.eos, device=self.like.device)
+
+    def zeros(self, *shape: int) -> Tensor:
+        """Zeros for a state, in float32 or wider."""
+        return wide(self.like.new_zeros(shape))
+
+    def draw_uniform(self) -> None:
+        """Draw all weights from the range of the configuration."""
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -self.config.init, self.config.init)
+
+    def dropped_types(self, read_BT: Tensor, types_BV: Tensor | None = None) -> Tensor | None:
+        """A mask of the words that are read, (B, T, 1): of given types, or drawn in training."""
+        if types_BV is not None:
+            return types_BV.gather(1, read_BT)[..., None]
+        drawn = type_mask(self.config.type_dropout, read_BT, self.like) if self.training else None
+        return None if drawn is None else drawn[..., None]
+
+    @property
+    def like(self) -> Tensor:
+        """A parameter, for its type and device."""
+        return next(self.parameters())
 
 
 def shifted(token_B: Tensor, tokens_BT: Tensor, at: int) -> tuple[Tensor, Tensor]:

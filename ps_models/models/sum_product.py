@@ -34,7 +34,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ps_models.hyperparameters import Config, Positive, Range, Size, WordId
+from ps_models.hyperparameters import ModelConfig, Positive, Range, Size
 from ps_models.language_model import detach
 from ps_models.layers.products import near_rows, product_type, wide
 from ps_models.models.stream import scored_and_advance
@@ -43,16 +43,14 @@ CEILING = 1e3  # of m
 
 
 @dataclass(frozen=True, kw_only=True)
-class SumProductConfig(Config):
+class SumProductConfig(ModelConfig):
     """Sizes of the network; the defaults are those of its best result on Penn Treebank."""
 
-    vocab_size: int
     context: Size = 4  # N words; GRAM_NUM = 5
     hidden_size: Size = 100  # D, nodes H per word; in_dim = 400 = 4 x 100
     powers: Annotated[int, Range(least=1, end=15, through=True)] = 10  # K; K_P = 10; 16 overflow
     least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
 class SumProductState(NamedTuple):

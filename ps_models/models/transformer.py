@@ -27,8 +27,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Amount, Config, Rate, Share, Size, Window, WordId
-from ps_models.layers.dropout import dropout_mask, masked, type_mask
+from ps_models.hyperparameters import Amount, ModelConfig, Rate, Share, Size, Window
+from ps_models.layers.dropout import dropout_mask, masked
 from ps_models.layers.products import wide
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import visible
@@ -39,10 +39,9 @@ BLOCK = 128  # positions whose attention is computed at once, each over the wind
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(Config):
+class TransformerConfig(ModelConfig):
     """Sizes and rates; the defaults are ours, near the 20 M parameters of the paper's table on its data."""
 
-    vocab_size: int
     hidden_size: Size = 400  # H
     layers: Size = 8  # L
     heads: Size = 4  # N
@@ -54,7 +53,6 @@ class TransformerConfig(Config):
     locked: bool = False  # the same masks of `dropout` at each step of a call
     softmax_bias: bool = False
     init: Amount = 0.02  # standard deviation of weights
-    eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,11 +145,9 @@ class Transformer(StreamModel[TransformerState]):
 
     def initial_state(self, batch_size: int) -> TransformerState:
         """The state at the start of a text: no position is seen, and `<eos>` is the next token to read."""
-        config, like = self.config, self.embedding.weight
-        P = config.window - 1
-        seen_BP = torch.zeros(batch_size, P, dtype=torch.bool, device=like.device)
-        inputs_BLPH = wide(like.new_zeros(batch_size, config.layers, P, config.hidden_size))
-        return TransformerState(self.start(batch_size), seen_BP, inputs_BLPH)
+        P = self.config.window - 1
+        inputs_BLPH = self.zeros(batch_size, self.config.layers, P, self.config.hidden_size)
+        return TransformerState(self.start(batch_size), self.zeros(batch_size, P).bool(), inputs_BLPH)
 
     def run(self, tokens_BT: Tensor, state: TransformerState, *, at: int) -> tuple[Tensor, TransformerState]:
         """The outputs that predict each token, and the state after `at` of them; see `StreamModel`."""
@@ -168,10 +164,7 @@ class Transformer(StreamModel[TransformerState]):
 
     def _embedded(self, read_BT: Tensor) -> Tensor:
         values_BTH = wide(self.embedding(read_BT)) * math.sqrt(self.config.hidden_size)
-        if self.training:
-            types_BT = type_mask(self.config.type_dropout, read_BT, self.embedding.weight)
-            values_BTH = masked(values_BTH, None if types_BT is None else types_BT[..., None])
-        return dropped(values_BTH, self.config, on=self.training)
+        return dropped(masked(values_BTH, self.dropped_types(read_BT)), self.config, on=self.training)
 
 
 def dropped(value_BTH: Tensor, config: TransformerConfig, *, on: bool) -> Tensor:

@@ -12,7 +12,7 @@ Clarkson and Robinson (1997), "Language model adaptation using mixtures and an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Annotated, Generic, NamedTuple
 
@@ -24,7 +24,7 @@ from ps_models.evaluation.evaluate import token_nats
 from ps_models.hyperparameters import Config, Range, Rate, Size
 from ps_models.language_model import Generative, LanguageModel, State
 from ps_models.layers.window import NO_WORD, windows
-from ps_models.models.interpolation import MOST, fit_weights
+from ps_models.models.interpolation import mixed_two, with_best_weight
 
 BLOCK = 2**19  # places compared at once: bounds the memory
 
@@ -75,7 +75,7 @@ class UnigramCache(Generic[State]):
         words = torch.cat([state.words_BW.to(tokens.device), tokens], dim=1)
         cache_BT = _cache_log_probs(words, tokens, model_BT, self.config)
         state = UnigramCacheState(inner, words[:, tokens.shape[1] :])
-        return _mixed(model_BT, cache_BT, self.config.weight), state
+        return mixed_two(model_BT, cache_BT, self.config.weight), state
 
     def next_log_probs(self, state: UnigramCacheState[State]) -> Tensor:
         """Log-probabilities of every word as the next token, (batch, vocabulary), of a `Generative` model."""
@@ -86,7 +86,7 @@ class UnigramCache(Generic[State]):
         counts_BV = torch.zeros_like(model_BV, dtype=torch.float64)
         counts_BV.scatter_add_(1, words_BW.clamp(min=0), weights_BW)
         cache_BV = _log_ratio(counts_BV, weights_BW.sum(dim=1, keepdim=True), model_BV)
-        return _mixed(model_BV, cache_BV, self.config.weight)
+        return mixed_two(model_BV, cache_BV, self.config.weight)
 
 
 def tuned_cache(
@@ -104,12 +104,8 @@ def tuned_cache(
     model_T = -torch.cat([nats for _, nats in token_nats(model, texts)])
     stream = torch.cat([text.tokens for text in texts])
     candidates = list(grid)
-    found: list[tuple[float, UnigramCacheConfig]] = []
-    for candidate, cache_T in zip(candidates, _caches_log_probs(stream, model_T, candidates), strict=True):
-        weight = min(fit_weights(torch.stack([model_T, cache_T]))[1].item(), MOST)
-        found.append((float(_mixed(model_T, cache_T, weight).sum()), replace(candidate, weight=weight)))
-    _, best = max(found, key=lambda pair: pair[0])
-    return UnigramCache(model, best)
+    caches_CT = _caches_log_probs(stream, model_T, candidates)
+    return UnigramCache(model, with_best_weight(model_T, caches_CT, candidates))
 
 
 def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[UnigramCacheConfig]) -> Tensor:
@@ -160,8 +156,3 @@ def _weights(config: UnigramCacheConfig, device: torch.device) -> Tensor:
 def _log_ratio(counts: Tensor, totals: Tensor, otherwise: Tensor) -> Tensor:
     """The log of counts / totals; `otherwise` where a total is 0."""
     return torch.where(totals == 0, otherwise.double(), (counts / totals.clamp(min=1e-300)).log())
-
-
-def _mixed(model: Tensor, cache: Tensor, weight: float) -> Tensor:
-    shares = torch.tensor([1 - weight, weight], dtype=torch.float64, device=model.device).log()
-    return torch.logaddexp(shares[0] + model, shares[1] + cache)
