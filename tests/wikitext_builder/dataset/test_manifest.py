@@ -171,10 +171,3 @@ def test_a_value_of_another_type_is_refused_and_its_file_named(
     inner[place[-1]] = value
     with pytest.raises(BuilderError, match=r"manifest\.json: .*Build the dataset again"):
         read(tmp_path, record)
-
-
-def test_numbers_of_articles_that_cannot_be_are_refused() -> None:
-    with pytest.raises(BuilderError, match="--valid-articles: -1; expected 0 or more"):
-        Recipe(name="x", train_articles=1, valid_articles=-1)
-    with pytest.raises(BuilderError, match="no split has articles"):
-        Recipe(name="x", train_articles=0, valid_articles=0, test_articles=0)

@@ -1,10 +1,67 @@
-"""The split: whatever else is there, an article stays where it is."""
+"""Recipes refuse what cannot be built; whatever else is there, the split leaves an article where it is."""
+
+import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.dataset.recipes import Split, choose, rank, rank_for_test
+from wikitext_builder.dataset.recipes import RECIPES, Recipe, Split, choose, rank, rank_for_test
+from wikitext_builder.errors import BuilderError
+
+LIVE = {"train_articles": 0, "valid_articles": 0, "test_articles": None}
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"name": ""}, "the recipe name '': expected 1 to 100 letters, digits, . _ ~ and -"),
+    ({"name": "a/b"}, "the recipe name 'a/b': expected 1 to 100 letters, digits, . _ ~ and -"),
+    ({"source": "html"}, "--source: 'html'; expected one of wikitext, rendered"),
+    ({"sections": "all"}, "--sections: 'all'; expected one of official, clean"),
+    ({"seed": "a`b"}, "--seed: 'a`b'; expected a line of printable characters without `"),
+    ({"seed": "a\nb"}, "--seed: 'a\\nb'; expected a line of printable characters without `"),
+    ({"articles": ("xml", "csv")}, "--articles: 'csv'; expected jsonl or parquet"),
+    ({"train_articles": -1}, "--train-articles: -1; expected 0 or more"),
+    ({"valid_articles": -2}, "--valid-articles: -2; expected 0 or more"),
+    ({"test_articles": -1}, "--test-articles: -1; expected 0 or more"),
+    ({"train_articles": 0, "valid_articles": 0, "test_articles": 0}, "x: no split has articles; ask for some"),
+    (
+        {"test_words": 5},
+        "--test-words: x has train, valid, test and --test-articles 60; it is for live, a test set alone,"
+        " instead of --test-articles",
+    ),
+    (LIVE | {"test_words": 0}, "--test-words: 0; expected at least 1"),
+    ({"min_count": 0}, "--min-count: 0; expected at least 1"),
+]
+
+
+@pytest.mark.parametrize(("fields", "why"), REFUSED)
+def test_a_recipe_that_cannot_be_built_is_refused(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(BuilderError, match=f"^{re.escape(why)}$"):
+        Recipe(**{"name": "x", "train_articles": None} | fields)
+
+
+def test_the_least_that_a_recipe_can_ask_for() -> None:
+    one = Recipe(name="x", **LIVE, test_words=1, min_count=1, articles=("parquet", "jsonl", "jsonl"))
+    assert (one.splits, one.articles) == (("test",), ("jsonl", "parquet"))
+    for split in ("train", "valid", "test"):
+        none = dict.fromkeys(("train_articles", "valid_articles", "test_articles"), 0)
+        recipe = Recipe(**{"name": "x"} | none | {f"{split}_articles": 1})
+        assert recipe.splits == (("train", "valid", "test") if split == "train" else (split,))
+
+
+def test_recipes_ask_for_the_articles_of_table_1() -> None:
+    asked = {
+        name: (one.train_articles, one.valid_articles, one.test_articles, one.min_count)
+        for name, one in RECIPES.items()
+    }
+    assert asked == {
+        "wikitext-2": (600, 60, 60, 3),
+        "wikitext-103": (None, 60, 60, 3),
+        "demo": (None, 3, 3, 3),
+        "live": (0, 0, None, 1),
+    }
+    rest = {(one.sections, one.source, one.language, one.seed, one.test_words) for one in RECIPES.values()}
+    assert rest == {("official", "wikitext", "en", "wikitext", None)}
+    assert [one.articles for one in RECIPES.values()] == [(), (), (), ("jsonl",)]
 
 page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
 
