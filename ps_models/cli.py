@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -19,21 +19,19 @@ from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import SEED, Program, RealRange, add_cite_option, run
+from wikitext_builder.cli.options import ANY, COUNT, SEED, WHOLE, Program, RealRange, add_cite_option, run
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.progress import shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
-EXISTING = click.Path(exists=True, path_type=Path)
-ANY_PATH = click.Path(path_type=Path)
-Command = TypeVar("Command", bound=Callable[..., Any])
+NEW = click.Path(path_type=Path)
+device_option = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group("ps-models", cls=Program, context_settings=SETTINGS)
 @click.version_option(package_name="wikitext-builder")
-@click.option(
-    "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."
-)
+@click.option("--threads", type=COUNT, show_default="by size of the model", help="CPU threads.")
 def commands(threads: int | None) -> None:
     """Train the pointer sentinel-LSTM and its baselines, evaluate them, look inside them.
 
@@ -66,21 +64,7 @@ def passage_start(context: click.Context, parameter: click.Parameter, value: str
     return value if value == "best" else int(value)
 
 
-def device_option(command: Command) -> Command:
-    """The device that a command runs on."""
-    option: Callable[[Command], Command] = click.option(
-        "--device", default="auto", help="auto, cpu, cuda or cuda:1."
-    )
-    return option(command)
-
-
-def json_option(command: Command) -> Command:
-    """Output for programs."""
-    option: Callable[[Command], Command] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    return option(command)
-
-
-def split_option(default: str) -> Callable[[Command], Command]:
+def split_option(default: str) -> Callable[[Any], Any]:
     """The split that a command reads."""
     return click.option("--split", type=click.Choice(SPLITS), default=default, help="Split of the dataset.")
 
@@ -103,8 +87,8 @@ def list_models(*, as_json: bool) -> None:
 
 @commands.command()
 @click.argument("model", callback=model_name, metavar="MODEL")
-@click.argument("data", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="Folder for checkpoints and logs.")
+@click.argument("data", type=ANY)
+@click.option("--out", type=NEW, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Hyperparameters by name, see `ps-models list`; else the model's defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
 @click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
@@ -114,20 +98,15 @@ def list_models(*, as_json: bool) -> None:
     type=RealRange(min=0),
     help="Minutes between two checkpoints within an epoch.",
 )
-@click.option("--log-every", default=1, type=click.IntRange(min=1), help="Updates per line of the log.")
-@click.option("--max-updates", type=click.IntRange(min=1), help="Save and stop after this many updates.")
+@click.option("--log-every", default=1, type=COUNT, help="Updates per line of the log.")
+@click.option("--max-updates", type=COUNT, help="Save and stop after this many updates.")
 @click.option("--max-minutes", type=RealRange(min=0), help="Save and stop after this many minutes from now.")
 @click.option("--compile", is_flag=True, help="Compile updates by torch.compile; on a GPU with CUDA graphs.")
 @click.option("--cuda-graphs/--no-cuda-graphs", expose_value=False, callback=no_cuda_graphs, hidden=True)
 @click.option("--tensorboard", "log_events", is_flag=True, help="Also write events for TensorBoard.")
 @device_option
 def train(
-    *,
-    save_minutes: float,
-    log_every: int,
-    max_updates: int | None,
-    max_minutes: float | None,
-    **options: Any,
+    *, save_minutes: float, log_every: int, max_updates: int | None, max_minutes: float | None, **options: Any
 ) -> None:
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
@@ -149,35 +128,23 @@ def train(
 
 
 @commands.command()
-@click.argument("model", type=EXISTING, metavar="CHECKPOINT")
-@click.argument("data", type=EXISTING)
+@click.argument("model", type=ANY, metavar="CHECKPOINT")
+@click.argument("data", type=ANY)
 @split_option("test")
 @click.option(
     "--context", type=click.Choice(CONTEXTS), default="carried", help="What comes before an article."
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
-@click.option(
-    "--cache", "window", type=click.IntRange(min=1), help="Mix with a neural cache of this many words."
-)
+@click.option("--cache", "window", type=COUNT, help="Mix with a neural cache of this many words.")
 @click.option(
     "--cache-theta", "theta", type=float, help="Flatness of the cache; 0: word frequencies.  [default: 1.0]"
 )
 @click.option("--cache-weight", "weight", type=float, help="Weight of the cache.  [default: 0.1]")
-@click.option(
-    "--samples",
-    default=0,
-    type=click.IntRange(min=0),
-    help="Average over this many masks of Monte Carlo dropout.",
-)
+@click.option("--samples", default=0, type=WHOLE, help="Average over this many masks of Monte Carlo dropout.")
 @device_option
 @json_option
 def evaluate(
-    *,
-    window: int | None,
-    theta: float | None,
-    weight: float | None,
-    as_json: bool,
-    **options: Any,
+    *, window: int | None, theta: float | None, weight: float | None, as_json: bool, **options: Any
 ) -> None:
     """Perplexity of CHECKPOINT on a split of DATA, each token once, with the signature of the number."""
     given = {"window": window, "theta": theta, "weight": weight}
@@ -199,8 +166,8 @@ def evaluate(
 
 
 @commands.command()
-@click.argument("model", type=EXISTING, metavar="CHECKPOINT")
-@click.option("--words", default=100, type=click.IntRange(min=0), help="How many words to draw.")
+@click.argument("model", type=ANY, metavar="CHECKPOINT")
+@click.option("--words", default=100, type=WHOLE, help="How many words to draw.")
 @click.option("--prompt", default="", help="Tokens that come before, separated by spaces.")
 @click.option("--temperature", default=1.0, type=RealRange(min=0), help="0: always the likeliest word.")
 @click.option("--seed", default=1, type=SEED, help="The same seed gives the same words.")
@@ -214,9 +181,9 @@ def generate(**options: Any) -> None:
 
 
 @commands.command()
-@click.argument("model", type=EXISTING, metavar="CHECKPOINT")
-@click.argument("data", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="The page, .html; or a picture, .png, .svg, .pdf.")
+@click.argument("model", type=ANY, metavar="CHECKPOINT")
+@click.argument("data", type=ANY)
+@click.option("--out", type=NEW, required=True, help="The page, .html; or a picture, .png, .svg, .pdf.")
 @split_option("valid")
 @click.option(
     "--start",
@@ -227,7 +194,7 @@ def generate(**options: Any) -> None:
 )
 @click.option(
     "--words",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="How many words.  [default: 500; for a picture up to the end of the sentence]",
 )
 @device_option
@@ -242,18 +209,18 @@ def explain(*, out: Path, **options: Any) -> None:
 
 
 @commands.command("compare-by-frequency")
-@click.argument("first", type=EXISTING)
-@click.argument("second", type=EXISTING)
-@click.argument("data", type=EXISTING)
+@click.argument("first", type=ANY)
+@click.argument("second", type=ANY)
+@click.argument("data", type=ANY)
 @split_option("test")
-@click.option("--buckets", default=10, type=click.IntRange(min=1), help="How many groups of words.")
+@click.option("--buckets", default=10, type=COUNT, help="How many groups of words.")
 @click.option(
     "--equal",
     type=click.Choice(("types", "tokens")),
     default="types",
     help="All groups have equally many types (different words), or about equally many tokens of train.",
 )
-@click.option("--figure", type=ANY_PATH, help="Also draw it: .png, .svg or .pdf.")
+@click.option("--figure", type=NEW, help="Also draw it: .png, .svg or .pdf.")
 @device_option
 @json_option
 def compare_by_frequency(*, as_json: bool, **options: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -62,13 +62,7 @@ class TrainedModel:
 class _Undrawn(TorchFunctionMode):
     """Leaves out normal draws: `meta` has no numbers, but torch would import its compiler to draw them."""
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:  # noqa: ANN401 - as torch
         named = kwargs or {}
         return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
 
@@ -98,7 +92,9 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     use_products("fp32")  # of what computes without a precision of its own
     model = make_model(checkpoint.model, config)
     load_weights(model, checkpoint.weights)
-    _check_numbers(model.state_dict())
+    for name, weight in model.state_dict().items():
+        if not weight.isfinite().all():  # each result of them would be no number
+            raise ModelError(f"the checkpoint's {name} has infinite numbers or NaN; expected finite weights")
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
     return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
 
@@ -111,13 +107,6 @@ def _check_counts(config: object, weights: Mapping[str, Tensor]) -> None:
                 f"the checkpoint's configuration has {name}={count:,}, but the file has only {len(weights)}"
                 " tensors of weights; use the version and the model that wrote it"
             )
-
-
-def _check_numbers(weights: Mapping[str, Tensor]) -> None:
-    """Refuse weights that are no numbers: each result of them would be one."""
-    for name, weight in weights.items():
-        if not weight.isfinite().all():
-            raise ModelError(f"the checkpoint's {name} has infinite numbers or NaN; expected finite weights")
 
 
 def opened(source: Source, device: str) -> TrainedModel:
@@ -195,11 +184,8 @@ def evaluate(
             progress=progress,
             total=sum(len(text.tokens) for text in texts),
         )
-    extra = {}
-    if cache is not None:
-        extra["cache"] = f"{cache.window}-{cache.theta:g}-{cache.weight:g}"
-    if samples:
-        extra["dropout_samples"] = str(samples)
+    extra = {} if cache is None else {"cache": f"{cache.window}-{cache.theta:g}-{cache.weight:g}"}
+    extra |= {"dropout_samples": str(samples)} if samples else {}
     signature = checkpoint_signature(trained.checkpoint, dataset, split, context, precision, **extra)
     return Evaluation(scores=scores, signature=signature)
 

@@ -88,7 +88,10 @@ def train(
         StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """
     data, out = Path(data), Path(out)
-    dataset, vocabulary = _training_data(data)
+    dataset = load_dataset(data)
+    if dataset.layout == FILE:
+        raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
+    vocabulary = dataset.vocabulary
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
     saved = _saved_run(out, model, asdict(model_config), vocabulary, data)
@@ -109,29 +112,20 @@ def train(
                 limits=pace or limits,
                 compiled=compile,
             )
-    before = (saved.training or {})["position"]["losses"] if saved else None
-    done = before is not None and tuple(before) == position.losses
     updates, losses = position.update, position.losses
+    done = saved is not None and tuple((saved.training or {})["position"]["losses"]) == losses
     return TrainedRun(folder=out, updates=updates, losses=losses, rank=world.rank, trained_before=done)
 
 
 def _texts(
-    model: str,
-    config: Config,
-    preset: str | None,
-    dataset: Dataset,
-    vocabulary: Vocabulary,
+    model: str, config: Config, preset: str | None, dataset: Dataset, vocabulary: Vocabulary
 ) -> TrainingData:
     """The text of a run, and what its checkpoints say besides the weights."""
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
     facts = {"data": dataset.name, **hashes, "preset": preset}
-    return TrainingData(
-        stream=read_stream(dataset, "train", vocabulary),
-        valid=list(read_texts(dataset, "valid", vocabulary)),
-        describe=Checkpoint(
-            model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts
-        ),
-    )
+    run = Checkpoint(model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
+    stream, valid = read_stream(dataset, "train", vocabulary), list(read_texts(dataset, "valid", vocabulary))
+    return TrainingData(stream=stream, valid=valid, describe=run)
 
 
 def _new_model(texts: TrainingData, config: Config, seed: int, rank: int, *, prepare: bool) -> nn.Module:
@@ -144,23 +138,20 @@ def _new_model(texts: TrainingData, config: Config, seed: int, rank: int, *, pre
     return made
 
 
-def _training_data(data: Path) -> tuple[Dataset, Vocabulary]:
-    dataset = load_dataset(data)
-    if dataset.layout == FILE:
-        raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
-    return dataset, dataset.vocabulary
-
-
 def _saved_run(
     out: Path, model: str, config: dict[str, Any], vocabulary: Vocabulary, data: Path
 ) -> Checkpoint | None:
     """The checkpoint to resume from; None if nothing was saved."""
-    last = out / LAST
-    if not last.exists():
+    if not (out / LAST).exists():
         return None
-    saved = read_checkpoint(last, training=True)
+    saved = read_checkpoint(out / LAST, training=True)
     check_vocabulary(saved, vocabulary, str(data))
-    _check_same_model(saved, model, config, out)
+    # Fields newer than the checkpoint are as `config_of` completes them.
+    config_then = asdict(config_of(model, saved.config)) if saved.model == model else saved.config
+    found, wanted = {"model": saved.model, **config_then}, {"model": model, **config}
+    if differing := [key for key in wanted if found.get(key) != wanted[key]]:
+        changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
+        raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")
     return saved
 
 
@@ -174,13 +165,3 @@ def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -
                 f"{data}: sha256 of {split} {found[:12]}, but the run's is {expected[:12]}: its place in"
                 " train and its losses of valid are others here; use the same data, or another --out"
             )
-
-
-def _check_same_model(saved: Checkpoint, model: str, config: dict[str, Any], out: Path) -> None:
-    # Fields newer than the checkpoint are as `config_of` completes them.
-    config_then = asdict(config_of(model, saved.config)) if saved.model == model else saved.config
-    found, wanted = {"model": saved.model, **config_then}, {"model": model, **config}
-    differing = [key for key in wanted if found.get(key) != wanted[key]]
-    if differing:
-        changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
-        raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")

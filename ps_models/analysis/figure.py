@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,26 +31,27 @@ def save_picture(
 ) -> None:
     """Draw predictions as PNG, SVG or PDF: one word with its distributions, or a sentence with its window.
 
-    Args:
-        path: The file; its ending gives the format.
-        predictions: What is drawn: one, or those of a sentence.
-        vocabulary: The words of the ids.
-        originals: The words of the sentence before rare ones became `<unk>`, if they are known.
+    `originals` are the words of the sentence before rare ones became `<unk>`, if they are known.
 
     Raises:
         ModelError: The ending is not one of FORMATS, or there are too many words.
     """
-    metadata = picture_metadata(path)
+    picture_metadata(path)
     if not 1 <= len(predictions) <= LONGEST_SENTENCE:
         raise ModelError(
             f"--words {len(predictions)}: a picture has 1 to {LONGEST_SENTENCE} words, a page more"
         )
+    if len(predictions) == 1:
+        write_picture(path, lambda: _one_word(predictions[0], vocabulary))
+    else:
+        write_picture(path, lambda: draw_sentence(predictions, vocabulary, originals))
+
+
+def write_picture(path: Path, draw: Callable[[], Figure]) -> None:
+    """Write a figure that is drawn in our style; see `picture_metadata`."""
+    metadata = picture_metadata(path)
     with style.context(["default", STYLE], after_reset=True):
-        if len(predictions) == 1:
-            figure = _one_word(predictions[0], vocabulary)
-        else:
-            figure = draw_sentence(predictions, vocabulary, originals)
-        figure.savefig(path, dpi=200, metadata=metadata)
+        draw().savefig(path, dpi=200, metadata=metadata)
 
 
 def _one_word(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
@@ -87,10 +88,8 @@ def _window(axes: Axes, prediction: Prediction, vocabulary: Vocabulary) -> None:
     backs = [back for back, _ in prediction.attention]
     axes.bar([-back for back in backs], [share for _, share in prediction.attention], color=POINTER)
     axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
-    axes.set_xlim(-len(prediction.window) - 1, 0)
-    axes.set_ylim(0, 1.45 * max(0.05, prediction.attention[0][1]))
-    axes.set_xlabel("place in the window")
-    axes.set_ylabel("attention")
+    axes.set(xlim=(-len(prediction.window) - 1, 0), ylim=(0, 1.45 * max(0.05, prediction.attention[0][1])))
+    axes.set(xlabel="place in the window", ylabel="attention")
     for back, share in prediction.attention[:LABELLED]:
         axes.text(
             -back,
@@ -163,11 +162,7 @@ def draw_sentence(
     """The text with its window, above bars, one per word; no window for a model without a pointer.
 
     The attention is that of the known word to which the pointer added most. Unknown words have no colour.
-
-    Args:
-        predictions: Of the words of the sentence, two or more.
-        vocabulary: The words of the ids.
-        originals: The words of the first window and of the sentence before rare ones became `<unk>`, or none.
+    `originals` are the words of window and sentence before rare ones became `<unk>`, or none.
     """
     window = predictions[0].window
     words = originals or vocabulary.decode([*window, *(one.word for one in predictions)])

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ps_models.analysis.figure import POINTER, STYLE, VOCABULARY, picture_metadata
+from ps_models.analysis.figure import POINTER, VOCABULARY, picture_metadata, write_picture
 from ps_models.data.dataset import read_stream, read_texts
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -58,13 +57,9 @@ class Pointing:
 
 
 def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
-    """The bucket of each word; 0 has the most frequent words.
+    """The bucket of each word by its count in train; 0 has the most frequent words.
 
-    Args:
-        counts: Of each word in train.
-        number: Of buckets.
-        equal: `types`: equally many types in each, as in the paper's figure; `tokens`: equally many tokens of
-            train.
+    Each has equally many `types`, as in the paper's figure, or equally many `tokens` of train.
 
     Raises:
         ModelError: There are more buckets than words, or `equal` is neither of the two.
@@ -98,23 +93,20 @@ def compare_by_frequency(
         tokens: The text, (time,).
         first: -log p of each token by the first model.
         second: The same by the second.
-        counts: Of each word in train.
+        counts: Of each word in train; `number` and `equal` say how `buckets_of` divides them.
         number: Of buckets.
         equal: See `buckets_of`.
         gates: The share of the softmax at each token, of the second model, if it has a pointer.
     """
-    bucket_of_word = buckets_of(counts, number, equal=equal)
-    bucket_of_token = bucket_of_word[tokens]
-    result = []
+    bucket_of_word, result = buckets_of(counts, number, equal=equal), []
     for bucket in range(number):
-        words, here = bucket_of_word == bucket, bucket_of_token == bucket
+        own, here = counts[bucket_of_word == bucket], bucket_of_word[tokens] == bucket
         seen = int(here.sum())
-        own = counts[words]
         result.append(
             Bucket(
                 least=int(own.min()) if len(own) else 0,
                 most=int(own.max()) if len(own) else 0,
-                types=int(words.sum()),
+                types=len(own),
                 tokens=seen,
                 difference=float((second - first)[here].mean()) if seen else None,
                 gate=float(gates[here].mean()) if seen and gates is not None else None,
@@ -146,28 +138,24 @@ def save_figure(
 ) -> None:
     """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points.
 
-    Args:
-        path: The file; its ending gives the format.
-        buckets: See `compare_by_frequency`; those whose words have the same counts are drawn as one.
-        pointer: Of the second model.
-        names: Of the two models.
+    Buckets whose words have the same counts are drawn as one.
 
     Raises:
         ModelError: The ending is not one of FORMATS.
     """
-    metadata = picture_metadata(path)
-    shown = merged(buckets)
-    with style.context(["default", STYLE], after_reset=True):
-        figure = Figure(figsize=(9 if pointer is not None else 4.5, 3.4), layout="constrained")
-        columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
-        _differences(columns[0], shown, names)
-        if pointer is not None:
-            _bars(columns[1], shown, [bucket.gate for bucket in shown])
-            columns[1].set_title(f"Gate of {names[1]}", fontsize=8, loc="left", parse_math=False)
-            columns[1].set_ylabel("mean gate g")
-            columns[1].set_ylim(0, 1)
-            _distances(columns[2], pointer)
-        figure.savefig(path, dpi=200, metadata=metadata)
+    write_picture(path, lambda: _figure(merged(buckets), pointer, names))
+
+
+def _figure(shown: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]) -> Figure:
+    figure = Figure(figsize=(9 if pointer is not None else 4.5, 3.4), layout="constrained")
+    columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
+    _differences(columns[0], shown, names)
+    if pointer is not None:
+        _bars(columns[1], shown, [bucket.gate for bucket in shown])
+        columns[1].set_title(f"Gate of {names[1]}", fontsize=8, loc="left", parse_math=False)
+        columns[1].set(ylabel="mean gate g", ylim=(0, 1))
+        _distances(columns[2], pointer)
+    return figure
 
 
 def merged(buckets: Sequence[Bucket]) -> list[Bucket]:
@@ -178,18 +166,12 @@ def merged(buckets: Sequence[Bucket]) -> list[Bucket]:
         same = list(group)
         seen = [bucket for bucket in same if bucket.tokens]
         tokens = sum(bucket.tokens for bucket in seen)
-        gates = [bucket.gate * bucket.tokens for bucket in seen if bucket.gate is not None]
-        found.append(
-            replace(
-                same[0],
-                types=sum(bucket.types for bucket in same),
-                tokens=tokens,
-                difference=sum((one.difference or 0.0) * one.tokens for one in seen) / tokens
-                if tokens
-                else None,
-                gate=sum(gates) / tokens if gates else None,
-            )
-        )
+        means = {
+            name: sum(part * bucket.tokens for part, bucket in zip(parts, seen, strict=True)) / tokens
+            for name in ("difference", "gate")
+            if (parts := [getattr(bucket, name) for bucket in seen]) and None not in parts
+        }
+        found.append(replace(same[0], types=sum(bucket.types for bucket in same), tokens=tokens, **means))
     return found
 
 
@@ -223,11 +205,10 @@ def _distances(axes: Axes, pointer: Pointing) -> None:
     axes.plot(places, (pointer.back / total).tolist(), label="all attention", color=POINTER)
     right = [share or math.nan for share in (pointer.right / total).tolist()]  # 0 has no logarithm
     axes.plot(places, right, "--", label="on the true word", color=VOCABULARY)
-    axes.set_yscale("log")
-    axes.set_xlim(1, max(2, len(places)))
+    axes.set(
+        yscale="log", xlim=(1, max(2, len(places))), ylabel="mean attention per place", xlabel="words back"
+    )
     axes.set_title("Where its pointer looks", fontsize=8, loc="left")
-    axes.set_ylabel("mean attention per place")
-    axes.set_xlabel("words back")
     axes.legend(frameon=False)
 
 
@@ -292,7 +273,6 @@ def compare(
     if figure is not None:
         picture_metadata(Path(figure))
     nats, scores, signatures = [], [], []
-    pointer = None
     _check_train(Path(data))
     for source in (first, second):
         trained = opened(source, device)
@@ -308,11 +288,9 @@ def compare(
     counts = torch.bincount(train, minlength=len(trained.vocabulary))
     gates = None if pointer is None else pointer.gates
     found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, equal=equal, gates=gates)
+    (one, other), (first_signature, second_signature) = scores, signatures
     comparison = FrequencyComparison(
-        buckets=found,
-        pointer=pointer,
-        scores=(scores[0], scores[1]),
-        signatures=(signatures[0], signatures[1]),
+        buckets=found, pointer=pointer, scores=(one, other), signatures=(first_signature, second_signature)
     )
     if figure is not None:
         save_figure(Path(figure), found, pointer, comparison.names)

@@ -55,13 +55,7 @@ def page(
 ) -> str:
     """The HTML. It loads nothing, and its content security policy forbids it to.
 
-    Args:
-        title: Of the file.
-        summary: A line about what is shown: the text and the score.
-        signature: All that decides the score.
-        predictions: One or more, in the order of the text.
-        vocabulary: The words of the ids.
-        originals: The words of the first window and of the text before rare ones became `<unk>`, or none.
+    `originals` are the words of the first window and of the text before rare ones became `<unk>`, or none.
     """
     style, script = _resource("explain.css"), _resource("explain.js")
     policy = (
@@ -110,8 +104,8 @@ def _data(
             "copied": [_short(share) for share in prediction.copied],
             "vocabulary": part(prediction.vocabulary),
             "pointer": part(prediction.pointer),
-            "gate": None if prediction.gate is None else _short(prediction.gate),
-            "gain": None if prediction.gain is None else _short(prediction.gain),
+            "gate": _short(prediction.gate),
+            "gain": _short(prediction.gain),
             "fromPointer": _short(prediction.from_pointer),
             "attention": [[back, _short(share)] for back, share in prediction.attention],
             "window": len(prediction.window),
@@ -130,8 +124,8 @@ def _data(
     }
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
 def _hash(content: str) -> str:
@@ -188,14 +182,8 @@ class Explanation:
         summary = f"{stretch}: perplexity {self.score.perplexity:.1f}"
         if self.vocabulary_score is not None:
             summary += f", and {self.vocabulary_score.perplexity:.1f} by its vocabulary part alone"
-        text = page(
-            f"How {model} predicts {self.data}, {self.split}",
-            f"{summary}.",
-            str(self.signature),
-            self.predictions,
-            self.vocabulary,
-            self.originals,
-        )
+        title, signature = f"How {model} predicts {self.data}, {self.split}", str(self.signature)
+        text = page(title, f"{summary}.", signature, self.predictions, self.vocabulary, self.originals)
         path.write_text(text, encoding="utf-8")
 
 

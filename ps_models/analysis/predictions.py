@@ -23,12 +23,8 @@ from wikitext_builder.progress import Progress, no_progress
 TOP = 8  # words shown of each distribution
 LEAST_ATTENTION = 0.002  # shares of attention below this are left out
 HELP_LEVELS = (1.1, 2.0, 8.0)  # steps of colour: times p_vocab(w), or p_vocab(w) divided by
-SURPRISE_LEVELS = (
-    math.log(10),
-    math.log(100),
-    math.log(1000),
-)  # the same for a model without a pointer, in nats
-CHUNK = 64  # predictions at once: bounds memory (chunk x vocabulary)
+SURPRISE_LEVELS = tuple(map(math.log, (10, 100, 1000)))  # the same for a model without a pointer, in nats
+CHUNK = 64  # predictions at once: bounds memory (chunk x vocabulary, chunk x window)
 
 Shares = tuple[tuple[int, float], ...]  # (word id, probability), the most likely first
 
@@ -49,9 +45,7 @@ class Prediction:
     word: int  # its id: the true word
     mixture: Distribution  # the model's prediction
     copied: tuple[float, ...] = ()  # the pointer's part of each of the mixture's top words
-    vocabulary: Distribution | None = (
-        None  # p_vocab: by the softmax alone; None for a model without a pointer
-    )
+    vocabulary: Distribution | None = None  # p_vocab: by the softmax alone; None without a pointer
     pointer: Distribution | None = None  # by the pointer alone: the attention divided by 1 - g
     gate: float | None = None  # g, the share of the softmax
     attention: Shares = ()  # (how many words back, share), without the gate
@@ -88,13 +82,9 @@ def predictions(
     *,
     device: torch.device | str = "cpu",
 ) -> Iterator[Prediction]:
-    """How each token of a text is predicted.
+    """How each token of a text, (time,), is predicted after a state; None: at the start of a text.
 
-    Args:
-        model: Any generative model; a pointer sentinel-LSTM also gives the softmax, the pointer and the gate.
-        tokens: int64 ids, (time,).
-        state: What came before; the start of a text if None.
-        device: Where the model is.
+    A model with a pointer also gives the softmax, the pointer and the gate.
     """
     yield from each_evaluating(model, _predictions(model, tokens.to(device), state))
 
@@ -122,10 +112,8 @@ def _predictions(model: nn.Module, tokens: Tensor, state: AnyState) -> Iterator[
 def _of_pointer(word: int, softmax: Tensor, gate: float, words: Tensor, attention: Tensor) -> Prediction:
     copied = torch.zeros_like(softmax).scatter_add_(0, words.clamp(min=0), attention)
     mixture = _distribution(gate * softmax + copied, word)
-    length = len(words)
-    shares = [
-        (length - place, float(share)) for place, share in enumerate(attention) if share >= LEAST_ATTENTION
-    ]
+    every = zip(range(len(words), 0, -1), attention.tolist(), strict=True)  # how far back, and the share
+    shares = [(back, share) for back, share in every if share >= LEAST_ATTENTION]
     return Prediction(
         word=word,
         mixture=mixture,
@@ -133,7 +121,9 @@ def _of_pointer(word: int, softmax: Tensor, gate: float, words: Tensor, attentio
         vocabulary=_distribution(softmax, word),
         pointer=_distribution(copied / copied.sum().clamp(min=sys.float_info.min), word),
         gate=gate,
-        attention=tuple(sorted(shares, key=lambda pair: -pair[1])),
+        attention=tuple(
+            sorted((each for each in shares if each[1] >= LEAST_ATTENTION), key=lambda pair: -pair[1])
+        ),
         window=tuple(int(seen) for seen in words if seen != NO_WORD),
     )
 
@@ -155,7 +145,6 @@ def _log(probability: float) -> float:
     return math.log(max(probability, sys.float_info.min))
 
 
-CHUNK = 64  # predictions at once, (chunk x window) numbers each
 BEST = "best"  # the start of the passage in which the pointer helped most
 STOPS = (".", "?", "!", EOS)
 LONGEST_SENTENCE = 60  # tokens; a longer one is cut
@@ -183,13 +172,9 @@ def gains(
 
 
 def passage_end(tokens: Tensor, vocabulary: Vocabulary, start: int, words: int | None) -> int:
-    """The place after the passage that begins at `start`.
+    """The place after the passage of so many words that begins at `start`.
 
-    Args:
-        tokens: The text, (time,).
-        vocabulary: Of the ids.
-        start: The first place.
-        words: How many; None: up to a full stop or the end of a line, and not more than LONGEST_SENTENCE.
+    None: up to a full stop or the end of a line, and not more than LONGEST_SENTENCE.
     """
     end = min(start + (words or LONGEST_SENTENCE), len(tokens))
     if words is None:
@@ -202,13 +187,8 @@ def best_start(tokens: Tensor, gained: Tensor, vocabulary: Vocabulary, words: in
     """Where the passage begins in which the pointer added most nats to known words.
 
     A passage begins where a line does, a sentence also after a full stop. Of equal ones the first is taken.
-    `<unk>` and `<eos>` do not count: a reader learns nothing from a copy of them.
-
-    Args:
-        tokens: The text, (time,).
-        gained: See `gains`.
-        vocabulary: Of the ids.
-        words: How many, or fewer if the whole text is shorter; None: a sentence, see `passage_end`.
+    `<unk>` and `<eos>` do not count: a reader learns nothing from a copy of them. It has so many words, or
+    fewer if the whole text is shorter; None: a sentence, see `passage_end`.
     """
     no_words, breaks = _ids(vocabulary, (UNK, EOS)), _ids(vocabulary, STOPS if words is None else (EOS,))
     listed = tokens.tolist()

@@ -78,11 +78,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy weights into a model.
-
-    Raises:
-        ModelError: The names or shapes are those of a different model.
-    """
+    """Copy weights into a model; see `check_shapes`."""
     check_shapes(model, weights)
     own = weights_of(model)
     with torch.no_grad():

@@ -91,7 +91,7 @@ def run_training(
     limits: RunLimits = RunLimits(),
     compiled: bool = False,
 ) -> Position:
-    """Train a model and keep its last and its best checkpoint in a folder.
+    """Train a model and keep its last and its best checkpoint in a folder; returns where the run ended.
 
     Args:
         model: On its device, with the weights to start from.
@@ -105,9 +105,6 @@ def run_training(
         events: Also takes the numbers of updates and epochs, such as TensorBoard's writer.
         limits: When to save, log and stop.
         compiled: Compile the updates, with CUDA graphs on a GPU.
-
-    Returns:
-        Where the run ended.
 
     Raises:
         StoppedError: The user stopped it (Ctrl-C, SIGTERM), or `limits` did; it can be resumed.
@@ -207,7 +204,7 @@ class _Session:
 
     def _after_update(self) -> None:
         run, now = self.run, time.monotonic()
-        stop = self._must_stop() or self._updates_are_done()
+        stop = self.asked_to_stop() or now >= self.ends or self._updates_are_done()
         due = now - self.last_save >= self.limits.save_seconds
         late = len(self.unread) >= READ_UPDATES or now - self.last_read >= READ_SECONDS
         if not (run.waits or stop or due or late):
@@ -236,31 +233,16 @@ class _Session:
         most = self.limits.max_updates
         return most is not None and self.run.position.update + len(self.unread) >= most
 
-    def _must_stop(self) -> bool:
-        return self.asked_to_stop() or time.monotonic() >= self.ends
-
     def _advance(self, nats: float, targets: int, norm: float, seconds: float) -> None:
-        run, position = self.run, self.run.position
-        run.position = position = replace(
-            position,
-            update=position.update + 1,
-            chunk=position.chunk + 1,
-            nats=position.nats + nats,
-            targets=position.targets + targets,
-            seconds=position.seconds + seconds,
-        )
+        run = self.run
+        step = {"update": 1, "chunk": 1, "nats": nats, "targets": targets, "seconds": seconds}
+        done: Any = {name: getattr(run.position, name) + more for name, more in step.items()}
+        run.position = position = replace(run.position, **done)
         rate = run.optimizer.param_groups[0]["lr"]
         if self.log is not None and position.update % self.limits.log_every == 0:
-            self.log.update(
-                {
-                    "update": position.update,
-                    "epoch": position.epoch + 1,
-                    "loss": nats / targets,
-                    "gradient_norm": norm,
-                    "learning_rate": rate,
-                    "tokens_per_second": targets / max(seconds, 1e-9),
-                }
-            )
+            numbers = {"loss": nats / targets, "gradient_norm": norm, "learning_rate": rate}
+            numbers["tokens_per_second"] = targets / max(seconds, 1e-9)
+            self.log.update({"update": position.update, "epoch": position.epoch + 1, **numbers})
         mean = position.nats / position.targets
         note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
         if position.losses:

@@ -205,11 +205,8 @@ class Training:
             ends = random_ends(length, config.stride, seed=config.seed, epoch=position.epoch)
         else:
             ends = even_ends(length, config.stride)
-        own, every = (
-            rows.chunks(ends=ends, lookback=config.lookback, start=position.chunk)
-            for rows in (self.rows, self.all_rows)
-        )
-        for chunk, whole in zip(own, every, strict=True):
+        where: Any = {"ends": ends, "lookback": config.lookback, "start": position.chunk}
+        for chunk, whole in zip(self.rows.chunks(**where), self.all_rows.chunks(**where), strict=True):
             yield chunk, whole.targets
 
     def next_epoch(self) -> None:
@@ -329,7 +326,8 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
     names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
     # Fields newer than the run had their defaults.
     before = TrainingConfig(**{name: saved[name] for name in names if name in saved})
-    if _learning_rates(before, position) == _learning_rates(wanted, position):
+    epochs = [position.losses[:epoch] for epoch in range(position.begun)]
+    if all(learning_rate(before, losses) == learning_rate(wanted, losses) for losses in epochs):
         names = [name for name in names if name not in ("schedule", "decay", "decay_after")]
     differing = [name for name in names if getattr(before, name) != getattr(wanted, name)]
     if differing:
@@ -338,8 +336,3 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
             f"the run in --out has other settings ({changes}); give the same ones to resume it, or use"
             " another --out"
         )
-
-
-def _learning_rates(config: TrainingConfig, position: Position) -> list[float]:
-    """The rate of each epoch that has begun."""
-    return [learning_rate(config, position.losses[:epoch]) for epoch in range(position.begun)]
