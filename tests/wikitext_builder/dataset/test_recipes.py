@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from wikitext_builder.dataset.recipes import RECIPES, Recipe, Split, choose, rank, rank_for_test
 from wikitext_builder.errors import BuilderError
 
-LIVE = {"train_articles": 0, "valid_articles": 0, "test_articles": None}
+NONE: dict[str, Any] = {"train_articles": 0, "valid_articles": 0, "test_articles": 0}
+LIVE: dict[str, Any] = {"train_articles": 0, "valid_articles": 0, "test_articles": None}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"name": ""}, "the recipe name '': expected 1 to 100 letters, digits, . _ ~ and -"),
     ({"name": "a/b"}, "the recipe name 'a/b': expected 1 to 100 letters, digits, . _ ~ and -"),
@@ -22,11 +23,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"train_articles": -1}, "--train-articles: -1; expected 0 or more"),
     ({"valid_articles": -2}, "--valid-articles: -2; expected 0 or more"),
     ({"test_articles": -1}, "--test-articles: -1; expected 0 or more"),
-    ({"train_articles": 0, "valid_articles": 0, "test_articles": 0}, "x: no split has articles; ask for some"),
+    (NONE, "x: no split has articles; ask for some"),
     (
         {"test_words": 5},
-        "--test-words: x has train, valid, test and --test-articles 60; it is for live, a test set alone,"
-        " instead of --test-articles",
+        (
+            "--test-words: x has train, valid, test and --test-articles 60; it is for live, a test set alone,"
+            " instead of --test-articles"
+        ),
     ),
     (LIVE | {"test_words": 0}, "--test-words: 0; expected at least 1"),
     ({"min_count": 0}, "--min-count: 0; expected at least 1"),
@@ -43,8 +46,7 @@ def test_the_least_that_a_recipe_can_ask_for() -> None:
     one = Recipe(name="x", **LIVE, test_words=1, min_count=1, articles=("parquet", "jsonl", "jsonl"))
     assert (one.splits, one.articles) == (("test",), ("jsonl", "parquet"))
     for split in ("train", "valid", "test"):
-        none = dict.fromkeys(("train_articles", "valid_articles", "test_articles"), 0)
-        recipe = Recipe(**{"name": "x"} | none | {f"{split}_articles": 1})
+        recipe = Recipe(**{"name": "x"} | NONE | {f"{split}_articles": 1})
         assert recipe.splits == (("train", "valid", "test") if split == "train" else (split,))
 
 
@@ -62,6 +64,7 @@ def test_recipes_ask_for_the_articles_of_table_1() -> None:
     rest = {(one.sections, one.source, one.language, one.seed, one.test_words) for one in RECIPES.values()}
     assert rest == {("official", "wikitext", "en", "wikitext", None)}
     assert [one.articles for one in RECIPES.values()] == [(), (), (), ("jsonl",)]
+
 
 page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
 
