@@ -24,7 +24,6 @@ from extraction_eval.compare import anchors
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.blocks import is_removed_by
 from wikitext_builder.extraction.macros.call import template_name
-from wikitext_builder.extraction.macros.citations import LIST_ENDS, LIST_STARTS
 from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
@@ -137,7 +136,10 @@ TOKEN = re.compile(
 CLOSED = {"}}": "{{", "]]": "[[", "|}": "{|"}
 BOX = re.compile(r"\bclass\s*=|display\s*:\s*none", re.IGNORECASE)
 CONTAINERS = frozenset(["div", "span", "table"])  # tags that can be a box
-SHOWN = dict.fromkeys(LIST_STARTS, LIST_START) | dict.fromkeys(LIST_ENDS, LIST_END)  # of templates
+SHOWN = {  # of templates
+    **dict.fromkeys(("Refbegin", "Ref begin", "Refstart", "Begin refs"), LIST_START),
+    **dict.fromkeys(("Refend", "Ref end", "End refs"), LIST_END),
+}
 LONGEST_NAME = 30  # characters of a template that are looked at
 LONGEST_LABEL = 1_000  # characters of a link; nested ones stay linear
 HEADING = re.compile(r"^(={1,6})(.+?)\1[ \t\0]*$", re.MULTILINE)

@@ -55,6 +55,7 @@ def test_few_calls_are_left_out_in_later_months(month, most):
 # Templates with a macro that are in tables, at the end of pages or beside the text.
 NOT_IN_RUNNING_TEXT = {
     "Trim": "transcludes a table of another page",
+    **dict.fromkeys(("Refbegin", "Refend"), "around a list of sources"),
     "Coord": "shown beside the title, where the call says so",
     "IMDb name": "on IMDb since 2017; these cases are read as pages of 2016",
     "Harv": "rendered with an error: its page has no such source",

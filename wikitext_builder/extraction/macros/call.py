@@ -145,13 +145,3 @@ def argument(*names: str) -> Macro:
 def joined(separator: str) -> Macro:
     """A macro that joins its numbered arguments with this separator."""
     return lambda call: separator.join(call.given())
-
-
-def around(before: str, after: str, *names: str) -> Macro:
-    """A macro that gives an argument with text before and after it; nothing if it is empty."""
-
-    def macro(call: Call) -> str:
-        value = call.get(*(names or ("1",)))
-        return f"{before}{value}{after}" if value else ""
-
-    return macro

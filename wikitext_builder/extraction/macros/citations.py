@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from wikitext_builder.extraction.macros.call import Call, Macro, macro, series, text
+from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
 from wikitext_builder.extraction.macros.languages import LANGUAGE_NAMES
 from wikitext_builder.extraction.macros.php import whole_number
@@ -340,9 +340,6 @@ def citation(kind: str) -> Macro:
     return of_kind
 
 
-# The official files have no text of these lists: HTML gives them the class `refbegin`.
-LIST_STARTS = ("Refbegin", "Ref begin", "Refstart", "Begin refs")
-LIST_ENDS = ("Refend", "Ref end", "End refs")
 CITATIONS: dict[str, Macro] = {
     f"Cite{gap}{shown}": function
     for kind, names in KINDS.items()
@@ -351,8 +348,7 @@ CITATIONS: dict[str, Macro] = {
     for gap in (" ", "-", "")
     for shown in (name, name[:1].upper() + name[1:])
 }
-CITATIONS |= dict.fromkeys(LIST_STARTS, text('<div class="refbegin">'))
-CITATIONS |= dict.fromkeys(LIST_ENDS, text("</div>")) | {"Citation": citation("citation")}
+CITATIONS["Citation"] = citation("citation")
 for _name, _macro in CITATIONS.items():
     macro(_name)(_macro)
 

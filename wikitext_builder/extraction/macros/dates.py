@@ -164,20 +164,6 @@ def as_of(call: Call) -> str | None:
     return shown + call.get("post")
 
 
-@macro("Circa")
-def circa(call: Call) -> str | None:
-    """`c. 1200`, `c. 1200 – c. 1250`."""
-    dates = [f"c. {value}" for value in call.positional()[:2] if value]
-    return " – ".join(dates) or "c."
-
-
-@macro("Floruit", "Reign")
-def active(call: Call) -> str | None:
-    """`fl. 1200`, `r. 1200–1250`: the years of activity or of reign."""
-    values = [value for value in call.positional()[:2] if value]
-    return f"{'fl.' if call.name.startswith('F') else 'r.'} {'–'.join(values)}".strip()
-
-
 @macro("Dash year")
 def span(call: Call) -> str | None:
     """`1943–45` of `{{dash year|1943|1945}}`."""
@@ -244,12 +230,6 @@ def century(call: Call) -> str | None:
 def decade(call: Call) -> str | None:
     """`1990s` of a year."""
     return f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None
-
-
-@macro("CURRENTYEAR")
-def current_year(call: Call) -> str | None:
-    """The year of the revision."""
-    return str(today(call).year)
 
 
 def age_in(*units: str) -> Macro:

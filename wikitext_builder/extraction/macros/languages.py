@@ -77,37 +77,6 @@ def transliteration(call: Call) -> str | None:
     return words.strip() if words is not None else None
 
 
-@macro("Jpn")
-@macro("Nihongo", shared=True)
-def nihongo(call: Call) -> str | None:
-    """`English (日本語, Rōmaji, extra)`; the English name, or else the rōmaji, comes first."""
-    english, kanji, romaji = call.numbered(3)
-    extra, extra2 = call.get("extra", "4"), call.get("extra2", "5")
-    result = _with_parentheses(english or romaji, kanji, romaji if english else "", extra)
-    return f"{result} {extra2}".strip()
-
-
-def _with_parentheses(name: str, *values: str) -> str:
-    inside = ", ".join(filter(None, values))
-    return f"{name} ({inside})" if inside and name else name or inside
-
-
-@macro("Nihongo krt")
-@macro("Nihongo3", shared=True)
-def nihongo_romaji_first(call: Call) -> str | None:
-    """`Rōmaji (日本語, English)` of nihongo3."""
-    english, kanji, romaji, extra = call.numbered(4)
-    inside = ", ".join(filter(None, (kanji, english, extra)))
-    return f"{romaji or english} ({inside})" if inside else romaji
-
-
-@macro("Nihongo4", shared=True)
-def nihongo_bare(call: Call) -> str | None:
-    """`English (日本語, rōmaji)` of nihongo4."""
-    english, kanji, romaji, extra = call.numbered(4)
-    return _with_parentheses(english, kanji, romaji, extra)
-
-
 @macro("Zh")
 def zh(call: Call) -> str | None:
     """`Chinese: 杜甫; pinyin: Dù Fǔ; literally: "…"`."""
@@ -126,19 +95,6 @@ def zh(call: Call) -> str | None:
     if not pieces and call.get("1"):
         pieces = [call.get("1") if hidden else f"Chinese: {call.get('1')}"]
     return "; ".join(pieces) or GONE
-
-
-@macro("Lang-rus")
-def _russian(call: Call) -> str | None:
-    """`Russian: текст, tr. tekst; IPA: [ˈtʲekst]; …`."""
-    pieces = [f"Russian: {call.get('1')}"]
-    if call.get("2"):
-        pieces[0] += f", tr. {call.get('2')}"
-    if call.get("p"):
-        pieces.append(f"IPA: &#91;{call.get('p')}&#93;")
-    if call.get("3"):
-        pieces.append(call.get("3"))
-    return "; ".join(pieces)
 
 
 @macro("Ety")
@@ -200,13 +156,6 @@ def literally(call: Call) -> str | None:
 def cjkv(call: Call) -> str | None:
     """`traditional Chinese: 道; Hangul: 도`: the same word in the languages that write it alike."""
     return _labelled(call, CJKV_LABELS)
-
-
-@macro("MYname")
-def burmese_name(call: Call) -> str:
-    """A name in Burmese letters and in Latin ones: `Burmese: …; MLCTS: …`."""
-    pairs = (("Burmese", call.get("MY", "1")), ("MLCTS", call.get("MLCTS", "2")))
-    return "; ".join(f"{name}: {value}" for name, value in pairs if value)
 
 
 @macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")

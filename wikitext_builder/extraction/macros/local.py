@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from wikitext_builder.extraction.macros import read_table, words
 from wikitext_builder.extraction.macros.call import Call, Macro, joined, series
 from wikitext_builder.extraction.macros.convert import convert
+from wikitext_builder.extraction.macros.entities import COUNTRIES
 from wikitext_builder.extraction.macros.parser_functions import grouped
-from wikitext_builder.extraction.macros.places import COUNTRIES
 from wikitext_builder.extraction.markers import GONE
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 

@@ -1,4 +1,4 @@
-"""Numbers in digits and in words, fractions, percentages, money, and prices of another year."""
+"""Numbers in digits and in words, money, prices of another year; symbols of sciences and of music."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from wikitext_builder.extraction.macros import lookup, words
-from wikitext_builder.extraction.macros.call import Call, around, macro
+from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.php import whole_number
+from wikitext_builder.extraction.markers import formula
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
 DIGITS = re.compile(r"-?[0-9]{1,2}")  # decimals to round to
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
-
-
 CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "C$", "": "$"}
 INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
 LAST_YEAR = "2016"  # of {{Inflation}} in 2016
 INDEX_NAMES = {"US", "USD"}
-
-
 SIZES = (
     "", " thousand", " million", " billion", " trillion", " quadrillion", " quintillion", " sextillion",
     " septillion",
@@ -62,17 +59,6 @@ def round_half_up(value: Decimal, digits: str) -> Decimal | None:
     return value.quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
 
 
-@macro("Frac", "Sfrac", shared=True)
-def fraction(call: Call) -> str | None:
-    """`3⁄4` of two numbers, `43 1⁄3` of three, with a space between the tokens."""
-    values = [value for value in call.positional()[:3] if value]
-    if len(values) == 3:
-        return f"{values[0]} {values[1]}⁄{values[2]}"
-    if len(values) == 2:
-        return f"{values[0]}⁄{values[1]}"
-    return f"1⁄{values[0]}" if values else None
-
-
 @macro("Val", shared=True)
 def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
@@ -98,14 +84,6 @@ def value_with_uncertainty(call: Call) -> str | None:
     return f"{shown}{'' if unit.startswith(('%', '°')) else ' '}{unit}".strip() + call.get("s")
 
 
-@macro("Gaps", shared=True)
-def scientific(call: Call) -> str | None:
-    """Digits in groups, as `{{gaps}}` shows them with thin gaps."""
-    exponent = call.get("e").replace("-", "−")
-    shown = "".join(call.positional()) + (f"×10{exponent}" if exponent else "")
-    return shown + (f" {call.get('u')}" if call.get("u") else "")
-
-
 @macro("Percentage", shared=True)
 def percentage(call: Call) -> str | None:
     """`33%` of a part and a whole, which is 100 if it is not given; zeros at the end only if asked for."""
@@ -127,12 +105,6 @@ def rounded(call: Call) -> str | None:
     return None if result is None else grouped(f"{result:f}")
 
 
-@macro("Ordinal")
-def ordinal_of_number(call: Call) -> str | None:
-    """`21st`."""
-    return ordinal(call.get("1")) if call.get("1").isdecimal() else None
-
-
 def ordinal(value: str) -> str:
     """A number and the ending of its ordinal.
 
@@ -141,12 +113,6 @@ def ordinal(value: str) -> str:
     """
     last = 0 if value[-2:] in {"11", "12", "13"} else int(value[-1])
     return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
-
-
-@macro("Number to word")
-def words_of_number(call: Call) -> str | None:
-    """`twenty-one`."""
-    return in_words(call.get("1")) or None
 
 
 @macro("Ordinal to word")
@@ -169,14 +135,6 @@ def currency(call: Call) -> str | None:
     """`£1,500` of an amount and the code of a currency."""
     code = call.get("2")
     return CURRENCY_SIGNS.get(code, f"{code} ") + grouped(call.get("1"))
-
-
-@macro("£sd", shared=True)
-def _pounds(call: Call) -> str | None:
-    """`£1 2s 3d`."""
-    units = (("l", "1", "£", ""), ("s", "2", "", "s"), ("d", "3", "", "d"))
-    pieces = [around(before, after, *names)(call) for *names, before, after in units]
-    return " ".join(filter(None, pieces))
 
 
 @macro("Inflation-year")
@@ -303,3 +261,121 @@ def ordinal_in_words(number: int) -> str:
     if last in ORDINALS:
         return head + ORDINALS[last]
     return f"{head}{last[:-1]}ieth" if last.endswith("y") else f"{head}{last}th"
+
+
+ELEMENTS = lookup("element")
+PARTICLES = lookup("particle")
+MUSIC = lookup("music")
+STARTS = lookup("geology")
+CHARGE = re.compile(r"\(?([0-9]*)-\)?")
+# In one text, as in {{chem2|SO4(2-)}}: a charge in parentheses or at the end of a formula, arrows, isotopes.
+CHARGE_IN_PARENTHESES = re.compile(r"\(([0-9]*[-+−])\)")
+CHARGE_AT_END = re.compile(r"(?<=[\w)\]])-(?=$|[ ,;])")
+REACTIONS = {"<=>": "⇌", "<->": "↔", "->": "→", "<-": "←", "*": "·", "\\s": "–", "\\d": "=", "\\t": "≡"}
+ISOTOPES = str.maketrans("", "", "^_{}")
+SAME = {"early": "lower", "mid": "middle", "late": "upper"}
+NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
+
+
+@macro("Chem", shared=True)
+def chemical(call: Call) -> str | None:
+    """`SO42−` of `{{chem|SO|4|2-}}`: without spaces, as in the official files; a charge has a minus sign."""
+    values = [CHARGE.sub(r"\1−", value) if CHARGE.fullmatch(value) else value for value in call.positional()]
+    return "".join(values) or None
+
+
+@macro("Chem2", shared=True)
+def chemical_text(call: Call) -> str | None:
+    """`SO42−` of `{{chem2|SO4(2-)}}`."""
+    values = call.positional()
+    if len(values) > 1:
+        return chemical(call)
+    shown = CHARGE_AT_END.sub("−", CHARGE_IN_PARENTHESES.sub(r"\1", "".join(values)))
+    for mark, sign in REACTIONS.items():
+        shown = shown.replace(mark, sign)
+    return shown.translate(ISOTOPES) or None
+
+
+@macro("Chemical formula", shared=True)
+def chemical_formula(call: Call) -> str | None:
+    """`C2H6O` of counts named by element, or of alternating symbols and counts."""
+    counts = {key: value for key, value in call.arguments.items() if not key.isdecimal()}
+    shown = "".join(f"{key}{'' if value == '1' else value}" for key, value in counts.items())
+    return shown or chemical(call)
+
+
+@macro("Nuclide", "SimpleNuclide", "ComplexNuclide", shared=True)
+def nuclide(call: Call) -> str | None:
+    """`14C` of an element and a mass number."""
+    values = call.positional()
+    if len(values) < 2:
+        return values[0] if values else None
+    name, mass = (values[0], values[1]) if not values[0].isdecimal() else (values[1], values[0])
+    return f"{mass}{ELEMENTS.get(name.lower(), name)}"
+
+
+# With an argument, the name of the template is a colour.
+@macro(*map(str.capitalize, ELEMENTS), shared=True)
+def element(call: Call) -> str | None:
+    """The symbol of an element by the name of the template, or the argument."""
+    return call.get("1") or ELEMENTS[call.name.lower()]
+
+
+@macro("Math", "Bigmath", "Bmath", shared=True)
+def mathematics(call: Call) -> str | None:
+    """The expression in text; a formula if it is LaTeX."""
+    value = call.get("1")
+    return formula(value) if "\\" in value else value
+
+
+@macro("Subatomic particle", shared=True)
+def particle(call: Call) -> str | None:
+    """The symbol of a common particle."""
+    return PARTICLES.get(call.get("1").lower())
+
+
+@macro("Music")
+def music_symbol(call: Call) -> str | None:
+    """`♭` and other symbols in sentences."""
+    values = call.positional()
+    shown = [MUSIC.get(value.lower(), value) for value in values]
+    if values and values[0].lower() in {"chord", "scale"}:
+        return "".join(shown[1:])
+    if values and values[0].lower() == "time" and len(values) > 2:
+        return f"{values[1]}/{values[2]}"
+    return "".join(shown)
+
+
+@macro("Mp", "Mpl-", "Minor planet", shared=True)
+def minor_planet(call: Call) -> str | None:
+    """`2004 MN4`, and `(15760) 1992 QB1` with a number; from the documentation of {{mp}}."""
+    values = call.given()
+    number = f"({values.pop(0)}) " if len(values) > 1 and values[0].isdecimal() else ""
+    return number + "".join(values) or None
+
+
+def age_of(name: str, places: str) -> str | None:
+    """Millions of years of a number or a period, rounded to decimal places if these are given."""
+    first, space, rest = name.lower().partition(" ")
+    value = name if NUMBER.fullmatch(name) else STARTS.get(SAME.get(first, first) + space + rest)
+    if value is None or not places:
+        return value
+    if not re.fullmatch(r"-?\d", places):
+        return None
+    step = Decimal(1).scaleb(-int(places))
+    rounded = (Decimal(value) / step).quantize(Decimal(1), rounding=ROUND_HALF_UP) * step
+    return f"{rounded.normalize():f}"
+
+
+@macro("Ma")
+def millions_of_years(call: Call) -> str | None:
+    """`66 million years ago`, `100 to 66 million years ago`, `508 million years`; None if it is unknown."""
+    start = age_of(call.get("1"), call.get("round"))
+    error = call.get("error")
+    if start is None or (error and not NUMBER.fullmatch(error)):
+        return None
+    start += f" ± {error}" if error else ""
+    second = call.get("2")
+    if end := age_of(second, call.get("round")):
+        return f"{start} to {end} million years ago"
+    return f"{start} {second or 'million years ago'}"

@@ -14,12 +14,11 @@ from wikitext_builder.extraction.macros import (
     citations,
     convert,
     dates,
+    entities,
     languages,
+    lookup,
     numbers,
-    places,
     read_table,
-    references,
-    science,
     wrappers,
 )
 from wikitext_builder.extraction.macros.call import (
@@ -36,55 +35,56 @@ from wikitext_builder.extraction.markers import formula
 
 # Each declares its macros as it is imported.
 MODULES = (
-    citations, convert, dates, languages, numbers, places, references, science, wrappers,
+    citations, convert, dates, languages, entities, numbers, wrappers,
 )  # fmt: skip
-REFERENCE = re.compile(r"\{([\w|-]+)(?::(\w+))?\}")
+REFERENCE = re.compile(r"\{([\w|+*-]+)(?::([\w ]+))?\}")
+OPTIONAL = re.compile("⟦(.*?)⟧")
 FILTERS: dict[str, Callable[[str], str]] = {
     "grouped": numbers.grouped,
     "minus": lambda value: value.replace("-", "−"),
     "formula": formula,
+    "base": lambda value: value.partition(" (")[0],
+    "ordinal": lambda value: numbers.ordinal(value) if value.isdecimal() else "",
+    "in words": numbers.in_words,
 }
+JOINS = {"comma": ", ", "dash": "–", "space": " ", "at": "@", "nothing": "", "lines": "\n\n"}
 PAGE: dict[str, Callable[[Call], str]] = {
     "TEMPLATE": lambda call: call.name,
     "PAGENAME": lambda call: call.page.title,
     "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
+    "YEAR": lambda call: str(dates.today(call).year),
 }
+Value = Callable[[Call], str]
 
 
-def pattern(written: str, without: str = "") -> Macro:
-    """The macro of a text with arguments in braces.
+def pattern(written: str) -> Macro:
+    """The macro of a text with arguments in braces, as the head of `data/patterns.tsv` describes it.
 
-    `{2|1}` is the first of these arguments that is not empty, `{1:grouped}` one with commas between
-    thousands, and `{PAGENAME}` the title of the page. `␣` is a space at an end, `⏎` a new line.
-
-    Args:
-        written: The text.
-        without: What the call gives if the last argument of the text is empty: `-` nothing, `?` it is
-            unknown, or this text; by default the text without it.
-
-    >>> tilde = pattern("~{1:grouped} {unit|2}", "?")
-    >>> [tilde(Call(name="~", arguments=one, page=None)) for one in ({"1": "1500", "2": "km"}, {"1": "5"})]
-    ['~1,500 km', None]
+    >>> tilde = pattern("~{1:grouped} {unit|2}⟦ ({3+4:comma})⟧ ¦ ?")
+    >>> calls = {"1": "1500", "2": "km"}, {"1": "5"}, {"1": "5", "unit": "m", "3": "a", "4": "b"}
+    >>> [tilde(Call(name="~", arguments=one, page=None)) for one in calls]
+    ['~1,500 km', None, '~5 m (a, b)']
     """
-    first, *pieces = REFERENCE.split(written)
-    if not pieces:
-        return text(_visible(first))
-    names = [piece.split("|") for piece in pieces[::3]]
-    if REFERENCE.fullmatch(written) and not pieces[1] and not without and names[0][-1] not in PAGE:
-        return argument(*names[0])
-    filters = [FILTERS[piece] if piece else str for piece in pieces[1::3]]
-    texts = [_visible(piece) for piece in pieces[2::3]]
-    instead = {"-": "", "?": None}.get(without, without)
-    before = _visible(first)
+    *others, last = (_visible(one) for one in written.split(" ¦ "))
+    alternatives = [_segments(one) for one in others]
+    if not alternatives and not REFERENCE.search(last):
+        return text(last)
+    if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
+        return argument(*one[1].split("|"))
+    otherwise = None if last in {"?", "-"} else _segments(last)
+    nothing = "" if last == "-" else None
+    keeps_spaces = "␣" in (written[0], written[-1])
 
     def filled(call: Call) -> str | None:
-        values = [_value(call, one) for one in names]
-        if without and not values[-1]:
-            return instead
-        parts = zip(values, filters, texts, strict=True)
-        inner = "".join(change(value) + after for value, change, after in parts)
-        shown = before + inner
-        return shown if written[0] == "␣" or written[-1] == "␣" else shown.strip(" ")
+        for segments in alternatives:
+            shown, complete = _filled(segments, call)
+            if complete:
+                break
+        else:
+            if otherwise is None:
+                return nothing
+            shown, _ = _filled(otherwise, call)
+        return shown if keeps_spaces else shown.strip(" ")
 
     return filled
 
@@ -93,14 +93,55 @@ def _visible(written: str) -> str:
     return written.replace("␣", " ").replace("⏎", "\n")
 
 
-def _value(call: Call, names: list[str]) -> str:
-    value = call.get(*names)
-    return PAGE[names[-1]](call) if not value and names[-1] in PAGE else value
+Segments = list[tuple[str, list[tuple[Value, str]]]]  # a text, then arguments, each with the text after it
+
+
+def _segments(written: str) -> Segments:
+    """What `_filled` reads: every second one is optional."""
+    segments: Segments = []
+    for piece in OPTIONAL.split(written):
+        first, *rest = REFERENCE.split(piece)
+        values = map(_value, rest[::3], rest[1::3])
+        segments.append((first, list(zip(values, rest[2::3], strict=True))))
+    return segments
+
+
+def _filled(segments: Segments, call: Call) -> tuple[str, bool]:
+    """The text of a call, and True if all arguments are there that are not optional."""
+    shown, complete = "", True
+    for place, (piece, arguments) in enumerate(segments):
+        whole = True
+        for value, after in arguments:
+            given = value(call)
+            whole = whole and bool(given)
+            piece += given + after
+        if place % 2 == 0:
+            complete = complete and whole
+        shown += piece if whole or place % 2 == 0 else ""
+    return shown, complete
+
+
+def _value(written: str, change: str | None) -> Value:
+    if written == "*":
+        separator = JOINS[change or "space"]
+        return lambda call: separator.join(call.given())
+    if change in JOINS:
+        several, separator = [_value(one, None) for one in written.split("+")], JOINS[change]
+        return lambda call: separator.join(filter(None, [one(call) for one in several]))
+    names = written.split("|")
+    page = PAGE.get(names[-1])
+    if change in FILTERS:
+        filtered = FILTERS[change]
+        return lambda call: filtered(call.get(*names))
+    if change is not None:
+        table = lookup(change)
+        return lambda call: table.get(call.get(*names), "")
+    return (lambda call: call.get(*names) or page(call)) if page else lambda call: call.get(*names)
 
 
 def _declare_tables() -> None:
-    for names, written, without, shared, _source in read_table("patterns"):
-        macro(*names.split("|"), shared=bool(shared))(pattern(written, without))
+    for names, written, shared, _source in read_table("patterns"):
+        macro(*names.split("|"), shared=bool(shared))(pattern(written))
     for name, redirects, others in read_table("aliases"):
         aliases = [alias for alias in (redirects + "|" + others).split("|") if alias]
         macro(*aliases, shared=name in SHARED)(DECLARED[name])

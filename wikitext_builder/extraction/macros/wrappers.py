@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.macros import lookup
-from wikitext_builder.extraction.macros.call import Call, Macro, joined, macro, series
+from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.php import at_most
 from wikitext_builder.extraction.markers import GONE
 
@@ -25,10 +25,6 @@ def _spaces(call: Call) -> str:
 def keys(call: Call) -> str | None:
     """`Ctrl+C`."""
     return "+".join(call.positional())
-
-
-macro("Shy", "Linktext", shared=True)(joined(""))  # syllables and words: soft hyphens are not shown
-macro("Nospam", shared=True)(joined("@"))
 
 
 @macro("Font color", "Background color", "Font size", shared=True)
@@ -66,12 +62,6 @@ def verse(call: Call) -> str | None:
     """A verse and its translation, on a line each."""
     lines = [call.get("1", "lang1"), call.get("2", "lang2")]
     return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
-
-
-@macro("Interlinear", shared=True)
-def interlinear(call: Call) -> str | None:
-    """A sentence, its gloss and its translation, on a line each."""
-    return "\n\n" + "\n\n".join(call.given()) + "\n\n"
 
 
 @macro("Interlanguage link", "Link-interwiki", shared=True)

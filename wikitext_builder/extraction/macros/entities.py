@@ -1,4 +1,4 @@
-"""Places and what moves between them: coordinates, flags, roads, ships, stations; and sports."""
+"""Places and what moves between them, sports; identifiers of works, verses, laws and pages of other sites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE
 
 COUNTRIES = lookup("country")
-OLYMPIC = lookup("olympic")
 ORBITERS = lookup("orbiter")
 ROADS = lookup("road")
 GAUGES = lookup("gauge")
@@ -87,43 +86,11 @@ def beside_the_title(_call: Call) -> str | None:
     return GONE
 
 
-@macro("Flag")
-def country(call: Call) -> str | None:
-    """The full name of the country, or the name in the call."""
-    name = call.get("name", "1")
-    return call.get("name") or COUNTRIES.get(name, name)
-
-
-@macro("FlagIOC")
-def olympic_country(call: Call) -> str | None:
-    """The country of a code of the Olympic Committee."""
-    return call.get("name") or OLYMPIC.get(call.get("1")) or country(call)
-
-
-@macro("Fbu")
-def country_after_age(call: Call) -> str | None:
-    """The country of `{{fbu|21|ENG}}`."""
-    code = call.get("2")
-    return call.get("name") or COUNTRIES.get(code, code)
-
-
 # {{PSE}} is a stock exchange.
 @macro(*(code for code in COUNTRIES if code != "PSE"))
 def country_of_template(call: Call) -> str | None:
     """The country whose code is the name of the template."""
     return call.get("name") or COUNTRIES.get(call.name)
-
-
-@macro("Nfp")
-def player(call: Call) -> str | None:
-    """`Name (ENG)`, as in lists of players."""
-    return f"{call.get('2')} ({call.get('1')})" if call.get("2") else call.get("1")
-
-
-@macro("Flagathlete")
-def medalist(call: Call) -> str | None:
-    """`Name (GER)`: a winner and the country."""
-    return f"{call.get('1')} ({call.get('2')})" if call.get("2") else call.get("1")
 
 
 @macro("Jct")
@@ -162,12 +129,6 @@ def height_above_sea(call: Call) -> str | None:
         return None
     level = reference.rpartition("-")[2]
     return f"{metres:,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
-
-
-@macro("Ushr")
-def district(call: Call) -> str | None:
-    """The label of a district of the House, or its state and number."""
-    return call.get("3") or f"{call.get('1')} {call.get('2')}".strip() or None
 
 
 @macro("OV")
@@ -228,12 +189,6 @@ def rail_gauge(call: Call) -> str | None:
     return GAUGES.get(call.get("1").replace(" ", "").lower())
 
 
-@macro("Station link")
-def station_of_system(call: Call) -> str | None:
-    """The station of `{{stl|system|station}}`, without parentheses."""
-    return call.get("2").partition(" (")[0] or None
-
-
 @macro("Winning percentage")
 def winning_percentage(call: Call) -> str | None:
     """`.625` of wins and losses."""
@@ -244,13 +199,6 @@ def winning_percentage(call: Call) -> str | None:
     if not wins + losses + ties:
         return None
     return f"{(wins + ties / 2) / (wins + losses + ties):.3f}".removeprefix("0")
-
-
-@macro("Win-loss record")
-def win_loss_record(call: Call) -> str | None:
-    """`542–733–39`: wins, losses and draws of `{{win-loss record|w=542|l=733|d=39}}`."""
-    values = [call.get("w"), call.get("l"), call.get("d", "t"), call.get("otl")]
-    return "–".join(value for value in values if value) or None
 
 
 @macro("NBA Year", "NHL Year")
@@ -265,19 +213,112 @@ def winter_season(call: Call) -> str | None:
     return f"{shown} {call.get('app')}".strip()
 
 
-@macro("CBB link", "CFB link")
-def season_of_team(call: Call) -> str | None:
-    """`2010 Alabama Crimson Tide`, or the title that the call gives."""
-    return call.get("title", "text") or f"{call.get('year')} {call.get('team', 'school')}".strip() or None
-
-
-@macro("F1 GP")
-def grand_prix(call: Call) -> str | None:
-    """`1999 Monaco Grand Prix` of `{{F1 GP|1999|Monaco}}`."""
-    return f"{call.get('1')} {call.get('2')} Grand Prix" if call.get("2") else call.get("1") or None
-
-
 @macro("Score")
 def score(call: Call) -> str | None:
     """`3–1`."""
     return "–".join(call.positional()[:2])
+
+
+BILLS = lookup("bill")
+EXCHANGES = lookup("exchange")
+
+
+@macro("ISBN", "ISSN", "OCLC", shared=True)
+def identifiers(call: Call) -> str | None:
+    """`ISBN 978-…, 979-…`: the name of the template and all the numbers."""
+    return f"{call.name.upper()} {', '.join(call.positional())}" if call.get("1") else ""
+
+
+@macro(*EXCHANGES)
+def stock_symbol(call: Call) -> str | None:
+    """`NYSE: BRK.A, BRK.B`: the exchange and the symbols of up to three classes of stock."""
+    signs = ", ".join(sign for sign in call.positional()[:3] if sign)
+    return f"{EXCHANGES[call.name]}: {signs}" if signs else EXCHANGES[call.name]
+
+
+@macro("Bibleverse", "Bibleref", "Bibleref2", "Bibleref2c")
+def bible(call: Call) -> str | None:
+    """`1 Corinthians 13:1`: number, book and verses (which begin with a digit), or their label.
+
+    Older calls have the number as an argument of its own. The translation and the label follow the verses.
+    """
+    values = call.positional()
+    verses = next((place for place, value in enumerate(values) if place and value[:1].isdecimal()), 2)
+    label = values[verses + 2 : verses + 3]
+    return "".join(label) or " ".join(value for value in values[: verses + 1] if value)
+
+
+@macro("Bibleverse-nb", "Bibleref2-nb", "Bibleref2c-nb")
+def bible_verses(call: Call) -> str | None:
+    """`13:1`: the verses alone."""
+    return next((value for value in call.positional()[1:3] if value[:1].isdecimal()), call.get("2"))
+
+
+@macro("URL", shared=True)
+def url(call: Call) -> str | None:
+    """The label of a web address, or the address without its protocol, as Module:URL shows it.
+
+    >>> url(Call(name="URL", arguments={"1": "https://www.Example.org/A/?"}, page=None))
+    'www.example.org/A/'
+    """
+    if call.get("2") or not call.get("1"):
+        return call.get("2")
+    address = re.sub("(?i)^https?:/{0,2}", "", call.get("1"))
+    host, slash, path = re.sub("[?#]$", "", address).partition("/")
+    return host.lower() + (slash + path if path else "")
+
+
+@macro("Post-nominals")
+def post_nominals(call: Call) -> str | None:
+    """Letters after a name, as in `CB CBE`."""
+    return call.get("list") or (call.get("sep") or " ").join(call.given())
+
+
+@macro("USBill")
+def bill(call: Call) -> str | None:
+    """`H.R. 2203`; the number of the congress is only in the link."""
+    kind = call.get("2").replace(".", "").replace(" ", "").upper()
+    return f"{BILLS[kind]} {call.get('3')}" if kind in BILLS else None
+
+
+@macro("US patent")
+def patent(call: Call) -> str | None:
+    """`U.S. Patent 1,781,541`."""
+    number = call.get("2", "1")
+    plain = whole_number(number, digits=11)
+    return f"U.S. Patent {number if plain is None else f'{plain:,}'}" if number else None
+
+
+# The texts of the sites below are from the documentation of the templates, read on 2026-11-22.
+@macro("IMDb title", "IMDb name", "IMDb episode", "IMDb character", "IMDb company")
+def imdb(call: Call) -> str | None:
+    """`Title at the Internet Movie Database`; `on IMDb` since 2017."""
+    site = "on IMDb" if call.page.timestamp >= "2017" else "at the Internet Movie Database"
+    return f"{call.get('2', 'title', 'name') or call.page.title.partition(' (')[0]} {site}"
+
+
+@macro("Google books")
+def google_books(call: Call) -> str | None:
+    """`Title, p. 5, at Google Books`, or the text of the call."""
+    if call.get("plainurl").lower() in {"y", "yes"}:
+        return None
+    title = call.get("2", "title") or call.page.title
+    page = f", p. {call.get('page')}," if call.get("page") else ""
+    return call.get("text") or f"{title}{page} at Google Books"
+
+
+@macro("YouTube")
+def youtube(call: Call) -> str | None:
+    """`Title on YouTube`; `Title's channel on YouTube`."""
+    kinds = ((("user", "u", "channel"), "'s channel"), (("s", "show", "sid", "showid"), " show"))
+    for names, kind in kinds:
+        if call.get(*names):
+            return f"{call.get('title', '1') or call.page.title}{kind} on YouTube"
+    return f"{call.get('title', '2') or 'Video'} on YouTube"
+
+
+@macro("Official website")
+def official(call: Call) -> str | None:
+    """`Official website`, or the name that the call gives; perhaps also one for telephones."""
+    mobile = " (Mobile)" if call.get("mobile") else ""
+    return (call.get("2", "name") or "Official website") + mobile
