@@ -32,10 +32,8 @@ from lm_benchmarks.measuring.contamination import difference_of, measured_articl
 from lm_benchmarks.measuring.matching import (
     Distances,
     Measured,
-    distances,
-    near_length,
+    compared,
     pairs_of,
-    same_quality,
 )
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS
@@ -84,11 +82,11 @@ def main(folder: Path, out: str, unread: str = "") -> None:
 
 def ways_to_match(articles: Sequence[Measured]) -> dict[str, Distances]:
     """How unlike each article is to each other one, by each way to match."""
-    allowed = same_quality(articles, articles) & near_length(articles, articles)
+    distance, same, near = compared(articles, articles)
     plain = [replace(one, categories=frozenset()) for one in articles]
     return {
-        "by topic, quality and length": np.where(allowed, distances(articles, articles), np.inf),
-        "by words and length": distances(plain, plain),
+        "by topic, quality and length": np.where(same & near, distance, np.inf),
+        "by words and length": compared(plain, plain)[0],
         "not matched": np.zeros((len(articles), len(articles))),
     }
 

@@ -181,20 +181,12 @@ def _measured(
                 f"{model} is not the same on both sides ({name}: {first.get(name)} and {second.get(name)}):"
                 " it is made from a dataset's train. Give a model that is trained already, as a checkpoint"
             )
-    return [
-        measured_articles(side, split, result, of_side)
-        for side, result, of_side in zip(sides, results, months, strict=True)
-    ]
+    each = zip(sides, results, months, strict=True)
+    return [measured_articles(side, split, result, of_side) for side, result, of_side in each]
 
 
 def measured_articles(dataset: Dataset, split: str, result: Result, months: Sequence[str]) -> list[Measured]:
     """The articles of a split with what a model made of them, and what matching needs to know.
-
-    Args:
-        dataset: With whole articles (`articles/`), quality and categories are known.
-        split: Of the dataset.
-        result: Of the model on this split, with the sums of each article.
-        months: Of each article; empty strings if they are not known.
 
     Raises:
         HarnessError: The split has no articles.
@@ -202,7 +194,7 @@ def measured_articles(dataset: Dataset, split: str, result: Result, months: Sequ
     articles = list(dataset.articles(split))
     if len(articles) != len(result.articles) or not articles[0].title:
         raise HarnessError(f"{dataset.path}: {split} has no articles; expected the layout of WikiText")
-    whole = (dataset.path / ARTICLES).is_dir()
+    whole = (dataset.path / ARTICLES).is_dir()  # then quality and categories are known
     known = list(dataset.plain_articles(split)) if whole else [None] * len(articles)
     return [
         Measured(

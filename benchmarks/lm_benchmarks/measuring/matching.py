@@ -19,9 +19,8 @@ import numpy.typing as npt
 from lm_benchmarks.metrics import METRICS, Sums
 
 Distances = npt.NDArray[np.float64]
-LENGTH_WEIGHT: Final = (
-    0.2  # of a factor of two in length, against a topic without a word in common, which is 1
-)
+Pairs = npt.NDArray[np.bool_]
+LENGTH_WEIGHT: Final = 0.2  # of a factor of two in length; a topic without a word in common is 1
 LENGTH_FACTOR: Final = 2.0  # two articles of a pair differ by at most that
 
 
@@ -57,62 +56,47 @@ def match(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
     An article has no partner if the other side has none of its quality (`quality`), if none of these is
     nearly as long (`length`), or if others took all of them (`taken`).
     """
-    same, near = same_quality(before, after), near_length(before, after)
-    pairs = pairs_of(np.where(same & near, distances(before, after), np.inf))
-    used = [{pair[side] for pair in pairs} for side in (0, 1)]
-    reasons: list[Mapping[str, int]] = []
-    for side, axis in ((before, 1), (after, 0)):
-        of_quality = np.asarray(same.any(axis=axis))
-        of_length = np.asarray((same & near).any(axis=axis))
-        reasons.append(
+    distance, same, near = compared(before, after)
+    pairs = pairs_of(np.where(same & near, distance, np.inf))
+    unmatched: list[Mapping[str, int]] = []
+    for side, articles in enumerate((before, after)):
+        used = {pair[side] for pair in pairs}
+        of_quality, of_length = (np.any(matrix, axis=1 - side) for matrix in (same, same & near))
+        unmatched.append(
             Counter(
                 "quality" if not of_quality[n] else "length" if not of_length[n] else "taken"
-                for n in range(len(side))
-                if n not in used[1 - axis]
+                for n in range(len(articles))
+                if n not in used
             )
         )
-    known = {"categories": _known_categories(before, after), "quality": _known_quality(before, after)}
+    known = {"categories": _knows_categories(before, after), "quality": _knows_quality(before, after)}
     by = ("words", *(name for name, is_known in known.items() if is_known), "length")
-    return Matching(pairs=tuple(pairs), by=by, unmatched=(reasons[0], reasons[1]))
+    return Matching(pairs=tuple(pairs), by=by, unmatched=(unmatched[0], unmatched[1]))
 
 
-def _known_quality(*sides: Sequence[Measured]) -> bool:
+def compared(before: Sequence[Measured], after: Sequence[Measured]) -> tuple[Distances, Pairs, Pairs]:
+    """How unlike articles are, which have the same quality, and which are nearly as long, (before, after).
+
+    The distance is one minus the cosine of their words, or of the mean of this one and of that of the words
+    of their categories, plus a part for each factor of two between their lengths.
+    """
+    alike = cosines([one.words for one in before], [one.words for one in after])
+    if _knows_categories(before, after):
+        alike = (alike + cosines([one.categories for one in before], [one.categories for one in after])) / 2
+    same = np.ones(alike.shape, bool)
+    if _knows_quality(before, after):
+        same = np.array([[one.quality == other.quality for other in after] for one in before], bool)
+    old, new = (np.array([max(1, one.sums.text_bytes) for one in side], float) for side in (before, after))
+    near = (old[:, None] <= LENGTH_FACTOR * new) & (new <= LENGTH_FACTOR * old[:, None])
+    return 1 - alike + LENGTH_WEIGHT * np.abs(np.log2(old)[:, None] - np.log2(new)), same, near
+
+
+def _knows_quality(*sides: Sequence[Measured]) -> bool:
     return all(one.quality is not None for side in sides for one in side)
 
 
-def _known_categories(*sides: Sequence[Measured]) -> bool:
+def _knows_categories(*sides: Sequence[Measured]) -> bool:
     return all(any(one.categories for one in side) for side in sides)
-
-
-def same_quality(before: Sequence[Measured], after: Sequence[Measured]) -> npt.NDArray[np.bool_]:
-    """Which articles of before and after have the same quality, (before, after); all, if it is not known."""
-    if not _known_quality(before, after):
-        return np.ones((len(before), len(after)), bool)
-    old, new = (np.array([one.quality for one in side], dtype=object) for side in (before, after))
-    return np.asarray(old[:, None] == new[None, :], bool)
-
-
-def near_length(before: Sequence[Measured], after: Sequence[Measured]) -> npt.NDArray[np.bool_]:
-    """Which articles of before and after are nearly as long as each other, (before, after)."""
-    old, new = _lengths(before)[:, None], _lengths(after)[None, :]
-    return np.asarray((old <= LENGTH_FACTOR * new) & (new <= LENGTH_FACTOR * old))
-
-
-def _lengths(side: Sequence[Measured]) -> npt.NDArray[np.float64]:
-    return np.array([max(1, one.sums.text_bytes) for one in side], float)
-
-
-def distances(before: Sequence[Measured], after: Sequence[Measured]) -> Distances:
-    """How unlike each article of before is to each one of after, (before, after).
-
-    It is one minus the cosine of their words, or of the mean of this one and of that of the words of their
-    categories, plus a part for each factor of two between their lengths.
-    """
-    alike = cosines([one.words for one in before], [one.words for one in after])
-    if _known_categories(before, after):
-        alike = (alike + cosines([one.categories for one in before], [one.categories for one in after])) / 2
-    lengths = np.abs(np.log2(_lengths(before))[:, None] - np.log2(_lengths(after))[None, :])
-    return np.asarray(1 - alike + LENGTH_WEIGHT * lengths)
 
 
 def cosines(before: Sequence[Iterable[str]], after: Sequence[Iterable[str]]) -> Distances:

@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -104,16 +105,8 @@ PARTS: Final = 20  # of a text, equally long, whose sums are stored for error ba
 NEW: Final = "not seen yet"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """A passage and -log p of each of its tokens."""
-
-    tokens: Sequence[int]
-    nats: Sequence[float]
-
-
 def groups_of(
-    passages: Sequence[Scored],
+    passages: Sequence[tuple[Sequence[int], Sequence[float]]],
     vocabulary: Vocabulary,
     counts: Tensor | None,
     *,
@@ -123,25 +116,31 @@ def groups_of(
     """The groups of all groupings that can be computed.
 
     Args:
-        passages: In order.
+        passages: The tokens of each in order, and -log p of each of them.
         vocabulary: Of the ids.
         counts: Of each word in train; None: there is no train file, and no grouping by frequency.
         context: `carried`, or `article`: each passage starts without context.
         articles: Whether passages are articles, so that positions in them mean something.
     """
     sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
-    total, done = sum(len(passage.tokens) for passage in passages), 0
+    total, done = sum(len(tokens) for tokens, _ in passages), 0
     frequency = None if counts is None else counts.tolist()
-    carried = context == "carried"
     before, last = 0, dict[int, int]()
-    for passage in passages:
-        if not carried:
+    for tokens, scores in passages:
+        if context != "carried":
             before, last = 0, {}
         line = 0
-        for place, (token, nats) in enumerate(zip(passage.tokens, passage.nats, strict=True)):
+        for place, (token, nats) in enumerate(zip(tokens, scores, strict=True)):
             name = vocabulary.tokens[token]
-            for by, label in _labels(token, name, frequency, place if articles else None, before, line, last):
-                entry = sums[by, label][done * PARTS // total]
+            labels = {"context": span(before), "line": span(line)}
+            if articles:
+                labels["position"] = span(place)
+            if frequency is not None:
+                labels["frequency"] = name if name in (UNK, EOS) else span(frequency[token])
+            if name not in (UNK, EOS):
+                labels["recency"] = span(before - last[token]) if token in last else NEW
+            for label in labels.items():
+                entry = sums[label][done * PARTS // total]
                 entry[0] += 1
                 entry[1] += nats
             done += 1
@@ -152,35 +151,14 @@ def groups_of(
         TokenGroup(
             by=by,
             label=label,
-            tokens=sum(int(tokens) for tokens, _ in parts),
+            tokens=sum(int(count) for count, _ in parts),
             nats=math.fsum(nats for _, nats in parts),
-            parts=tuple((int(tokens), nats) for tokens, nats in parts),
+            parts=tuple((int(count), nats) for count, nats in parts),
         )
         for (by, label), parts in sums.items()
     ]
     order = list(GROUPINGS)
     return tuple(sorted(found, key=lambda group: (order.index(group.by), _place(group.label))))
-
-
-def _labels(
-    token: int,
-    name: str,
-    frequency: Sequence[int] | None,
-    place: int | None,
-    before: int,
-    line: int,
-    last: dict[int, int],
-) -> Iterator[tuple[str, str]]:
-    """The groups of a token."""
-    special = name in (UNK, EOS)
-    if frequency is not None:
-        yield "frequency", name if special else span(frequency[token])
-    if place is not None:
-        yield "position", span(place)
-    yield "context", span(before)
-    yield "line", span(line)
-    if not special:
-        yield "recency", span(before - last[token]) if token in last else NEW
 
 
 def span(number: int) -> str:
@@ -202,41 +180,6 @@ def _place(label: str) -> tuple[int, str]:
 
 
 PAGES: Final = "pages.jsonl"
-TASK: Final = """\
-# The task `wikitext` of lm-evaluation-harness on the {split} split of {data}; made by WikiText Builder.
-# lm_eval --model hf --model_args pretrained=MODEL --tasks {task} --include_path THE-FOLDER-ABOVE
-task: {task}
-custom_dataset: !function pages.read_pages
-output_type: loglikelihood_rolling
-test_split: test
-doc_to_text: ""
-doc_to_target: !function pages.wikitext_detokenizer
-process_results: !function pages.process_results
-should_decontaminate: true
-doc_to_decontamination_query: "{{{{page}}}}"
-metric_list:
-  - metric: word_perplexity
-  - metric: byte_perplexity
-  - metric: bits_per_byte
-metadata:
-  version: {version}
-  data: "{data}"
-"""
-READER: Final = f'''\
-"""The pages of a dataset for lm-evaluation-harness, whose own code makes plain text of them and counts."""
-
-from pathlib import Path
-
-from datasets import Dataset
-from lm_eval.tasks.wikitext.preprocess_wikitext import process_results, wikitext_detokenizer
-
-__all__ = ["process_results", "read_pages", "wikitext_detokenizer"]
-
-
-def read_pages(**_metadata):
-    """The pages, which lie beside this file."""
-    return {{"test": Dataset.from_json(str(Path(__file__).with_name("{PAGES}")))}}
-'''
 
 
 def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> Path:
@@ -262,8 +205,10 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
     name = signature_value(dataset.name)
     task = f"{name}-{split}"
     version = CONVENTIONS[LM_EVAL].rpartition(".")[2]
-    config = TASK.format(
-        split=split, task=task, version=version, data=signature_value(f"{name}+{file_sha256(path)[:8]}")
+    signature = signature_value(f"{name}+{file_sha256(path)[:8]}")
+    texts = files("lm_benchmarks.measuring")
+    config, reader = (
+        texts.joinpath(one).read_text(encoding="utf-8") for one in ("lm_eval_task.yaml", "lm_eval_pages.txt")
     )
     folder = Path(out) / task
     try:
@@ -272,7 +217,8 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
             file.writelines(
                 json.dumps({"page": page}, ensure_ascii=False) + "\n" for page in lm_eval.read_pages(path)
             )
-        (folder / "pages.py").write_text(READER, encoding="utf-8")
+        (folder / "pages.py").write_text(reader, encoding="utf-8")
+        config = config.format(split=split, task=task, version=version, data=signature)
         (folder / f"{task}.yaml").write_text(config, encoding="utf-8")
     except OSError as error:
         raise HarnessError(f"{folder}: {error.strerror}; expected a folder to write the task to") from error

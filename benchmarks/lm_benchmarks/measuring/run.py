@@ -25,7 +25,6 @@ from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import (
     Passage,
-    Scored,
     groups_of,
     read_passages,
     train_counts,
@@ -228,7 +227,7 @@ class _Run:
             checks = laws.of_places(watched, checks)
         scored, groups = list(zip(passages, nats, strict=True)), tuple[TokenGroup, ...]()
         if self.protocol.groups:
-            rows = [Scored(tokens=one.text.tokens.tolist(), nats=found.tolist()) for one, found in scored]
+            rows = [(one.text.tokens.tolist(), found.tolist()) for one, found in scored]
             counts = train_counts(self.inputs.dataset, loaded.vocabulary)
             articles = not unit.endswith("lines")
             groups = groups_of(rows, loaded.vocabulary, counts, context=context, articles=articles)

@@ -86,6 +86,12 @@ class Result(Record, frozen=True, kw_only=True):
     number: float | None = None
 
     @property
+    def data(self) -> tuple[str, str]:
+        """The name of the dataset, and the beginning of the hash of the file that was scored."""
+        name, _, file = self.signature["data"].rpartition("+")
+        return name, file
+
+    @property
     def total(self) -> Sums:
         """The sums over the whole text."""
         return sum(self.articles, Sums())

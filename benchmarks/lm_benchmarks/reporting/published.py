@@ -25,15 +25,6 @@ from wikitext_builder.citation import Cited, bibtex, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
 
 COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
-OFFICIAL: Final = {  # dataset: the vocabulary of its official files, of which papers report numbers
-    "ptb": "10000+c90c83b1",
-    "wikitext-2": "33278+b81ddd49",
-}
-FILES: Final = {  # the official ones, as in signatures
-    "ptb": {"valid": "c9fe6985", "test": "dd65dff3"},
-    "wikitext-2": {"valid": "f0737ed3", "test": "d790b833"},
-}
-TRAIN: Final = {"ptb": "fcea919f", "wikitext-2": "9e9fa1ad"}  # the official ones, as in records of trainings
 TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
 
 
@@ -46,6 +37,11 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     parameters: str = ""
     source: str = ""  # a citation
     note: str = ""  # what the number does not show
+
+    @property
+    def both(self) -> str:
+        """The numbers of valid and test."""
+        return " / ".join(decimals(self.perplexities.get(split)) or "–" for split in ("valid", "test"))
 
 
 class OwnTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,6 +81,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     """A file beside this module."""
 
     texts: dict[str, str]
+    official: dict[str, dict[str, str]] = {}
     table_2: tuple[Published, ...] = ()
     table_3: tuple[Published, ...] = ()
     later: tuple[Published, ...] = ()
@@ -99,11 +96,26 @@ def _read(name: str) -> _File:
 
 
 _NUMBERS: Final = _read("published.toml")
+OFFICIAL: Final = {data: one["vocabulary"] for data, one in _NUMBERS.official.items()}
+FILES: Final = {
+    data: {split: one[split] for split in ("valid", "test")} for data, one in _NUMBERS.official.items()
+}
+TRAIN: Final = {data: one["train"] for data, one in _NUMBERS.official.items()}
 PENN_TREEBANK: Final = _NUMBERS.table_2
 WIKITEXT_2: Final = _NUMBERS.table_3
 LATER: Final = _NUMBERS.later
 PUBLISHED: Final = (*PENN_TREEBANK, *WIKITEXT_2, *LATER)
 ROWS: Final = _read("rows.toml").rows
+
+
+def published_on(data: str) -> dict[str, Published]:
+    """The published numbers of a dataset, by model."""
+    return {row.model: row for row in PUBLISHED if row.data == data}
+
+
+def decimals(value: float | None) -> str:
+    """A published number with the decimals that the paper prints: one or two."""
+    return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
 
 
 def note(name: str, *parts: str) -> str:
@@ -141,15 +153,12 @@ def is_trained_on(result: Result, train: str) -> bool:
     )
 
 
-def is_official(result: Result) -> bool:
-    """Returns True if an official file was scored."""
-    data, _, file = result.signature["data"].rpartition("+")
-    return FILES.get(data, {}).get(result.signature["split"]) == file
-
-
-def is_papers(data: str, kind: Mapping[str, str]) -> bool:
-    """Returns True if results are counted as papers do, with the official vocabulary."""
-    return kind == COUNTED | {"vocabulary": OFFICIAL.get(data)}
+def is_papers(result: Result) -> bool:
+    """Returns True if a result is counted as papers do, on an official file with the official vocabulary."""
+    data, file = result.data
+    is_official = FILES.get(data, {}).get(result.signature["split"]) == file
+    counted = {**COUNTED, "vocabulary": OFFICIAL.get(data)}
+    return is_official and counted.items() <= dict(result.signature).items()
 
 
 def cite(*paths: str | Path) -> str:
@@ -172,6 +181,6 @@ def _cited(path: Path) -> Iterator[Cited]:
         return
     for result in read_results(path):
         # A model that is not ours has no keys: its user knows them. Nor has a dataset that is not official.
-        title = OFFICIAL_NAMES.get(result.signature["data"].rpartition("+")[0], "")
+        title = OFFICIAL_NAMES.get(result.data[0], "")
         keys = (*sources_of(result.recipe), *sources()["dataset"].get(title, ()))
         yield Cited(about=f"{one_line(result.model)}: {result.signature}", keys=keys)

@@ -21,7 +21,7 @@ from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.formats import csv_table, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
-from lm_benchmarks.reporting.tables import SAME, Table, tables_of
+from lm_benchmarks.reporting.tables import Table, key_of, tables_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
@@ -176,21 +176,15 @@ def _told_apart(results: Sequence[Result]) -> list[Result]:
     named = list(results)
     for field, label in APART.items():
         values: dict[tuple[str, ...], set[str]] = {}
-        for result in named:
-            values.setdefault(_place(result), set()).add(result.signature.get(field, "unknown"))
+        said = [(result.model, *key_of(result)) for result in named]  # the name, and the table that it is in
+        own = [result.signature.get(field, "unknown") for result in named]
+        for place, value in zip(said, own, strict=True):
+            values.setdefault(place, set()).add(value)
         named = [
-            replace(result, model=f"{result.model}, {label}{result.signature.get(field, 'unknown')}")
-            if len(values[_place(result)]) > 1
-            else result
-            for result in named
+            replace(result, model=f"{result.model}, {label}{value}") if len(values[place]) > 1 else result
+            for result, place, value in zip(named, said, own, strict=True)
         ]
     return named
-
-
-def _place(result: Result) -> tuple[str, ...]:
-    """The name of a result, and the table that it is in."""
-    data = result.signature["data"].rpartition("+")[0]
-    return result.model, data, *(result.signature.get(field, "") for field in SAME)
 
 
 def _curves(runs: Iterable[Trained]) -> dict[str, Points]:

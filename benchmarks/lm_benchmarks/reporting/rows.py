@@ -23,14 +23,12 @@ from lm_benchmarks.reporting.published import (
     ROWS,
     TRAIN,
     PaperRow,
-    Published,
-    is_official,
     is_papers,
     is_trained_on,
     note,
+    published_on,
 )
 from lm_benchmarks.reporting.report import write_text
-from lm_benchmarks.reporting.tables import SAME, decimals
 from wikitext_builder.tables import csv_text
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
@@ -73,7 +71,7 @@ def rows_page(results: Iterable[Result]) -> str:
     measured, parts = _by_recipe(results), []
     for data, name in DATASETS.items():
         places = [Place(data=data, row=row, measured=measured) for row in _rows_on(data, measured)]
-        papers = [one for each in places if (one := _published(data).get(each.row.name))]
+        papers = [one for each in places if (one := published_on(data).get(each.row.name))]
         notes = [
             note(one.model, one.source, f"{one.parameters} parameters" if one.parameters else "", one.note)
             for one in papers
@@ -95,7 +93,7 @@ def rows_csv(results: Iterable[Result]) -> str:
 
 
 def _lines(data: str, row: PaperRow, measured: Mapping[Key, Runs]) -> Iterator[dict[str, object]]:
-    paper = _published(data).get(row.name)
+    paper = published_on(data).get(row.name)
     for split in FILES[data]:
         here = {"data": data, "model": row.name, "split": split}
         if paper is not None and split in paper.perplexities:
@@ -144,16 +142,11 @@ def _data(result: Result) -> str:
     It counts as papers do, on the official files, and is made from the official train file by its recipe:
     budgets may differ, because the table says how many epochs, but no other setting.
     """
-    data = result.signature["data"].rpartition("+")[0]
-    kind = {name: result.signature[name] for name in SAME}
+    data = result.data[0]
     names = {setting.partition("=")[0] for settings in result.decisive_settings for setting in settings}
     own = names <= BUDGET and all(one.epochs for one in result.trained)
     own = own and is_trained_on(result, TRAIN.get(data, "?"))
-    return data if own and is_official(result) and result.recipe and is_papers(data, kind) else ""
-
-
-def _published(data: str) -> dict[str, Published]:
-    return {row.model: row for row in PUBLISHED if row.data == data}
+    return data if own and result.recipe and is_papers(result) else ""
 
 
 def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
@@ -162,7 +155,7 @@ def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
     return [
         row
         for row in ROWS
-        if row.name in _published(data)
+        if row.name in published_on(data)
         or row.name not in anywhere
         or any((data, row.recipe(data, size)) in measured for size in ("small", "full", "own"))
     ]
@@ -176,48 +169,45 @@ class Place:
     row: PaperRow
     measured: Mapping[Key, Runs]
 
-    @property
-    def published(self) -> str:
-        """The published numbers."""
-        paper = _published(self.data).get(self.row.name)
-        if paper is None:
-            return NO_SUCH
-        return " / ".join(decimals(paper.perplexities.get(split)) or NO_SUCH for split in FILES[self.data])
+    def found(self, recipe: str) -> Runs:
+        """What was measured of a recipe."""
+        return self.measured.get((self.data, recipe), {})
 
-    @property
-    def small(self) -> str:
-        """The small size."""
-        found = self.measured.get((self.data, self.row.small), {})
-        return NO_SUCH if self.row.one_size else _measured(found, self.row.small)
 
-    @property
-    def full(self) -> str:
-        """The published size, trained as published."""
-        recipe = self.row.full_recipe(self.data)
-        found = self.measured.get((self.data, recipe), {})
-        kept = {split: [one for one in runs if one.as_presets] for split, runs in found.items()}
-        return _measured({split: runs for split, runs in kept.items() if runs}, recipe)
+def _published(place: Place) -> str:
+    paper = published_on(place.data).get(place.row.name)
+    return NO_SUCH if paper is None else paper.both
 
-    @property
-    def own(self) -> str:
-        """The published size by our own trainings, and how they differ; the best on valid first."""
-        own = self.row.own_on(self.data)
-        found = [(runs, one) for one in own if (runs := self.measured.get((self.data, one.recipe)))]
-        found.sort(key=lambda each: _perplexity(each[0], "valid") or math.inf)
-        counts = [next(iter(runs.values()))[0].parameters or 0 for runs, _ in found]
-        cells = [
-            f"{_measured(runs, one.recipe)}; {count / 1e6:.1f} M; {one.differs}"
-            for (runs, one), count in zip(found, counts, strict=True)
-        ]
-        return ". Also ".join(cells) or (NOT_YET if own else NO_SUCH)
+
+def _small(place: Place) -> str:
+    return NO_SUCH if place.row.one_size else _measured(place.found(place.row.small), place.row.small)
+
+
+def _full(place: Place) -> str:
+    """The published size, trained as published."""
+    recipe = place.row.full_recipe(place.data)
+    kept = {split: [one for one in runs if one.as_presets] for split, runs in place.found(recipe).items()}
+    return _measured({split: runs for split, runs in kept.items() if runs}, recipe)
+
+
+def _own(place: Place) -> str:
+    """The published size by our own trainings, and how they differ; the best on valid first."""
+    own = place.row.own_on(place.data)
+    found = [(runs, one) for one in own if (runs := place.found(one.recipe))]
+    found.sort(key=lambda each: _perplexity(each[0], "valid") or math.inf)
+    cells = []
+    for runs, one in found:
+        count = next(iter(runs.values()))[0].parameters or 0
+        cells.append(f"{_measured(runs, one.recipe)}; {count / 1e6:.1f} M; {one.differs}")
+    return ". Also ".join(cells) or (NOT_YET if own else NO_SUCH)
 
 
 ROW_COLUMNS: Final = (
     Column(head="model", value=lambda place: place.row.name),
-    Column(head="published", value=lambda place: place.published),
-    Column(head="small size", value=lambda place: place.small),
-    Column(head="full size", value=lambda place: place.full),
-    Column(head="our training", value=lambda place: place.own),
+    Column(head="published", value=_published),
+    Column(head="small size", value=_small),
+    Column(head="full size", value=_full),
+    Column(head="our training", value=_own),
 )
 
 

@@ -1,12 +1,13 @@
-"""Tables of results, in any format."""
+"""Tables of results, and of a model's numbers by convention, in any format."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
@@ -14,18 +15,22 @@ from lm_benchmarks.choices import CONVENTIONS, PAPER
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.compare import compare_results, why_unlike
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import Result
-from lm_benchmarks.reporting.formats import Column, exact, shown
+from lm_benchmarks.reporting.formats import Column, csv_table, exact, records, render, shown
 from lm_benchmarks.reporting.published import (
     TRAIN,
     Published,
-    is_official,
+    decimals,
     is_papers,
     is_trained_on,
     note,
     published_name,
 )
 from wikitext_builder.article import SPLITS
+
+if TYPE_CHECKING:
+    from lm_benchmarks.measuring.measure import ByConvention
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of signatures: one in all rows of a table
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
@@ -52,7 +57,7 @@ class ReportRow:
     def parameters(self) -> str:
         """How many parameters the model has: as counted, or as published."""
         counts = {result.parameters for result in self.results.values()}
-        if len(counts) == 1 and (count := next(iter(counts))) is not None:
+        if len(counts) == 1 and (count := counts.pop()) is not None:
             return f"{count:,}"
         return self.paper.parameters if self.paper else ""
 
@@ -100,11 +105,6 @@ class Table:
         }
 
     @property
-    def has_differences(self) -> bool:
-        """Returns True if models can be compared: pieces of two tokenizers are not one unit."""
-        return self.metric != PIECES
-
-    @property
     def frame(self) -> pd.DataFrame:
         """The cells as a reader sees them: a row per model."""
         columns = []
@@ -112,10 +112,13 @@ class Table:
             each = "{split}" in column.head and not column.last
             for split in self.splits if each else self.splits[-1:]:
                 if column.there is None or column.there(self):
-                    show = partial(_cell, column, self, split)
                     head = column.head.format(split=split, **self.names)
+                    show = partial(self._cell, column, split)
                     columns.append(replace(column, head=head, value=show, show=show))
         return shown(columns, self.rows)
+
+    def _cell(self, column: ReportColumn, split: str, row: ReportRow) -> str:
+        return column.cell(Cell(table=self, row=row, split=split))
 
     @property
     def numbers(self) -> pd.DataFrame:
@@ -145,18 +148,12 @@ class Table:
     @property
     def caption(self) -> str:
         """What the numbers are, and what divides them."""
-        metric = METRICS[self.metric]
-        bits = METRICS[self.bytes_metric]
-        common = "All rows: " + ", ".join(f"{key} {value}" for key, value in self.kind.items())
-        if convention := WINDOWS.get(self.kind["convention"]):
-            return (
-                f"{self.data}: the number of {convention.name}. Scored: {convention.scored}; divided by"
-                f" {convention.normaliser}; {bits.label} = {bits.numerator} / {bits.denominator}. {common}."
-            )
-        return (
-            f"{self.data}: {metric.label} = exp({metric.numerator} / {metric.denominator});"
-            f" {bits.label} = {bits.numerator} / {bits.denominator}. {common}."
-        )
+        metric, bits = METRICS[self.metric], METRICS[self.bytes_metric]
+        what = f"{metric.label} = exp({metric.numerator} / {metric.denominator})"
+        if own := WINDOWS.get(self.kind["convention"]):
+            what = f"the number of {own.name}. Scored: {own.scored}; divided by {own.normaliser}"
+        what += f"; {bits.label} = {bits.numerator} / {bits.denominator}"
+        return f"{self.data}: {what}. All rows: {', '.join(map(' '.join, self.kind.items()))}."
 
 
 def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
@@ -167,10 +164,10 @@ def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) ->
     results = list(results)
     files: dict[tuple[str, ...], dict[str, set[str]]] = {}
     for result in results:
-        files.setdefault(_key(result), {}).setdefault(result.signature["split"], set()).add(_file(result))
+        files.setdefault(key_of(result), {}).setdefault(result.signature["split"], set()).add(result.data[1])
     found: dict[tuple[str, ...], dict[tuple[str, str], dict[str, Result]]] = {}
     for result in results:
-        signature, key = result.signature, _key(result)
+        signature, key = result.signature, key_of(result)
         if max(map(len, files[key].values())) > 1:
             key = (signature["data"], *key[1:])
         models = found.setdefault(key, {})
@@ -178,13 +175,9 @@ def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) ->
     return [_table(key, models, published) for key, models in found.items()]
 
 
-def _key(result: Result) -> tuple[str, ...]:
-    return (result.signature["data"].rpartition("+")[0], *(result.signature[name] for name in SAME))
-
-
-def _file(result: Result) -> str:
-    """The beginning of the hash of the file that was scored."""
-    return result.signature["data"].rpartition("+")[2]
+def key_of(result: Result) -> tuple[str, ...]:
+    """What results must share to be in one table."""
+    return (result.data[0], *(result.signature[name] for name in SAME))
 
 
 def _table(
@@ -193,8 +186,7 @@ def _table(
     published: Sequence[Published],
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
-    every = [result for each in models.values() for result in each.values()]
-    papers = is_papers(data, kind) and all(map(is_official, every))
+    papers = all(is_papers(result) for each in models.values() for result in each.values())
     known = {_plain(row.model): row for row in published if row.data == data and papers}
     metric = MAIN.get(kind["convention"], PIECES)
     rows = []
@@ -202,8 +194,7 @@ def _table(
         first = next(iter(results.values()))
         is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
         own = published_name(first.recipe, data) if is_same else ""
-        paper = known.get(_plain(own))
-        rows.append(ReportRow(model=name, results=results, paper=paper))
+        rows.append(ReportRow(model=name, results=results, paper=known.get(_plain(own))))
     measured = [row.paper for row in rows]
     rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in measured]
     found = {split for row in rows for split in (*row.results, *row.published)}
@@ -243,15 +234,18 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     if split not in row.results or not honest or metric == PIECES:
         return row
     best = min(honest, key=lambda other: value_of(other, split, metric) or math.inf)
-    if not all(math.isfinite(value_of(one, split, metric) or math.inf) for one in (best, row)):
+    has_number = all(math.isfinite(value_of(one, split, metric) or math.inf) for one in (best, row))
+    if not has_number or why_unlike(best.results[split], row.results[split]):
         return row
     if best is row:
         return replace(row, difference="best")
-    if why_unlike(best.results[split], row.results[split]):
-        return row
     found = compare_results(best.results[split], row.results[split], metric=metric)
     interval = "" if found.interval is None else f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
     return replace(row, difference=f"{found.difference:+.2f}{interval}")
+
+
+def _fixed(value: float | None, form: str, none: str = "") -> str:
+    return none if value is None else format(value, form)
 
 
 def _plain(name: str) -> str:
@@ -279,11 +273,6 @@ class Cell:
     def metric(self, name: str) -> float | None:
         """A number of the result, by the name of its metric."""
         return None if self.result is None else METRICS[name].of(self.result.total)
-
-    @property
-    def value(self) -> float | None:
-        """The main number of the table."""
-        return value_of(self.row, self.split, self.table.metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,19 +312,19 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         key="{metric}",
         head="{label} {split}",
         value=lambda cell: cell.metric(cell.table.metric),
-        show=lambda cell: "" if cell.value is None else f"{cell.value:,.2f}",
+        show=lambda cell: _fixed(value_of(cell.row, cell.split, cell.table.metric), ",.2f"),
     ),
     ReportColumn(
         head="difference from the best, {split} [95 %]",
         value=lambda cell: cell.row.difference,
         last=True,
-        there=lambda table: table.has_differences,
+        there=lambda table: table.metric != PIECES,  # pieces of two tokenizers are not one unit
     ),
     ReportColumn(
         key="{bytes_metric}",
         head="{bytes_label} {split}",
         value=lambda cell: cell.metric(cell.table.bytes_metric),
-        show=lambda cell: "" if (bits := cell.metric(cell.table.bytes_metric)) is None else f"{bits:.4f}",
+        show=lambda cell: _fixed(cell.metric(cell.table.bytes_metric), ".4f"),
         last=True,
     ),
     ReportColumn(key="laws", head="laws", value=lambda cell: cell.row.laws, words=True),
@@ -345,10 +334,66 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
 """The columns of reports: each entry is a column of the tables in all formats, and a field of the CSV."""
 
 
-def _cell(column: ReportColumn, table: Table, split: str, row: ReportRow) -> str:
-    return column.cell(Cell(table=table, row=row, split=split))
+def _number_of(one: ByConvention) -> str:
+    return _fixed(one.number, ",.4f", "–") + " BROKEN" * bool(_broken(one))
 
 
-def decimals(value: float | None) -> str:
-    """A published number with the decimals that the paper prints: one or two."""
-    return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
+def _window(one: ByConvention) -> str:
+    rule, window = one.convention, "" if one.result is None else one.result.signature.get("windows", "")
+    differs = window and rule.window is not None and window != str(rule.window)
+    return f"{window} (the rule: {rule.window})" if differs else window
+
+
+CONVENTION_COLUMNS: Final = (
+    Column(key="convention", head="convention", value=lambda one: one.convention.name),
+    Column(key="number", head="number", value=lambda one: one.number, show=_number_of),
+    Column(
+        key="bits_per_byte",
+        head="bits per byte",
+        value=lambda one: one.bits_per_byte,
+        show=lambda one: _fixed(one.bits_per_byte, ".4f", "–"),
+    ),
+    Column(head="window", value=_window, words=True),
+    Column(key="scored", head="what is scored", value=lambda one: one.convention.scored, words=True),
+    Column(key="context", head="context", value=lambda one: one.convention.context, words=True),
+    Column(key="normaliser", head="divided by", value=lambda one: one.convention.normaliser, words=True),
+    Column(key="preparation", head="text", value=lambda one: one.convention.preparation, words=True),
+    Column(key="source", value=lambda one: one.convention.source),
+    Column(key="proof", value=lambda one: one.convention.proof),
+    Column(
+        key="known",
+        head="known numbers",
+        value=lambda one: list(one.convention.known),
+        show=lambda one: "; ".join(one.convention.known),
+        words=True,
+    ),
+    Column(key="signature", value=lambda one: str(one.result.signature) if one.result else None),
+    Column(key="broken", value=lambda one: one.result.broken if one.result else ()),
+    Column(key="why", value=lambda one: one.why),
+)
+
+
+def write_conventions(found: Sequence[ByConvention], form: str) -> str:
+    """The table as `text`, `markdown`, `csv`, `latex`, `html` (a page that loads nothing) or `json`."""
+    values = exact(CONVENTION_COLUMNS, found)
+    if form == "json":
+        return json.dumps(records(values), ensure_ascii=False) + "\n"
+    if form == "csv":
+        return csv_table(values.assign(known=values["known"].map("; ".join)))
+    frame, made = shown(CONVENTION_COLUMNS, found), [one.result for one in found if one.result]
+    # There is no number, or it means nothing: a stored result says which laws the model breaks.
+    reasons = [(one.convention.name, why) for one in found for why in (one.why, _broken(one)) if why]
+    return render(
+        f"conventions.{form}",
+        title=f"{made[0].model} by convention" if made else "Perplexity by convention",
+        refresh=0,
+        frame=frame,
+        narrow=frame.iloc[:, :4],  # what fits a terminal
+        reasons=[one_line(f"{name}: {why}") for name, why in reasons],
+        signatures=[str(result.signature) for result in made],
+    )
+
+
+def _broken(one: ByConvention) -> str:
+    checks = (one.result and one.result.checks) or {}
+    return "; ".join(f"BREAKS {law}: {what}" for law, what in checks.items() if what)

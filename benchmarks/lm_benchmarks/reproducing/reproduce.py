@@ -14,9 +14,8 @@ import pandas as pd
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.reporting.formats import WORDS, Column, shown, text_table
-from lm_benchmarks.reporting.published import PUBLISHED
+from lm_benchmarks.reporting.published import PUBLISHED, published_on
 from lm_benchmarks.reporting.report import Section, make_report, report_text
-from lm_benchmarks.reporting.tables import decimals
 from lm_benchmarks.reproducing.queue import Outcome, Step, locked, run_steps
 from lm_benchmarks.reproducing.table import (
     MEASURED,
@@ -107,10 +106,8 @@ class Reproduction:
 
     def _published(self, row: Row) -> str:
         """The published numbers, if the files are the official ones."""
-        for one in PUBLISHED:
-            if self.table.texts.official and (one.data, one.model) == (self.table.name, row.row):
-                return " / ".join(decimals(one.perplexities.get(split)) or "–" for split in MEASURED)
-        return ""
+        paper = published_on(self.table.name).get(row.row)
+        return paper.both if paper and self.table.texts.official else ""
 
     @property
     def text(self) -> str:

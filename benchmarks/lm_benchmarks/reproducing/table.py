@@ -39,6 +39,7 @@ from lm_benchmarks.reporting.published import (
     TRAIN,
     TRAINED,
     PaperRow,
+    published_on,
     trained_in,
 )
 from ps_models.configs import make_configs
@@ -158,7 +159,7 @@ def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[in
     Raises:
         HarnessError: There is no such row, or it cannot be run at this size.
     """
-    elsewhere = {row.model for row in PUBLISHED} - {row.model for row in PUBLISHED if row.data == table}
+    elsewhere = {row.model for row in PUBLISHED} - published_on(table).keys()
     chosen = [row for row in ROWS if row.name not in elsewhere or row.one_size]
     if names:
         every = [row for row in ROWS if row in chosen or row.small]
@@ -317,7 +318,7 @@ def row_results(row: Row, results: Iterable[Result], hashes: Mapping[str, str]) 
         if COUNTED.items() <= dict(one.signature).items()
         and folders.sub("", one.specification) == wanted
         and [each.curve for each in one.trained] == curves
-        and one.signature["data"].rpartition("+")[2] == hashes.get(split := one.signature["split"], "")[:8]
+        and one.data[1] == hashes.get(split := one.signature["split"], "")[:8]
     }
     return tuple(found[split] for split in SPLITS if split in found)
 

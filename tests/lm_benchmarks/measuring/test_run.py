@@ -12,7 +12,6 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.passages import (
-    Scored,
     groups_of,
     read_passages,
     train_counts,
@@ -109,8 +108,8 @@ def test_blocks_are_the_whole_file_in_order(tmp_path):
 WORDS = Vocabulary((UNK, EOS, "the", "cat", "dodo"))
 COUNTS = torch.tensor([50, 20, 1000, 7, 0])
 PASSAGES = [
-    Scored(tokens=[2, 3, 1, 0], nats=[1.0, 2.0, 4.0, 8.0]),
-    Scored(tokens=[2, 4, 2, 1], nats=[16.0, 32.0, 64.0, 128.0]),
+    ([2, 3, 1, 0], [1.0, 2.0, 4.0, 8.0]),
+    ([2, 4, 2, 1], [16.0, 32.0, 64.0, 128.0]),
 ]
 
 
@@ -138,7 +137,7 @@ def test_groups_by_hand():
 
 
 def test_parts_of_the_text_add_up_to_each_group():
-    long = [Scored(tokens=[2, 3, 4, 1] * 30, nats=[1.0, 2.0, 4.0, 8.0] * 30)]
+    long = [([2, 3, 4, 1] * 30, [1.0, 2.0, 4.0, 8.0] * 30)]
     for passages in (PASSAGES, long):
         for group in groups_of(passages, WORDS, COUNTS):
             assert len(group.parts) == 20
