@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 
+from tests.cases import each
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
@@ -82,15 +83,7 @@ def test_a_source_is_one_of_a_field(language: Language) -> None:
     assert set(language.sources.values()) == {text for text in language.sources.values() if len(text) > 3}
 
 
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        ({"file_namespace": ["Fil"]}, "unknown name 'file_namespace'"),
-        ({"file_namespaces": "Fil"}, "file_namespaces is 'Fil', expected Names"),
-        ({"file_namespaces": ["Fil", 6]}, "expected Names"),
-        ({"least_grouped": "5"}, "expected int"),
-    ],
-)
+@each("wiki", "table, said", "a wrong table is refused")
 def test_a_wrong_table_is_refused(table: dict[str, object], said: str) -> None:
     with pytest.raises(BuilderError, match=said):
         Language.from_table("xx", table)
