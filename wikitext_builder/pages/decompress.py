@@ -34,11 +34,7 @@ CHUNK_LIMIT = 2**22  # bytes of a chunk of a bzip2 file; a stream of Wikimedia's
 UNPACKED_LIMIT = 2**24  # bytes of content of a chunk that is unpacked before its turn
 # A stream and its first block: https://en.wikipedia.org/wiki/Bzip2#File_format
 STREAM_START = re.compile(rb"BZh[1-9]1AY&SY")
-KNOWN_BUT_NOT_READ = {
-    b"7z\xbc\xaf\x27\x1c": "7-Zip",
-    b"\xfd7zXZ\x00": "xz",
-    b"PK\x03\x04": "ZIP",
-}
+KNOWN_BUT_NOT_READ = {b"7z\xbc\xaf\x27\x1c": "7-Zip", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "ZIP"}
 
 
 class DumpFile:

@@ -162,12 +162,7 @@ def _by_request(calls: Iterable[str]) -> Iterator[list[str]]:
 
 def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, str]]:
     """Return text and failure of each call; one of the two is empty, or both if a call expands to nothing."""
-    parameters = {
-        "action": "expandtemplates",
-        "prop": "wikitext",
-        "title": page.title,
-        "text": marked(calls),
-    }
+    parameters = {"action": "expandtemplates", "prop": "wikitext", "title": page.title, "text": marked(calls)}
     try:
         answer = wikipedia.request(parameters)
     except ApiError as error:

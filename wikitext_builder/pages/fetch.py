@@ -23,15 +23,7 @@ from wikitext_builder.pages.selections import (
     parse_wishes,
     select_pages,
 )
-from wikitext_builder.pages.store import (
-    Dates,
-    Rejected,
-    Store,
-    Wanted,
-    add_dates,
-    add_items,
-    check_wiki,
-)
+from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dates, add_items, check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import BATCH, Wikipedia, api_of
 from wikitext_builder.wiki.dates import parse_date

@@ -17,17 +17,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.database import Packed
 from wikitext_builder.pages.lock import article_url, read_attribution, read_lock, read_titles
-from wikitext_builder.pages.rules import (
-    ASKS,
-    UNKNOWN,
-    Filter,
-    Kind,
-    Past,
-    Rule,
-    Texts,
-    WhyNot,
-    parse_all,
-)
+from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Kind, Past, Rule, Texts, WhyNot, parse_all
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first

@@ -342,11 +342,7 @@ class Choice:
 
 
 def select_pages(
-    lookup: Lookup,
-    selections: Sequence[Selection],
-    *,
-    wishes: Sequence[Wish] = (),
-    limit: int | None = None,
+    lookup: Lookup, selections: Sequence[Selection], *, wishes: Sequence[Wish] = (), limit: int | None = None
 ) -> Choice:
     """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
 

@@ -53,11 +53,7 @@ class Rejected:
     def of(cls, page: Page, reason: str, detail: str) -> Self:
         """Reject a page."""
         return cls(
-            title=page.title,
-            page_id=page.page_id,
-            revision_id=page.revision_id,
-            reason=reason,
-            detail=detail,
+            title=page.title, page_id=page.page_id, revision_id=page.revision_id, reason=reason, detail=detail
         )
 
 

@@ -70,7 +70,7 @@ COPIED = {  # summaries of edits as Wikipedia:Splitting and Wikipedia:Copying wi
         r"\b(?:split|cop(?:y|ied|ying)|contents?|text|moved|merged|forked|spun)\b"
         r"[^\n]*?\bfrom \[\[[^\]\n]*\]\]",
         re.IGNORECASE,
-    ),
+    )
 }
 ANY = r"[^{}|\[\]\n]*"  # what * stands for in the name of a template
 DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same word in all our languages

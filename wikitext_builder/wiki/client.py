@@ -20,13 +20,7 @@ import msgspec
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import (
-    FoundPage,
-    Json,
-    continuation,
-    expected_fields,
-    read_answer,
-)
+from wikitext_builder.wiki.responses import FoundPage, Json, continuation, expected_fields, read_answer
 
 LOG = logging.getLogger(__name__)
 Item = TypeVar("Item")

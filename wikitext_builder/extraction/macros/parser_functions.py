@@ -323,14 +323,8 @@ PARSER_FUNCTIONS: dict[str, Function] = {
         ["pagenamee", "fullpagenamee", "basepagenamee"], lambda a: _address_part(page_name(a), "WIKI")
     ),
     **dict.fromkeys(["namespace", "namespacee", "subjectspace", "articlespace"], lambda a: page_name(a)[:0]),
-    **dict.fromkeys(
-        words("functions without text"),
-        lambda _a: "",
-    ),
-    **dict.fromkeys(
-        words("functions of a wiki"),
-        unknown,
-    ),
+    **dict.fromkeys(words("functions without text"), lambda _a: ""),
+    **dict.fromkeys(words("functions of a wiki"), unknown),
 }
 
 
