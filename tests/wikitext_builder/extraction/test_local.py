@@ -30,9 +30,9 @@ def test_every_language_but_english_has_a_table():
 def test_rows_are_whole_and_each_source_is_named():
     comments = [line.removeprefix("# ").partition(":")[0] for line in TABLE if line.startswith("#")]
     head, *rows = [line.split("\t") for line in TABLE if not line.startswith("#")]
-    assert head == ["language", "names", "kind", "arguments", "prefix", "suffix", "source"]
+    assert head == ["language", "names", "kind", "text", "source"]
     named = set()
-    for language, names, kind, _arguments, _prefix, _suffix, source in rows:
+    for language, names, kind, _text, source in rows:
         assert language in LOCAL
         assert kind in {*KINDS, "box", "data"}
         assert set(source.split(", ")) <= set(comments), source

@@ -130,18 +130,8 @@ def text(value: str) -> Macro:
     return lambda _call: value
 
 
-def first(call: Call) -> str | None:
-    """The first argument, for templates that only change the style of a text."""
-    return call.get("1")
-
-
 def argument(*names: str) -> Macro:
     """A macro that gives the first of these arguments that is not empty."""
     if len(names) == 1:  # the most frequent case, and the faster call
         return lambda call, name=names[0]: call.get(name)  # type: ignore[misc]
     return lambda call: call.get(*names)
-
-
-def joined(separator: str) -> Macro:
-    """A macro that joins its numbered arguments with this separator."""
-    return lambda call: separator.join(call.given())

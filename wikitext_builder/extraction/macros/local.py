@@ -1,7 +1,8 @@
 """Templates of the other Wikipedias, from `data/local.tsv`: those whose text a source shows.
 
-A row has names, a kind, and what the kind needs. A name that is in no row is read as the English template if
-its text has no English words; if that is unknown too, the call is left out, and a wiki can be asked for it.
+A row has names, a kind, and what the kind needs, mostly a text as in `patterns.tsv`. A name that is in no
+row is read as the English template if its text has no English words; if that is unknown too, the call is left
+out, and a wiki can be asked for it.
 
 Names can have a placeholder: `{code}` is the code of a language, `{ISO}` and `{iso}` are codes of countries
 with three and two letters, `{country}` a country's name, `{number}` and `{numeral}` a number from 2 on,
@@ -15,10 +16,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from wikitext_builder.extraction.macros import read_table, words
-from wikitext_builder.extraction.macros.call import Call, Macro, joined, series
+from wikitext_builder.extraction.macros.call import Call, Macro, series
 from wikitext_builder.extraction.macros.convert import convert
 from wikitext_builder.extraction.macros.entities import COUNTRIES
 from wikitext_builder.extraction.macros.parser_functions import grouped
+from wikitext_builder.extraction.macros.registry import pattern
 from wikitext_builder.extraction.markers import GONE
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
@@ -49,68 +51,33 @@ class Row:
     language: Language
     names: tuple[str, ...]
     kind: str  # a key of KINDS, or `box` or `data`
-    arguments: tuple[str, ...]  # the first one of a call that is not empty is the text
-    prefix: str
-    suffix: str
-
-    def text(self, call: Call) -> str:
-        """The first argument that is not empty."""
-        return call.get(*self.arguments)
+    text: str  # what the kind needs
 
 
 # --- kinds: how a row and what the placeholder of its name stands for become a macro
 
 
-def text(row: Row, _value: str) -> Macro:
-    """An argument between a prefix and a suffix; if the row names no argument, the prefix alone."""
-    if not row.arguments:
-        return lambda _call: row.prefix
-    return lambda call: f"{row.prefix}{shown}{row.suffix}" if (shown := row.text(call)) else ""
-
-
-def own_name(call: Call) -> str:
-    """The template's own name, and the first argument: `84e congrès` of `{{84e|congrès}}`."""
-    return f"{call.name} {call.get('1')}".strip()
-
-
-def of_language(row: Row, value: str) -> Macro:
-    """An argument after the name of its language."""
-    prefix = row.prefix.format(name=value.lower() if row.language.code == "de" else value)
-    return text(replace(row, prefix=prefix), "")
+def of_text(row: Row, value: str) -> Macro:
+    """A text as in `patterns.tsv`, in which `{name}` is what the placeholder stands for."""
+    return pattern(row.text.replace("{name}", value.lower() if row.language.code == "de" else value))
 
 
 def country(row: Row, value: str) -> Macro:
-    """The name of a country or the text of the call; a flag alone for `#`."""
-    return lambda call: "" if call.get("1") == "#" else row.text(call) or value
+    """The name of a country or the argument of the row; a flag alone for `#`."""
+    return lambda call: "" if call.get("1") == "#" else call.get(row.text) or value
 
 
 def flag(row: Row, _value: str) -> Macro:
     """The country of `{{Flag|ITA}}` or `{{Flag|Italy}}`."""
     names = country_names(row.language.code)
     english = {name: names[code] for code, name in COUNTRIES.items() if code in names}
-    return lambda call: names.get(row.text(call)) or english.get(row.text(call)) or row.text(call) or None
-
-
-def block(row: Row, _value: str) -> Macro:
-    """Arguments, by default the numbered ones, each in a block of its own."""
-
-    def macro(call: Call) -> str | None:
-        values = [value for key in row.arguments if (value := call.get(key))] or call.positional()
-        return "\n" + "\n".join(filter(None, values)) + "\n" if any(values) else None
-
-    return macro
+    return lambda call: names.get(call.get("1")) or english.get(call.get("1")) or call.get("1") or None
 
 
 def transcription(row: Row, _value: str) -> Macro:
     """A pronunciation in IPA with its brackets; those of the row if it has none, None if the row has none."""
-
-    def macro(call: Call) -> str | None:
-        value = call.get("1")
-        if value and value[0] in "[/&\\":
-            return value
-        return f"{row.prefix}{value}{row.suffix}" if value and row.prefix else None
-
-    return macro
+    bracketed = pattern(f"{row.text} ¦ ?") if row.text else lambda _call: None
+    return lambda call: value if (value := call.get("1"))[:1] in {*"[/&\\"} else bracketed(call)
 
 
 def quantity(row: Row, _value: str) -> Macro:
@@ -149,17 +116,11 @@ def french_century(row: Row, _value: str) -> Macro:
     def macro(call: Call) -> str | None:
         values = call.given()
         if len(values) == 4:
-            return f"{values[0]}{values[1]} et {values[2]}{values[3]} siècles{row.suffix}"
+            return f"{values[0]}{values[1]} et {values[2]}{values[3]} siècles{row.text}"
         ordinal = call.get("2") if call.get("2") in {"e", "er"} else "er" if call.get("1") == "I" else "e"
-        return f"{call.get('1').upper()}{ordinal} siècle{row.suffix}" if call.get("1") else None
+        return f"{call.get('1').upper()}{ordinal} siècle{row.text}" if call.get("1") else None
 
     return macro
-
-
-def french_japanese(call: Call) -> str | None:
-    """`Tokyo (東京, Tōkyō, capitale)`."""
-    inside = [value for value in (*call.positional()[1:3], call.get("extra", "4")) if value]
-    return f"{call.get('1')} ({', '.join(inside)})" if inside else call.get("1")
 
 
 def spanish_century(call: Call) -> str | None:
@@ -216,22 +177,6 @@ def _life(call: Call) -> str:
     return f" ({inside})" if inside else ""
 
 
-def japanese_reading(call: Call) -> str | None:
-    """`漢字（かんじ）`, or `物理学（ぶつりがく、英: physics）` with more after the reading."""
-    word, *readings = call.given() or [""]
-    return f"{word}（{'、'.join(readings)}）" if readings else word or None
-
-
-def chinese_life(row: Row, _value: str) -> Macro:
-    """`1900年1月1日－1950年2月2日` of `{{bd|1900年|1月1日|1950年|2月2日}}`."""
-
-    def macro(call: Call) -> str | None:
-        born, died = call.get("1") + call.get("2"), call.get("3") + call.get("4")
-        return f"{row.prefix}{born}－{died}{row.suffix}" if born or died else None
-
-    return macro
-
-
 def symbols_of_units(call: Call) -> str | None:
     """A measure with symbols of units, which are those of English, but not with their names."""
     return convert(replace(call, name="Convert", arguments={**call.arguments, "abbr": "on"}))
@@ -242,26 +187,17 @@ def _always(macro: Macro) -> Callable[[Row, str], Macro]:
 
 
 KINDS: dict[str, Callable[[Row, str], Macro]] = {
-    "text": text,
+    "pattern": of_text,
     "mark": _always(lambda _call: GONE),
-    "unknown": _always(lambda _call: None),
-    "name": _always(own_name),
-    "language": of_language,
     "country": country,
     "flag": flag,
-    "block": block,
     "ipa": transcription,
     "number": lambda row, _value: lambda call: grouped(call.get("1"), row.language),
     "quantity": quantity,
-    "joined": lambda row, _value: joined(row.prefix),
-    "or-space": _always(lambda call: call.get("1") or "&nbsp;"),
     "french-date": _always(french_date),
     "french-century": french_century,
-    "french-japanese": _always(french_japanese),
     "spanish-century": _always(spanish_century),
     "italian-life": _always(italian_life),
-    "japanese-reading": _always(japanese_reading),
-    "chinese-life": chinese_life,
     "symbols-of-units": _always(symbols_of_units),
 }
 
@@ -329,7 +265,7 @@ def _names(row: Row) -> Iterator[tuple[str, str]]:
             yield written, ""
 
 
-def _pattern(names: list[str]) -> re.Pattern[str]:
+def _any_of(names: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(one).replace(r"\*", ".*") for one in names), re.DOTALL)
 
 
@@ -340,10 +276,8 @@ def _data(starts: list[str]) -> re.Pattern[str]:
 
 def _read() -> dict[str, LocalTemplates]:
     rows: dict[str, list[Row]] = {code: [] for code in LANGUAGES if code != "en"}
-    for code, names, kind, arguments, prefix, suffix, _source in read_table("local"):
-        keys = tuple(map(str.strip, arguments.split(","))) if arguments else ()
-        row = Row(LANGUAGES[code], tuple(map(str.strip, names.split(";"))), kind, keys, prefix, suffix)
-        rows[code].append(row)
+    for code, names, kind, text, _source in read_table("local"):
+        rows[code].append(Row(LANGUAGES[code], tuple(map(str.strip, names.split(";"))), kind, text))
     return {code: _templates(LANGUAGES[code], of_code) for code, of_code in rows.items()}
 
 
@@ -357,7 +291,7 @@ def _templates(language: Language, rows: list[Row]) -> LocalTemplates:
             (starts if row.kind == "data" else boxes).extend(row.names)
         else:
             macros |= {full: KINDS[row.kind](row, value) for full, value in _names(row)}
-    return LocalTemplates(macros=macros, removed=_pattern(boxes), data=_data(starts))
+    return LocalTemplates(macros=macros, removed=_any_of(boxes), data=_data(starts))
 
 
 LOCAL: dict[str, LocalTemplates] = _read()

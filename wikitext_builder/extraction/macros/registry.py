@@ -47,7 +47,10 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "ordinal": lambda value: numbers.ordinal(value) if value.isdecimal() else "",
     "in words": numbers.in_words,
 }
-JOINS = {"comma": ", ", "dash": "–", "space": " ", "at": "@", "nothing": "", "lines": "\n\n"}
+JOINS = {
+    "comma": ", ", "ideographic": "、", "dash": "–", "space": " ", "nbsp": "&nbsp;", "at": "@", "nothing": "",
+    "line": "\n", "lines": "\n\n",
+}  # fmt: skip
 PAGE: dict[str, Callable[[Call], str]] = {
     "TEMPLATE": lambda call: call.name,
     "PAGENAME": lambda call: call.page.title,
@@ -68,7 +71,7 @@ def pattern(written: str) -> Macro:
     *others, last = (_visible(one) for one in written.split(" ¦ "))
     alternatives = [_segments(one) for one in others]
     if not alternatives and not REFERENCE.search(last):
-        return text(last)
+        return text(last) if last != "?" else lambda _call: None
     if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
         return argument(*one[1].split("|"))
     otherwise = None if last in {"?", "-"} else _segments(last)
