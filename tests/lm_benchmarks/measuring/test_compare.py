@@ -16,6 +16,7 @@ from lm_benchmarks.measuring.compare import (
     compare,
     compare_results,
     compare_runs,
+    expect_draws,
     interval_of,
     why_unlike,
 )
@@ -227,6 +228,21 @@ def test_all_reasons_are_given_at_once():
         f"first and first cannot be compared: {MUST_AGREE['split']} (split: test and valid);"
         f" {MUST_AGREE['eos']} (eos: yes and no). Measure both on the same data with the same options"
     )
+
+
+@pytest.mark.parametrize(
+    ("level", "resamples", "seed"),
+    [(0.0, 5, 1), (1.0, 5, 1), (1.5, 5, 1), (math.nan, 5, 1), (0.9, 0, 1), (0.9, -1, 1), (0.9, 5, -1)],
+)
+def test_draws_that_cannot_be_made_are_refused(level, resamples, seed):
+    expect_draws(0.5, 1, 0)  # the least
+    first, second = sample(np.random.default_rng(0))
+    why = (
+        f"level {level}, {resamples} resamples, seed {seed}; expected a level between 0 and 1, 1 resample or"
+        " more, and a seed of 0 or more"
+    )
+    with pytest.raises(HarnessError, match=f"^{re.escape(why)}$"):
+        compare_results(first, second, level=level, resamples=resamples, seed=seed)
 
 
 def test_fewer_than_five_passages_have_no_interval():
