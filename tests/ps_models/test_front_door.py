@@ -176,8 +176,3 @@ def test_a_loaded_model_is_as_good_as_its_path(run):
     explained = pm.explain(model, dataset, words=5)
     assert len(explained.predictions) == 5
     assert all(bucket.difference in (0.0, None) for bucket in pm.compare(model, model, dataset).buckets)
-
-
-def test_lists_name_models_and_presets():
-    models = pm.list_models()
-    assert models["pointer-sentinel-lstm"]["medium"].about

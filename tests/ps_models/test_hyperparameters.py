@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -26,20 +26,42 @@ class Sizes(Config):
     free: float = 0.0
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"size": 0}, r"^size=0: expected 1 or more$"),
-        ({"amount": -0.5}, r"^amount=-0.5: expected 0 or more, and finite$"),
-        ({"amount": math.nan}, "finite"),
-        ({"share": 0.0}, r"^share=0.0: expected more than 0, and less than 1$"),
-        ({"share": 1}, "less than 1"),
-        ({"size": "1"}, "expected a number"),
-    ],
-)
-def test_a_value_out_of_its_range_is_refused(values, message):
+REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    (Sizes, {"size": 0}, r"^size=0: expected 1 or more$"),
+    (Sizes, {"amount": -0.5}, r"^amount=-0.5: expected 0 or more, and finite$"),
+    (Sizes, {"amount": math.nan}, "finite"),
+    (Sizes, {"share": 0.0}, r"^share=0.0: expected more than 0, and less than 1$"),
+    (Sizes, {"share": 1}, "less than 1"),
+    (Sizes, {"size": "1"}, "expected a number"),
+    (TrainingConfig, {"stride": 0}, "1 or more"),
+    (TrainingConfig, {"epochs": 0}, "epochs=0: expected 1 or more"),
+    (TrainingConfig, {"stride": "5"}, "expected a number"),
+    (TrainingConfig, {"precision": "fp8"}, "bf16"),
+    (UnigramCacheConfig, {"window": 0}, "window=0: expected 1 or more"),
+    (UnigramCacheConfig, {"decay": 0.0}, "decay=0.0: expected more than 0, and at most 1"),
+    (UnigramCacheConfig, {"decay": 1.1}, "decay=1.1: expected more than 0, and at most 1"),
+    (UnigramCacheConfig, {"weight": 1.0}, "weight=1.0: expected 0 or more, and less than 1"),
+    # A window that no memory holds.
+    ("pointer-sentinel-lstm", {"window": 2**16 + 1}, r"window=\d+: expected 1 or more, and at most 65536"),
+    ("pointer-sentinel-awd-lstm", {"window": 2**31}, r"window=\d+: expected 1 or more, and at most 65536"),
+    ("pointer-sentinel-transformer", {"pointer_window": 2**31}, "window=.*at most 65536"),
+    ("transformer", {"window": 2**31}, r"window=\d+: expected 1 or more, and at most 65536"),
+    ("transformer", {"window": 0}, "window=0"),
+    ("transformer", {"hidden_size": 12, "heads": 5}, "heads=5"),
+    ("rnn-lda", {"topic_decay": -0.1}, "topic_decay"),
+    ("rnn-lda", {"topic_decay": 1.0}, "topic_decay"),
+    *(
+        ("sum-product-network", {name: 0}, name)
+        for name in ("context", "hidden_size", "powers", "least_bias")
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "values", "message"), REFUSED)
+def test_a_value_out_of_its_range_is_refused(config, values, message):
+    made, of_words = (MODELS[config][0], {"vocab_size": 9}) if config in MODELS else (config, {})
     with pytest.raises(ModelError, match=message):
-        Sizes(**values)
+        made(**of_words, **values)
 
 
 def test_a_pointer_rate_that_has_no_effect_is_refused():
@@ -47,20 +69,6 @@ def test_a_pointer_rate_that_has_no_effect_is_refused():
         make_configs("pointer-sentinel-lstm", "tiny", ["pointer_rate=0.04"], 9)
     model, training = make_configs("pointer-sentinel-lstm", "tiny", ["pointer_rate=0.04", "optimizer=sgd"], 9)
     assert (model.pointer_rate, training.optimizer) == (0.04, "sgd")
-
-
-@pytest.mark.parametrize(
-    ("model", "setting"),
-    [
-        ("pointer-sentinel-lstm", {"window": 2**16 + 1}),
-        ("pointer-sentinel-awd-lstm", {"window": 2**31}),
-        ("pointer-sentinel-transformer", {"pointer_window": 2**31}),
-        ("transformer", {"window": 2**31}),
-    ],
-)
-def test_a_window_that_no_memory_holds_is_refused(model, setting):
-    with pytest.raises(ModelError, match=r"window=\d+: expected 1 or more, and at most 65536"):
-        MODELS[model][0](vocab_size=5, **setting)
 
 
 def test_values_in_their_ranges_are_taken():

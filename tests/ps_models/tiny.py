@@ -14,7 +14,7 @@ from torch import Tensor
 
 import ps_models as pm
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
-from ps_models.training.logs import UPDATES
+from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import RunLimits, StoppedError
 
 SETTINGS = (
@@ -55,24 +55,40 @@ def assert_same(ours: Tensor, theirs: Tensor, leaves: Iterable[Tensor], *, atol:
         torch.testing.assert_close(one, other, rtol=0, atol=10 * atol)
 
 
+def losses(folder: Path) -> list[tuple[int, float]]:
+    """The loss of each update of a run."""
+    lines = (folder / UPDATES).read_text().splitlines()
+    return [(record["update"], record["loss"]) for record in map(json.loads, lines)]
+
+
+def train(data: Path, out: Path, *settings: str, model: str = "lstm", **options: Any) -> pm.TrainedRun:
+    return pm.train(model, data, out, settings=settings, device="cpu", **options)
+
+
+def stopped(data: Path, out: Path, update: int, *settings: str, model: str = "lstm") -> None:
+    """A run that is stopped after an update."""
+    with pytest.raises(StoppedError, match=f"after update {update};.* `ps-models train` resumes it"):
+        train(data, out, *settings, model=model, limits=RunLimits(max_updates=update))
+
+
 def assert_resumes(
     model: str, dataset: Path, folder: Path, settings: Sequence[str], *stops: int
 ) -> Checkpoint:
-    """A run that is stopped a few times has the weights and losses of a whole one, whose end is returned."""
+    """A run that is stopped a few times has the weights and losses of a whole one, whose end is returned.
+
+    A stop below 0 is so many updates before the end.
+    """
     whole, parts = folder / "whole", folder / "parts"
-    pm.train(model, dataset, whole, settings=settings, device="cpu")
+    updates = train(dataset, whole, *settings, model=model).updates
     for stop in stops:
-        with pytest.raises(StoppedError):
-            pm.train(
-                model, dataset, parts, settings=settings, device="cpu", limits=RunLimits(max_updates=stop)
-            )
-    pm.train(model, dataset, parts, settings=settings, device="cpu")
-    losses, others = (
-        [json.loads(line)["loss"] for line in (run / UPDATES).read_text().splitlines()]
-        for run in (whole, parts)
-    )
-    assert losses == others
-    assert len(losses) > max(stops)
+        stopped(dataset, parts, stop if stop > 0 else updates + stop, *settings, model=model)
+    train(dataset, parts, *settings, model=model)
+    assert losses(whole) == losses(parts)
+    assert updates > max(stops)
+    epochs = [
+        [line.rsplit(",", 1)[0] for line in (f / EPOCHS).read_text().splitlines()] for f in (whole, parts)
+    ]
+    assert epochs[0] == epochs[1]  # without their seconds
     assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
     last = read_checkpoint(whole / LAST, training=True)
     assert last.digest == read_checkpoint(parts / LAST).digest

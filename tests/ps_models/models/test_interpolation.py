@@ -116,20 +116,6 @@ def test_caches_are_tried_together_as_each_scores_alone(words):
         torch.testing.assert_close(mixed, scores[0], rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"window": 0}, "window=0: expected 1 or more"),
-        ({"decay": 0.0}, "decay=0.0: expected more than 0, and at most 1"),
-        ({"decay": 1.1}, "decay=1.1: expected more than 0, and at most 1"),
-        ({"weight": 1.0}, "weight=1.0: expected 0 or more, and less than 1"),
-    ],
-)
-def test_a_cache_out_of_its_ranges_is_an_error(settings, message):
-    with pytest.raises(ModelError, match=message):
-        UnigramCacheConfig(**settings)
-
-
 # --- interpolation
 
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import ps_models as pm
-from ps_models.errors import ModelError
 from ps_models.models.rnn import RNNLDA, LDAConfig, RNNLDAConfig, topics_of_words
 from ps_models.training.checkpoint import read_checkpoint
 from tests.ps_models.tiny import make_dataset
@@ -15,13 +14,6 @@ from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 ANIMALS, METALS = ("cat", "dog", "hen", "cow"), ("iron", "gold", "zinc", "lead")
 VOCABULARY = Vocabulary((UNK, EOS, "the", *ANIMALS, *METALS))
-
-
-def tiny_model(**fields):
-    torch.manual_seed(4)
-    model = RNNLDA(RNNLDAConfig(vocab_size=11, hidden_size=5, topics=3, init=0.9, **fields))
-    model.log_topics_VK.copy_(torch.randn(11, 3).log_softmax(dim=-1))
-    return model.double().eval()
 
 
 def planted_text(seed=3, articles=60):
@@ -101,12 +93,6 @@ def test_the_same_seed_gives_the_same_topics():
 
 def test_a_smoothing_of_more_counts_makes_topics_more_alike():
     assert prepared(smoothing=100.0).std() < prepared(smoothing=0.1).std()
-
-
-@pytest.mark.parametrize("decay", [-0.1, 1.0])
-def test_an_impossible_decay_is_refused(decay):
-    with pytest.raises(ModelError, match="topic_decay"):
-        tiny_model(topic_decay=decay)
 
 
 def test_a_checkpoint_keeps_the_topics(tmp_path):

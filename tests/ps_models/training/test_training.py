@@ -1,6 +1,5 @@
 """Training: resumed runs equal undisturbed ones, also after a kill; several processes equal one."""
 
-import json
 import math
 import os
 import re
@@ -11,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,24 +31,18 @@ from ps_models.training.logs import EPOCHS, UPDATES, RunLog, tensorboard
 from ps_models.training.loop import RunLimits, StoppedError
 from ps_models.training.optimizers import NEVER, OPTIMIZERS
 from tests.conftest import ROOT
-from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset, settings_of
+from tests.ps_models.tiny import (
+    QUIET,
+    SETTINGS,
+    assert_resumes,
+    losses,
+    make_dataset,
+    settings_of,
+    stopped,
+    train,
+)
 
 MODELS = ("lstm", "pointer-sentinel-lstm")
-
-
-def losses(folder: Path) -> list[tuple[int, float]]:
-    lines = (folder / UPDATES).read_text().splitlines()
-    return [(record["update"], record["loss"]) for record in map(json.loads, lines)]
-
-
-def train(data: Path, out: Path, *settings: str, model: str = "lstm", **options: Any) -> pm.TrainedRun:
-    return pm.train(model, data, out, settings=settings, device="cpu", **options)
-
-
-def stopped(data: Path, out: Path, update: int, *settings: str, model: str = "lstm") -> None:
-    """A run that is stopped after an update."""
-    with pytest.raises(StoppedError, match=f"after update {update};.* `ps-models train` resumes it"):
-        train(data, out, *settings, model=model, limits=RunLimits(max_updates=update))
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +68,8 @@ def run(finished, tmp_path):
     ("model", "more"), [*((model, "tied=no") for model in MODELS), ("lstm", "sampled=5")]
 )
 def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, more):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
     settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01", more)
-    train(tiny_dataset, whole, *settings, model=model)
-    for stop in (1, 13, 25, 39):
-        stopped(tiny_dataset, parts, stop, *settings, model=model)
-    train(tiny_dataset, parts, *settings, model=model)
-    assert losses(whole) == losses(parts)
-    assert read_checkpoint(whole).digest == read_checkpoint(parts).digest
-    assert read_checkpoint(whole / LAST).digest == read_checkpoint(parts / LAST).digest
-    without_seconds = [
-        [line.rsplit(",", 1)[0] for line in (f / EPOCHS).read_text().splitlines()] for f in (whole, parts)
-    ]
-    assert without_seconds[0] == without_seconds[1]
+    assert_resumes(model, tiny_dataset, tmp_path, settings, 1, 13, 25, 39)
 
 
 OPTIONS = {"asgd": ("averaging_interval=0", "learning_rate=9"), "rmsprop": ("momentum=0.5", "centered=yes")}
@@ -97,16 +80,9 @@ def test_each_optimizer_trains_stops_and_resumes(tiny_dataset, tmp_path, optimiz
     """Also where averages of the weights have begun, and with options that torch's class has."""
     own = OPTIONS.get(optimizer, ("learning_rate=0.01",) if optimizer != "sgd" else ())
     settings = settings_of("lstm", "hidden_size=4", "epochs=4", "stride=20", "patience=0", *own)
-    settings = (*settings, f"optimizer={optimizer}")
-    first = train(tiny_dataset, tmp_path / "whole", *settings)
-    for stop in (4, first.updates - 3):
-        stopped(tiny_dataset, tmp_path / "parts", stop, *settings)
-    assert train(tiny_dataset, tmp_path / "parts", *settings).losses == first.losses
-    last = [read_checkpoint(tmp_path / name / LAST, training=True) for name in ("whole", "parts")]
-    assert last[0].digest == last[1].digest
-    assert last[0].training is not None
+    last = assert_resumes("lstm", tiny_dataset, tmp_path, (*settings, f"optimizer={optimizer}"), 4, -3)
     if optimizer == "asgd":
-        assert last[0].training["optimizer"]["param_groups"][0]["t0"] < NEVER
+        assert (last.training or {})["optimizer"]["param_groups"][0]["t0"] < NEVER
 
 
 @pytest.mark.parametrize(
@@ -392,6 +368,15 @@ def test_fields_that_a_checkpoint_does_not_have_are_as_by_default(tiny_dataset, 
     assert run.epochs == 2
 
 
+def other_states(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], None]:
+    """Changes each tensor of the hidden state."""
+
+    def of(saved: Any) -> None:
+        saved["processes"][0]["state"] = [change(one) for one in saved["processes"][0]["state"]]
+
+    return of
+
+
 FORGED: tuple[Any, ...] = (
     *({name: None} for name in ("config", "position", "optimizer", "processes", "logs")),
     {"position": {"update": 3}},
@@ -402,21 +387,15 @@ FORGED: tuple[Any, ...] = (
     {"processes": 1},
     {"logs": {}},
     {"logs": {"updates.jsonl": -1, "epochs.csv": 0}},
-    lambda saved: saved["position"].update(update=-1),
-    lambda saved: saved["position"].update(chunk=1.0),
-    lambda saved: saved["position"].update(nats="1"),
-    lambda saved: saved["position"].update(losses=(math.nan,)),
-    lambda saved: saved["processes"][0]["state"].pop(),
-    lambda saved: saved["processes"][0].update(
-        state=[one.double() for one in saved["processes"][0]["state"]]
-    ),
-    lambda saved: saved["processes"][0].update(state=[one[:1] for one in saved["processes"][0]["state"]]),
     *(
-        lambda saved, word=word: [
-            ids.fill_(word) for ids in saved["processes"][0]["state"] if ids.dtype == torch.int64
-        ]
-        for word in (10**6, -2)
+        lambda saved, field=field: saved["position"].update(field)
+        for field in ({"update": -1}, {"chunk": 1.0}, {"nats": "1"}, {"losses": (math.nan,)})
     ),
+    lambda saved: saved["processes"][0]["state"].pop(),
+    other_states(torch.Tensor.double),
+    other_states(lambda one: one[:1]),
+    other_states(lambda one: torch.full_like(one, 10**6) if one.dtype == torch.int64 else one),
+    other_states(lambda one: torch.full_like(one, -2) if one.dtype == torch.int64 else one),
 )
 
 
@@ -428,9 +407,8 @@ def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, 
         changed(training)
     training = {name: value for name, value in training.items() if value is not None}
     save_checkpoint(tmp_path / LAST, replace(saved, training=training))
-    with pytest.raises(
-        ModelError, match=r"this version cannot resume the checkpoint .*keep it: .*use another --out$"
-    ):
+    message = r"this version cannot resume the checkpoint .*keep it: .*use another --out$"
+    with pytest.raises(ModelError, match=message):
         train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
 
 
@@ -440,6 +418,7 @@ def test_two_runs_do_not_write_into_one_folder(tiny_dataset, run):
         train(tiny_dataset, run, *SETTINGS)
     log.close()
     assert train(tiny_dataset, run, *SETTINGS).trained_before
+    assert train(tiny_dataset, run, *SETTINGS, "epochs=3").epochs == 3  # a finished run, for more epochs
 
 
 def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_path):
@@ -458,10 +437,6 @@ def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_pa
         signal.signal(signal.SIGXFSZ, ignored)
     train(tiny_dataset, tmp_path, *SETTINGS)
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
-
-
-def test_a_finished_run_can_be_resumed_for_more_epochs(tiny_dataset, run):
-    assert train(tiny_dataset, run, *SETTINGS, "epochs=3").epochs == 3
 
 
 def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
