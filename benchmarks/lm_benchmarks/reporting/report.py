@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -29,12 +29,6 @@ from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
-LAWS: Final = (
-    "A model whose laws are marked BROKEN looks at later words, has probabilities that do not sum to one,"
-    " remembers earlier calls, or scores differently in other chunks or batches: its number means nothing."
-    " lm-benchmarks check tries the laws."
-)
-INTERVALS: Final = "Intervals: paired bootstrap over passages, 10,000 draws, percentiles."
 FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
 LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
 DRAWN: Final = 6  # models per chart: the number of colours
@@ -55,15 +49,6 @@ APART: Final = {  # fields of signatures that models of one name can differ by, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A table of its own before the results, such as the state of a queue."""
-
-    title: str
-    text: str
-    frame: pd.DataFrame
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All that a report shows, in any format."""
 
@@ -71,7 +56,7 @@ class Report:
     tables: tuple[Table, ...]
     charts: tuple[tuple[str, str], ...]  # title, SVG
     results: tuple[Result, ...]
-    first: Section | None = None  # what the page shows before the results
+    first: Mapping[str, Any] | None = None  # title, text and frame of a table that stands before the results
     refresh: int = 0  # seconds after which a browser reads the page again; 0: never
 
 
@@ -122,8 +107,7 @@ def report_text(report: Report, ending: str) -> str:
     if ending == ".csv":
         return csv_table(*(table.numbers for table in report.tables))
     fields = {name: getattr(report, name) for name in Report.__slots__}
-    shared = {"laws": LAWS, "intervals": INTERVALS, "metrics": METRICS.values(), "groupings_of": groupings_of}
-    return render(f"report{ending}", **fields, **shared)
+    return render(f"report{ending}", **fields, metrics=METRICS.values(), groupings_of=groupings_of)
 
 
 def write_text(out: Path, text: str) -> Path:
@@ -160,9 +144,14 @@ def make_report(
         HarnessError: A log is missing or not of the format.
     """
     results = _told_apart(results)
-    runs = _curves(one for result in results for one in result.trained)
-    runs.update({name: _points(_logged(path)) for name, path in _short_names(logs).items()})
-    charts = [("Training", _training_chart(runs)), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
+    runs, names = _curves(one for result in results for one in result.trained), Counter(p.name for p in logs)
+    for path in logs:
+        if not (curve := read_curve(path)):
+            raise HarnessError(f"{path / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
+        runs[path.name if names[path.name] == 1 else str(path)] = _points(curve)
+    runs, label = {name: points for name, points in runs.items() if points}, "perplexity on valid"
+    training = line_chart(f"{label} by epoch", runs, x_label="epoch", y_label=label, log_y=True)
+    charts = [("Training", training), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
     return Report(
         title=title,
         tables=tuple(tables_of(results, published)),
@@ -202,29 +191,8 @@ def _curves(runs: Iterable[Trained]) -> dict[str, Points]:
     }
 
 
-def _logged(run: Path) -> tuple[Epoch, ...]:
-    """The epochs of a run, which must have a log."""
-    curve = read_curve(run)
-    if not curve:
-        raise HarnessError(f"{run / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
-    return curve
-
-
 def _points(curve: Sequence[Epoch]) -> Points:
     return [(float(line.epoch), line.valid_perplexity) for line in curve if line.valid_perplexity is not None]
-
-
-def _training_chart(runs: Mapping[str, Points]) -> str:
-    curves = {name: points for name, points in runs.items() if points}
-    return line_chart(
-        "perplexity on valid by epoch", curves, x_label="epoch", y_label="perplexity on valid", log_y=True
-    )
-
-
-def _short_names(paths: Sequence[Path]) -> dict[str, Path]:
-    """The paths by their last component, or by the whole path if two are the same."""
-    counts = Counter(path.name for path in paths)
-    return {path.name if counts[path.name] == 1 else str(path): path for path in paths}
 
 
 def _zipf_chart(dataset: Dataset | None) -> str:

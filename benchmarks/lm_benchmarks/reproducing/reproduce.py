@@ -15,7 +15,7 @@ import pandas as pd
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.reporting.formats import WORDS, Column, shown, text_table
 from lm_benchmarks.reporting.published import PUBLISHED, published_on
-from lm_benchmarks.reporting.report import Section, make_report, report_text
+from lm_benchmarks.reporting.report import make_report, report_text
 from lm_benchmarks.reproducing.queue import Outcome, Step, locked, run_steps
 from lm_benchmarks.reproducing.table import (
     MEASURED,
@@ -304,7 +304,7 @@ def _write_page(found: Reproduction) -> None:
         published=PUBLISHED,
         logs=[table.folder / name for name in begun if name not in measured],
     )
-    first = Section(title="How far it is", text=found.summary, frame=found.frame)
+    first = {"title": "How far it is", "text": found.summary, "frame": found.frame}
     fresh = table.folder / f"{PAGE}.new"
     made = replace(made, first=first, refresh=REFRESH if found.running else 0)
     fresh.write_text(report_text(made, ".html"), encoding="utf-8")
