@@ -108,7 +108,7 @@ def _converted(
     if rest.middle or rest.before != NOTHING:
         task = task._replace(middle="" if flipped else rest.middle, before=rest.before[0])
     shown = _input(task)
-    symbol = unit.symbols[0] if "/" in unit.symbol else unit.symbol
+    symbol = unit.british if "/" in unit.symbol else unit.symbol
     return _joined(shown, texts, options, rest, "" if source.parts else f"{symbol}, ")
 
 

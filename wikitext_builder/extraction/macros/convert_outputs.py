@@ -257,7 +257,7 @@ def _split(result: Result, output: Several, options: Options, *, named: bool) ->
             shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
         if "spellout" in options.flags:
             shown = in_words(shown, american=options.american)
-        name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbols[0]
+        name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbol
         pieces.append(shown + inner + name)
         if not left or place == len(output.factors):
             break
@@ -279,7 +279,7 @@ def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
         one = False
     else:
         one = 0 < size < 1.0001 if "singular" in options.flags else size == 1
-    return unit.names[0] if one else unit.plurals[0]
+    return unit.name if one else unit.plural
 
 
 def _in_hands(task: Task, unit: Unit, denominator: int) -> list[Result] | None:

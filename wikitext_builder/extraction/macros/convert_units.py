@@ -14,10 +14,7 @@ from functools import cache, lru_cache
 
 from wikitext_builder.extraction.macros import read_table
 
-Words = tuple[str, str]  # British and American
-
 MAX_CHARACTERS = 80  # of a code
-MAX_DEPTH = 9  # of codes that stand for other codes
 PREFIXES = {prefix: (name, int(power)) for prefix, name, power in read_table("convert/prefixes")}
 POWERS = {3: "thousand", 6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 MULTIPLE = re.compile(r"e(3|6|9|12|15)(?=\D)(.*)")
@@ -42,11 +39,12 @@ class Unit:
     code: str
     kind: str
     size: float
-    symbols: Words
-    names: Words
-    plurals: Words
+    symbol: str
+    british: str  # the symbol in British spelling
+    name: str  # of one
+    plural: str
     default: str  # codes of the units to convert to, separated by spaces; may depend on the value
-    key: str = ""  # under which `defaults.tsv` has another default; empty if it is the symbol
+    key: str = ""  # under which `defaults.tsv` has another default; empty if it is the British symbol
     american: bool = False  # shown with American words
     other_kind: str = ""  # that it can also be converted to: torque and energy
     named: bool = False  # always shown by its name
@@ -56,28 +54,11 @@ class Unit:
     zero: float | None = None  # of a temperature, in this unit
     thermometer: bool = False  # one of the common temperatures
     inverse: int = 0  # litres per 100 km: less is more; units with 1 and -1 are inverse to each other
-    exact: str = (
-        ""  # wholes: whole numbers become more exact; below: does so as the smaller unit of a measure
-    )
+    exact: str = ""  # wholes: whole numbers become more exact; below: so as the smaller unit of a measure
     built_in: str = ""  # hand or mach
     currency: str = ""
     spaced: bool = True  # False: no space before the symbol, as in 5/km2
     below: tuple[tuple[str, Below], ...] = ()
-
-    @property
-    def symbol(self) -> str:
-        """The symbol with its spelling."""
-        return self.symbols[self.american]
-
-    @property
-    def name(self) -> str:
-        """The name of one."""
-        return self.names[self.american]
-
-    @property
-    def plural(self) -> str:
-        """The name of several."""
-        return self.plurals[self.american]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,18 +95,18 @@ def find_outputs(code: str, *, american: bool = False) -> tuple[Output, ...]:
 
 @lru_cache(maxsize=1024)
 def _cached(code: str, *, american: bool) -> Unit | None:
-    return _find(clean_code(code), american=american, depth=0)
+    return _find(clean_code(code), american)
 
 
 @lru_cache(maxsize=1024)
 def _outputs(code: str, *, american: bool) -> tuple[Output, ...]:
     code = clean_code(code)
-    if one := _find_one(code, american=american):
+    if one := _find_one(code, american):
         return (one,)
     row = _table("outputs").get(code)
     code = row[1] if row else code
     codes = [part.strip() for part in code.split("+")] if "+" in code else code.split()
-    found = [_find_one(part, american=american) for part in codes if part]
+    found = [_find_one(part, american) for part in codes if part]
     units = [one for one in found if one is not None]
     same = all(convertible(units[0], one) for one in units)
     return tuple(units) if 1 < len(units) == len(found) and same else ()
@@ -145,29 +126,23 @@ def clean_code(code: str) -> str:
     return re.sub("  +", " ", code.replace("_", " ").replace("&nbsp;", " "))
 
 
-def _find_one(code: str, *, american: bool) -> Output | None:
+def _find_one(code: str, american: bool) -> Output | None:
     row = _table("outputs").get(code)
     if row is None or not row[2]:
-        return _find(code, american=american, depth=0)
-    units = [_find(part, american=american, depth=0) for part in row[1].split()]
-    found = tuple(unit for unit in units if unit)
-    return Several(kind=row[0], units=found, factors=tuple(int(one) for one in row[2].split()))
+        return _find(code, american)
+    found = tuple(unit for part in row[1].split() if (unit := _find(part, american)))
+    return Several(kind=row[0], units=found, factors=tuple(map(int, row[2].split())))
 
 
-def _find(code: str, *, american: bool, depth: int) -> Unit | None:
-    if depth > MAX_DEPTH or not code:
-        return None
+def _find(code: str, american: bool) -> Unit | None:
     if code in _table("units"):
-        return _defined(code, american=american)
+        unit = _row(code, american)
+        return _with_prefix(unit, "", "") if unit.prefixes else unit
     if code in _table("aliases"):
-        return _alias(code, american=american, depth=depth + 1)
+        return _alias(code, american)
     if code in _table("ratios"):
-        return _ratio(code, american=american, depth=depth + 1)
-    return (
-        _prefixed(code, american=american)
-        or _multiplied(code, american=american, depth=depth + 1)
-        or _per(code, american=american, depth=depth + 1)
-    )
+        return _ratio(code, american)
+    return _prefixed(code, american) or _multiplied(code, american) or _per(code, american)
 
 
 @cache
@@ -175,35 +150,25 @@ def _table(name: str) -> dict[str, list[str]]:
     return {code: rest for code, *rest in read_table(f"convert/{name}")}
 
 
-def _defined(code: str, *, american: bool) -> Unit:
-    unit = _row(code)
-    shown = _with_prefix(unit, "", ("", "")) if unit.prefixes else unit
-    return replace(shown, american=american or unit.american)
-
-
-def _marks(table: str, code: str) -> list[str]:
-    return _table(table)[code][-1].split(",")
-
-
 def _below(smaller: str, count: str, default: str, shown: str = "") -> tuple[str, Below]:
     return smaller, Below(count=int(count), default=default.replace("+", " "), code=shown or smaller)
 
 
 @lru_cache(maxsize=1024)
-def _row(code: str) -> Unit:
+def _row(code: str, american: bool) -> Unit:
     """A unit as its row says; names keep the mark of the place of a prefix."""
-    kind, size, symbol, name, plural, us_symbol, us_name, us_plural, default, _ = _table("units")[code]
-    marks = _marks("units", code)
+    kind, size, british, name, plural, us_symbol, us_name, us_plural, default, written = _table("units")[code]
+    marks = written.split(",")
     values = dict(mark.split("=", 1) for mark in marks if "=" in mark and not mark.startswith("below="))
-    symbol = symbol or code
-    name = name or symbol
-    plural = plural or f"{name}s"
+    british = british or code
+    symbol, name, plural = british, name or british, plural or f"{name or british}s"
+    if american:
+        plural = us_plural or (f"{us_name}s" if us_name else plural)
+        symbol, name = us_symbol or symbol, us_name or name
     below = (mark.removeprefix("below=").split(":") for mark in marks if mark.startswith("below="))
     return Unit(
-        code=code, kind=kind, size=float(size), default=default,
-        symbols=(symbol, us_symbol or symbol), names=(name, us_name or name),
-        plurals=(plural, us_plural or (f"{us_name}s" if us_name else plural)),
-        american="american" in marks, named="named" in marks, symbolic="symbolic" in marks,
+        code=code, kind=kind, size=float(size), default=default, symbol=symbol, british=british, name=name,
+        plural=plural, american=american, named="named" in marks, symbolic="symbolic" in marks,
         thermometer="kelvins" in marks, other_kind=values.get("also", ""), key=values.get("key", ""),
         prefixes=int(values.get("prefixes", 0)), inverse=int(values.get("inverse", 0)),
         zero=float(values["zero"]) if "zero" in values else None,
@@ -213,96 +178,86 @@ def _row(code: str) -> Unit:
     )  # fmt: skip
 
 
-def _with_prefix(unit: Unit, prefix: str, names: Words) -> Unit:
-    british, american = names
+def _with_prefix(unit: Unit, prefix: str, name: str) -> Unit:
     return replace(
-        unit,
-        symbols=(prefix + unit.symbols[0], prefix + unit.symbols[1]),
-        names=(unit.names[0].replace("*", british), unit.names[1].replace("*", american)),
-        plurals=(unit.plurals[0].replace("*", british), unit.plurals[1].replace("*", american)),
-    )
+        unit, symbol=prefix + unit.symbol, british=prefix + unit.british,
+        name=unit.name.replace("*", name), plural=unit.plural.replace("*", name),
+    )  # fmt: skip
 
 
-def _prefixed(code: str, *, american: bool) -> Unit | None:
+def _prefixed(code: str, american: bool) -> Unit | None:
     for length in (2, 1):
         prefix, base = code[:length], code[length:]
-        if prefix in PREFIXES and base in _table("units") and (unit := _row(base)).prefixes:
+        if prefix in PREFIXES and base in _table("units") and (unit := _row(base, american)).prefixes:
             name, exponent = PREFIXES[prefix]
-            symbol = "µ" if prefix in "μu" else prefix
-            unit = _with_prefix(unit, symbol, (name, "deka" if prefix == "da" else name))
-            return replace(unit, size=unit.size * 10.0 ** (exponent * unit.prefixes), american=american)
+            name = "deka" if american and prefix == "da" else name
+            unit = _with_prefix(unit, "µ" if prefix in "μu" else prefix, name)
+            return replace(unit, size=unit.size * 10.0 ** (exponent * unit.prefixes))
     return None
 
 
-def _alias(code: str, *, american: bool, depth: int) -> Unit | None:
+def _alias(code: str, american: bool) -> Unit | None:
     target, symbol, default, number, mark = _table("aliases")[code]
-    unit = _find(target, american=american or mark == "american", depth=depth)
+    unit = _find(target, american or mark == "american")
     if unit is None:
         return None
     if symbol and code not in _table("ratios") and target not in _table("ratios"):
-        unit = replace(unit, symbols=(symbol, symbol))
+        unit = replace(unit, symbol=symbol, british=symbol)
     if number:
-        symbols = (f"{number} {unit.symbols[0]}", f"{number} {unit.symbols[1]}")
-        names = (f"{number} {unit.plurals[0]}", f"{number} {unit.plurals[1]}")
-        size = unit.size * float(number)
-        unit = replace(unit, size=size, symbols=symbols, names=names, plurals=names)
+        name, size = f"{number} {unit.plural}", unit.size * float(number)
+        symbol, british = f"{number} {unit.symbol}", f"{number} {unit.british}"
+        unit = replace(unit, size=size, symbol=symbol, british=british, name=name, plural=name)
     return replace(unit, default=default) if default else unit
 
 
-def _ratio(code: str, *, american: bool, depth: int) -> Unit | None:
+def _ratio(code: str, american: bool) -> Unit | None:
     kind, above, below, times, symbol, default, marks = _table("ratios")[code]
     currency = above if above in CURRENCIES else ""
     american = american or "american" in marks
-    top = None if currency else _find(above, american=american, depth=depth)
-    bottom = _find(below, american=american, depth=depth)
+    top, bottom = None if currency else _find(above, american), _find(below, american)
     if bottom is None or (top is None and not currency):
         return None
+    if not american and (bottom.american or (top is not None and top.american)):
+        return _ratio(code, american=True)
     inverse = re.search(r"inverse=(-?1)", marks)
     unit = _quotient(code, kind, top, bottom, float(times or 1))
-    return replace(
-        unit, default=default, currency=currency, inverse=int(inverse[1]) if inverse else 0,
-        american=american or bottom.american or (top is not None and top.american),
-        symbols=(symbol, symbol) if symbol else unit.symbols,
-    )  # fmt: skip
+    unit = replace(unit, default=default, currency=currency, inverse=int(inverse[1]) if inverse else 0)
+    return replace(unit, symbol=symbol, british=symbol) if symbol else unit
 
 
 def _quotient(code: str, kind: str, top: Unit | None, bottom: Unit, times: float = 1.0) -> Unit:
     """One unit per another; without the first one, `per acre`."""
-
-    def words(above: Words, word: str, below: Words) -> Words:
-        return (above[0] + word + below[0], above[1] + word + below[1])
-
-    none = ("", "")
     return Unit(
         code=code, kind=kind, size=(top.size if top else 1.0) * times / bottom.size, default="",
-        symbols=words(top.symbols if top else none, "/", bottom.symbols),
-        names=words(top.names if top else none, " per " if top else "per ", bottom.names),
-        plurals=words(top.plurals if top else none, " per " if top else "per ", bottom.names),
-        spaced=top is not None,
+        symbol=f"{top.symbol if top else ''}/{bottom.symbol}",
+        british=f"{top.british if top else ''}/{bottom.british}",
+        name=f"{top.name} per {bottom.name}" if top else f"per {bottom.name}",
+        plural=f"{top.plural} per {bottom.name}" if top else f"per {bottom.name}",
+        american=bottom.american, spaced=top is not None,
     )  # fmt: skip
 
 
-def _multiplied(code: str, *, american: bool, depth: int) -> Unit | None:
+def _multiplied(code: str, american: bool) -> Unit | None:
     """Thousands and millions of a unit: `e6acre`."""
     match = MULTIPLE.fullmatch(code)
-    unit = _find(match[2], american=american, depth=depth) if match else None
+    unit = _find(match[2], american) if match else None
     if match is None or unit is None or unit.power or unit.built_in or unit.zero is not None:
         return None
     power = int(match[1])
     return replace(unit, size=unit.size * 10.0**power, power=power, key=code)
 
 
-def _per(code: str, *, american: bool, depth: int) -> Unit | None:
+def _per(code: str, american: bool) -> Unit | None:
     """One unit per another that no table has, as later versions of the module allow: `kg/yd`."""
     above, _, below = code.partition("/")
     if not above or not below or "/" in below or " " in code:
         return None
-    top = _find(above, american=american, depth=depth)
-    bottom = _find(below, american=american, depth=depth)
+    top, bottom = _find(above, american), _find(below, american)
     if top is None or bottom is None or top.power or bottom.power or not bottom.size:
         return None
-    unit = _quotient(code, f"{top.kind} by {bottom.kind}", top, bottom)
-    return replace(unit, american=top.american or bottom.american)
+    if top.american != bottom.american:
+        return _per(code, american=True)
+    return _quotient(code, f"{top.kind} by {bottom.kind}", top, bottom)
 
 
 def default_code(unit: Unit, value: float) -> str:
@@ -311,7 +266,7 @@ def default_code(unit: Unit, value: float) -> str:
     >>> default_code(find_unit("e6lb"), 3), default_code(find_unit("e6lb"), 1)
     ('kilotonne', 't')
     """
-    row = _table("defaults").get(unit.key or unit.symbols[0])
+    row = _table("defaults").get(unit.key or unit.british)
     default = row[0] if row else unit.default
     if "!" not in default:
         return default
