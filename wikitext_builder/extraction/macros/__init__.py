@@ -5,8 +5,7 @@ module, with its names in the decorator `@macro`. The functions here read the ta
 files with a line of column names after the comments.
 
 `convert` is Module:Convert: `convert_arguments` reads the numbers and options of a call, `convert_units` has
-the units of `data/convert/`, `convert_rounding` converts and decides the number of digits, `convert_outputs`
-joins values and units.
+the units of `data/convert/`, `convert_rounding` converts and decides the number of digits.
 """
 
 from __future__ import annotations

@@ -1,35 +1,37 @@
-"""`{{convert}}`: a measure in one unit and in others, with the rounding and the words of Module:Convert."""
+"""`{{convert}}`: a measure in one unit and in others, with the words of Module:Convert."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from math import floor
-from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.convert_arguments import (
+    MINUS,
     NO_OPTIONS,
-    WHOLE,
     Between,
     Options,
+    Rest,
     Value,
     parse_options,
+    parse_rest,
     parse_values,
     value_of,
 )
-from wikitext_builder.extraction.macros.convert_outputs import (
+from wikitext_builder.extraction.macros.convert_rounding import (
+    Result,
+    Source,
     Task,
-    all_outputs,
-    by_name,
-    hyphenated,
-    identity,
-    measured,
-    with_spaces,
+    hands_of,
+    of_inches,
+    results_of,
+    split_result,
 )
-from wikitext_builder.extraction.macros.convert_rounding import Result, Source
 from wikitext_builder.extraction.macros.convert_units import (
+    POWERS,
+    Output,
+    Several,
     Unit,
     convertible,
     default_code,
@@ -38,24 +40,186 @@ from wikitext_builder.extraction.macros.convert_units import (
 )
 from wikitext_builder.extraction.macros.php import whole_number
 
+SHOWN_BY_NAME = frozenset(["br", "or", "slash"])
+
+
+def by_name(unit: Unit, options: Options, side: str) -> bool:
+    """True if the unit is shown by its name, not by its symbol; side is in or out."""
+    if unit.named:
+        return True
+    if not options.asked:
+        if unit.symbolic:
+            return False
+        if options.display in SHOWN_BY_NAME:
+            return True
+    abbreviated = options.abbreviated
+    return not (abbreviated in {"on", side} or (abbreviated == "mos" and side == "out"))
+
+
+def identity(
+    unit: Unit, options: Options, side: str, value: Result, *, named: bool, times: bool = False
+) -> str:
+    """The name of a unit after a value if it is `named`, else its symbol."""
+    if "values" in options.flags or (options.flags & {"table", "tablecen"} and not options.asked):
+        return ""
+    if not named:
+        return "hh" if unit.built_in == "hand" and "hh" in options.flags else unit.symbol
+    singular = _singular(unit, options, side, value)
+    if unit.power or times:
+        singular = False
+    return unit.name if options.adjective or singular else unit.plural
+
+
+def _singular(unit: Unit, options: Options, side: str, value: Result) -> bool:
+    flipped = "flip" in options.flags
+    if "singular" in options.flags:
+        return 0 < abs(value.rounded) < 1.0001
+    if not unit.named or options.linked in {"on", side}:
+        return value.singular
+    if side == "in":
+        if not options.adjective and (options.asked == "out" or flipped):
+            return 0 < value.rounded < 1.0001
+    elif options.asked == "on" or options.asked in (("in",) if flipped else ("", "out")):
+        return value.rounded < 1.0001 and not value.scientific
+    return value.singular
+
+
+def hyphenated(name: str) -> str:
+    """A name as an adjective; what is in parentheses stays.
+
+    >>> hyphenated("square foot"), hyphenated("Calorie (International Steam Table)")
+    ('square-foot', 'Calorie (International Steam Table)')
+    """
+    if name.startswith("(") and ")" in name:
+        end = name.index(")") + 2
+        return name[:end] + name[end:].replace(" ", "-")
+    if name.endswith(")") and "(" in name:
+        start = name.index("(") - 1
+        return name[:start].replace(" ", "-") + name[start:]
+    return name.replace(" ", "-")
+
+
+def placed(unit: Unit, options: Options, name: str, *, named: bool, middle: str, before: str) -> str:
+    """What follows a value: a space or a hyphen, words before the unit, the unit, words after it."""
+    if not name:
+        return before
+    if named and options.adjective:
+        return before + "-" + hyphenated(name) + middle
+    space = " " if (named or unit.spaced) and not before and name[0] != "/" else ""
+    return before + space + name + middle
+
+
+def decorated(text: str, unit: Unit, options: Options, side: str) -> str:
+    """A value with the thousands or millions of its unit, and with its currency."""
+    if unit.power:
+        if options.abbreviated in {"on", side} and "words" not in options.flags:
+            text += f"×10{unit.power}"
+        else:
+            text += ("-" if options.adjective else " ") + POWERS[unit.power]
+    return unit.currency + text
+
+
+# --- values with their units
+
+# A number that is negative, but not a fraction.
+NEGATIVE = re.compile(MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
+
+
+def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
+    """The text of each output; None if one cannot be computed."""
+    denominators = [task.options.denominator]
+    if len(outputs) > 1:
+        denominators = [_denominator(task, output) for output in outputs]
+        first, second = outputs[:2]
+        in_hands = isinstance(first, Unit) and first.built_in == "hand"
+        if in_hands and isinstance(second, Unit) and second.exact == "below":
+            denominators[1] = of_inches(task, denominators[0])
+    shown = [_output(task, *one) for one in zip(outputs, denominators, strict=True)]
+    texts = [text for text in shown if text is not None]
+    return texts if len(texts) == len(outputs) else None
+
+
+def _denominator(task: Task, output: Output) -> int:
+    if isinstance(output, Unit) and output.built_in != "hand" and output.prefixes:
+        return 0
+    built_in = isinstance(output, Unit) and output.built_in == "hand"
+    return 0 if task.precision is not None and not built_in else task.options.denominator
+
+
+def _output(task: Task, unit: Output, denominator: int) -> str | None:
+    options = task.options
+    if isinstance(unit, Several):
+        return _several(task, unit, denominator)
+    if unit.built_in == "hand":
+        results = _in_hands(task, unit, denominator)
+        unit = unit if options.asked else replace(unit, named=True)
+    else:
+        results = results_of(task, unit, denominator)
+        if task.source.unit.built_in == "hand" and unit.exact == "below" and not options.asked:
+            unit = replace(unit, named=True)
+    return measured(task, unit, results, "out") if results is not None else None
+
+
+def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
+    """Values with their unit; side is in or out."""
+    options = task.options
+    times = task.times
+    named = by_name(unit, options, side)
+    first = identity(unit, options, side, values[0], named=named, times=times)
+    named = named and bool(first)
+    if options.flags & {"unit", "unit2"}:
+        return task.before + (hyphenated(first) if named and options.adjective else first)
+    if unit.built_in == "mach" and first:
+        return task.before + _joined(task, [f"{first} {value.shown}" for value in values[:2]], named=named)
+    last = identity(unit, options, side, values[1], named=named, times=times) if task.between else first
+    ending = placed(unit, options, last, named=named, middle=task.middle, before=task.before)
+    if not task.between:
+        text = decorated(values[0].shown, unit, options, side)
+        return text if side == "out" and "number" in options.flags else text + ending
+    texts = [decorated(value.shown, unit, options, side) for value in values]
+    space = " " if first and (named or unit.spaced) else ""
+    if len(values) == 2:
+        if options.abbreviated == "mos" and side == "in" and not (named and options.adjective):
+            texts[0] += space + first
+        else:
+            if options.abbreviated not in {"on", side}:
+                texts[0] = values[0].shown
+            texts[0] += space + first if times and not named else ""
+    return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options.flags else ending)
+
+
+def _joined(task: Task, texts: list[str], *, named: bool) -> str:
+    joined = texts[0]
+    for word, text in zip(task.between, texts[1:], strict=False):
+        between = word.text(task.options, by_name=named)
+        joined += (" – " if between == "–" and NEGATIVE.match(text) else between) + text
+    return joined
+
+
+def _several(task: Task, output: Several, denominator: int) -> str | None:
+    """Feet and inches and the like: the smallest unit is rounded, then split."""
+    options = task.options
+    plain = replace(options, flags=options.flags - {"spellout"})
+    results = results_of(task._replace(options=plain), output.units[0], denominator)
+    if results is None:
+        return None
+    named = (not options.asked and options.display in {"or", "slash"}) or options.abbreviated not in {
+        "on", "out", "mos",
+    }  # fmt: skip
+    return (
+        _joined(task, [split_result(result, output, options, named=named) for result in results], named=named)
+        + task.middle
+    )
+
+
+def _in_hands(task: Task, unit: Unit, denominator: int) -> list[Result] | None:
+    """Hands and inches with a point between them: 15.2 is 15 hands 2 inches."""
+    inch = replace(unit, size=unit.size / 4, built_in="", exact="")
+    found = results_of(task, inch, of_inches(task, denominator))
+    return [hands_of(result, task.options, task.precision) for result in found] if found is not None else None
+
+
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
-NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
-
-
-NOTHING = ("", "")
-
-
-class Rest(NamedTuple):
-    """What follows the unit in a call."""
-
-    outputs: str = ""  # code
-    precision: int | None = None
-    middle: str = ""
-    before: tuple[str, str] = NOTHING  # the units of the input and of the outputs
-    joins: tuple[str, str] | None = None  # own words around the outputs
-
-
-WITH_WORDS = frozenset(["mid", "before", "befores"])  # flags: words follow the outputs
 
 
 @macro("Convert", "Cvt")
@@ -89,7 +253,7 @@ def _converted(
     values: list[Value], between: list[Between], unit: Unit, arguments: list[str], options: Options
 ) -> str | None:
     source, arguments = _source(values, between, unit, arguments, options)
-    rest = _rest(arguments, options)
+    rest = parse_rest(arguments, options)
     if source.parts:
         values = [_total(source)]
     outputs = find_outputs(
@@ -105,14 +269,14 @@ def _converted(
     texts = [""] if "unit" in options.flags else all_outputs(task, outputs)
     if texts is None:
         return None
-    if rest.middle or rest.before != NOTHING:
+    if rest.middle or rest.before != ("", ""):
         task = task._replace(middle="" if flipped else rest.middle, before=rest.before[0])
     shown = _input(task)
     symbol = unit.british if "/" in unit.symbol else unit.symbol
-    return _joined(shown, texts, options, rest, "" if source.parts else f"{symbol}, ")
+    return _laid_out(shown, texts, options, rest, "" if source.parts else f"{symbol}, ")
 
 
-def _joined(shown: str, outputs: list[str], options: Options, rest: Rest, symbol: str) -> str:
+def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest, symbol: str) -> str:
     """The input and the outputs, in order, with the text between them."""
     before, after, between = options.joins
     if rest.joins:
@@ -164,54 +328,6 @@ def _total(source: Source) -> Value:
         total = total * factor + value.number
         larger = unit
     return source.parts[-1][1]._replace(number=total)
-
-
-def _rest(arguments: list[str], options: Options) -> Rest:
-    """Outputs, precision and words that follow the unit, in this order."""
-    if len(arguments) < 2 and not (options.flags & WITH_WORDS or options.display == "x"):
-        last = arguments[0].strip() if arguments else ""
-        if not NUMBER.fullmatch(last.replace(",", "")):
-            return Rest(outputs=last)
-    left = list(arguments)
-
-    def take() -> str:
-        return left.pop(0) if left else ""
-
-    def take_number() -> str:
-        number = left[0].strip().replace(",", "") if left else ""
-        return number if NUMBER.fullmatch(number) and left.pop(0) else ""
-
-    number = take_number()
-    outputs = "" if number else take().strip()
-    number = number or take_number()
-    middle = take() if "mid" in options.flags else ""
-    before = _before(take, options)
-    joins = (take(), take()) if options.display == "x" else None
-    if joins and not joins[0].strip():
-        joins = (f" &#91; {joins[0]}", f" &#93;{joins[1]}")
-    number = number or take_number()
-    precision = int(float(number)) if WHOLE.fullmatch(number) else None
-    middle = middle if middle.startswith("-") or not middle.strip() else f" {middle}"
-    return Rest(outputs=outputs, precision=precision, middle=middle, before=before, joins=joins)
-
-
-def _before(take: Callable[[], str], options: Options) -> tuple[str, str]:
-    """Words of the call before the units: `adj=pre|imperial`, `disp=preunit`."""
-    first = take() if "before" in options.flags else ""
-    first = with_spaces(first, ends=(0, -1)) if first.strip() else ""
-    if "befores" not in options.flags:
-        return ("", first) if "flip" in options.flags else (first, "")
-    one, two = take(), take()
-    if not one.strip() and not two.strip():
-        return first, ""
-    one = with_spaces(one, ends=(0,)) if one.strip() not in {"+", ""} else one or " "
-    if two.strip() == "&#32;":
-        two = ""
-    elif not two.strip():
-        two = one
-    elif two.strip() != "+":
-        two = with_spaces(two, ends=(0,))
-    return first + one, two
 
 
 def _input(task: Task) -> str:

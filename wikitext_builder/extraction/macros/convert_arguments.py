@@ -1,8 +1,9 @@
-"""The arguments of `{{convert}}`: options by name, numbers, and the words between these."""
+"""The arguments of `{{convert}}`: options by name, numbers, the words between these, and what follows the unit."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -284,3 +285,77 @@ def with_separators(text: str, options: Options) -> str:
     if "nocomma" in options.flags or last < 4 or (last == 4 and "comma5" in options.flags):
         return text
     return thousands(text[:last], "" if "gaps" in options.flags else ",") + text[last:]
+
+
+# --- what follows the unit
+
+PRECISION = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+
+
+class Rest(NamedTuple):
+    """What follows the unit in a call."""
+
+    outputs: str = ""  # code
+    precision: int | None = None
+    middle: str = ""
+    before: tuple[str, str] = ("", "")  # the units of the input and of the outputs
+    joins: tuple[str, str] | None = None  # own words around the outputs
+
+
+WITH_WORDS = frozenset(["mid", "before", "befores"])  # flags: words follow the outputs
+
+
+def parse_rest(arguments: list[str], options: Options) -> Rest:
+    """Outputs, precision and words that follow the unit, in this order."""
+    if len(arguments) < 2 and not (options.flags & WITH_WORDS or options.display == "x"):
+        last = arguments[0].strip() if arguments else ""
+        if not PRECISION.fullmatch(last.replace(",", "")):
+            return Rest(outputs=last)
+    left = list(arguments)
+
+    def take() -> str:
+        return left.pop(0) if left else ""
+
+    def take_number() -> str:
+        number = left[0].strip().replace(",", "") if left else ""
+        return number if PRECISION.fullmatch(number) and left.pop(0) else ""
+
+    number = take_number()
+    outputs = "" if number else take().strip()
+    number = number or take_number()
+    middle = take() if "mid" in options.flags else ""
+    before = _before(take, options)
+    joins = (take(), take()) if options.display == "x" else None
+    if joins and not joins[0].strip():
+        joins = (f" &#91; {joins[0]}", f" &#93;{joins[1]}")
+    number = number or take_number()
+    precision = int(float(number)) if WHOLE.fullmatch(number) else None
+    middle = middle if middle.startswith("-") or not middle.strip() else f" {middle}"
+    return Rest(outputs=outputs, precision=precision, middle=middle, before=before, joins=joins)
+
+
+def _before(take: Callable[[], str], options: Options) -> tuple[str, str]:
+    """Words of the call before the units: `adj=pre|imperial`, `disp=preunit`."""
+    first = take() if "before" in options.flags else ""
+    first = with_spaces(first, ends=(0, -1)) if first.strip() else ""
+    if "befores" not in options.flags:
+        return ("", first) if "flip" in options.flags else (first, "")
+    one, two = take(), take()
+    if not one.strip() and not two.strip():
+        return first, ""
+    one = with_spaces(one, ends=(0,)) if one.strip() not in {"+", ""} else one or " "
+    if two.strip() == "&#32;":
+        two = ""
+    elif not two.strip():
+        two = one
+    elif two.strip() != "+":
+        two = with_spaces(two, ends=(0,))
+    return first + one, two
+
+
+def with_spaces(text: str, *, ends: tuple[int, ...]) -> str:
+    """A text with a space at its ends, unless there is one or a hyphen."""
+    for end in ends:
+        if text[end] not in " -" and not re.search("^&nbsp;" if end == 0 else "&nbsp;$", text):
+            text = f" {text}" if end == 0 else f"{text} "
+    return text

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.extraction.macros.convert_arguments import (
     MINUS,
+    Between,
     Options,
     Value,
     fraction,
     with_separators,
 )
-from wikitext_builder.extraction.macros.convert_units import Unit
+from wikitext_builder.extraction.macros.convert_units import Several, Unit
 from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
 
 MAX_DIGITS = 14  # significant ones of a result
@@ -147,19 +148,29 @@ def _exactness(clean: str, denominator: int, *, composed: bool) -> float:
     return exact - int(exponent or 0)
 
 
-def results_of(
-    values: list[Value],
-    source: Source,
-    target: Unit,
-    options: Options,
-    *,
-    precision: int | None,
-    denominator: int = 0,
-) -> list[Result] | None:
+class Task(NamedTuple):
+    """What to convert, and how to show it."""
+
+    values: list[Value]
+    between: list[Between]
+    source: Source
+    options: Options
+    precision: int | None
+    middle: str  # words after the unit, if the output comes first
+    before: str  # words before the unit
+
+    @property
+    def times(self) -> bool:
+        """True if the values are sides: 2 by 4 metres; the last word with two forms decides."""
+        return next((word.times for word in reversed(self.between) if not word.one_form), False)
+
+
+def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] | None:
     """The rounded results of all values; None if one cannot be computed.
 
     Without a wish of the call, all results have the same number of decimals: the largest that one needs.
     """
+    values, source, options, precision = task.values, task.source, task.options, task.precision
     sizes = [size for value in values if (size := converted(value, source, target))]
     if len(sizes) < len(values):
         return None
@@ -280,3 +291,69 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
         shown = fraction_in_words(whole_text, over, denominator, american=options.american)
     sign = MINUS if negative else ""
     return Result(shown=sign + shown, size=value, sign=sign, rounded=value, fraction=pieces)
+
+
+def split_result(result: Result, output: Several, options: Options, *, named: bool) -> str:
+    """A result in several units, the largest first: `6 ft 2 in`."""
+    left, decimals = _smallest(result)
+    inner, outer = ("-", "-") if options.adjective and named else (" ", " ")
+    pieces: list[str] = []
+    sign = result.sign
+    for place, unit in enumerate(output.units):
+        size = left
+        if place < len(output.factors):
+            left, size = float(left // output.factors[place]), left % output.factors[place]
+        over = result.fraction if place == 0 else None
+        if place == 0 and result.scientific and not (left if output.factors else 0):
+            shown, sign = result.shown, ""
+        elif over:
+            shown = fraction(f"{size:.0f}" if size else "", over[1], over[2], options)
+        else:
+            shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
+        if "spellout" in options.flags:
+            shown = in_words(shown, american=options.american)
+        name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbol
+        pieces.append(shown + inner + name)
+        if not left or place == len(output.factors):
+            break
+    return sign + outer.join(reversed(pieces))
+
+
+def _smallest(result: Result) -> tuple[float, int]:
+    """The value in the smallest unit, and the number of its decimals."""
+    if result.fraction:
+        return float(floor(result.size)), 0
+    decimals = 0 if result.scientific else len(result.shown.partition(".")[2])
+    return (result.rounded if decimals else float(floor(result.size + 0.5))), decimals
+
+
+def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
+    if options.adjective or (over and not size):
+        one = True
+    elif over:
+        one = False
+    else:
+        one = 0 < size < 1.0001 if "singular" in options.flags else size == 1
+    return unit.name if one else unit.plural
+
+
+def hands_of(result: Result, options: Options, precision: int | None) -> Result:
+    """A result in inches as hands and inches with a point between them."""
+    inches = floor(result.size if result.fraction else result.size + 0.5)
+    hands, rest = divmod(inches, 4)
+    text = f".{rest}"
+    if precision is not None and precision <= 0:
+        hands, text = floor(result.size / 4 + 0.5), ""
+    elif result.fraction:
+        text = "." + fraction(
+            str(rest), result.fraction[1], result.fraction[2], options, stacked=options.stacked
+        )
+    shown = result.sign + with_separators(str(hands), options) + text
+    return result._replace(shown=shown, rounded=hands + rest / 4)
+
+
+def of_inches(task: Task, denominator: int) -> int:
+    """The denominator of the fractions of inches in hands."""
+    if denominator or task.precision is None or task.precision <= 1:
+        return denominator
+    return 2 if task.precision == 2 else 4
