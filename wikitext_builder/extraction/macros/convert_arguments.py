@@ -1,4 +1,4 @@
-"""The arguments of `{{convert}}`: options by name, numbers, the words between these, and what follows the unit."""
+"""The arguments of `{{convert}}`: options by name, numbers, words between these, what follows the unit."""
 
 from __future__ import annotations
 
