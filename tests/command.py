@@ -8,18 +8,37 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
+from lm_benchmarks import cli as lm_benchmarks
 
+import ps_models.cli
+import wikitext_builder.cli
+from tests.conftest import ROOT
 from wikitext_builder.cli import main
 
-ROOT = Path(__file__).parents[1]
+PROGRAMS: dict[str, tuple[Callable[[], object], click.Group]] = {
+    "wikitext-builder": (main, wikitext_builder.cli.cli),
+    "ps-models": (ps_models.cli.main, ps_models.cli.commands),
+    "lm-benchmarks": (lm_benchmarks.main, lm_benchmarks.commands),
+}
 Completed = subprocess.CompletedProcess[str]
 COMMAND = (sys.executable, "-c", "from wikitext_builder.cli import main; main()")
+
+
+def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and those below it, with the words that call them."""
+    yield path, command
+    for name, child in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from leaves(child, f"{path} {name}")
+
+
+COMMANDS = {path: command for name, (_, group) in PROGRAMS.items() for path, command in leaves(group, name)}
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -134,3 +153,9 @@ def forked(do: Callable[[], object], place: Path, **environment: str) -> subproc
             file.seek(0)
             shown.append(file.read().decode())
     return subprocess.CompletedProcess([], status, *shown)
+
+
+def run_program(name: str, *arguments: object, place: Path = ROOT, **environment: str) -> Completed:
+    """Runs one of the three command lines in a fork."""
+    sys.argv = [name, *map(str, arguments)]
+    return forked(PROGRAMS[name][0], place, **environment)

@@ -2,37 +2,24 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks import cli as lb_cli
 from lm_benchmarks.reporting.published import ROWS
 
 import ps_models as pm
 import wikitext_builder as wb
-from ps_models import cli as pm_cli
 from ps_models.configs import list_models
 from ps_models.models.baselines import BASELINES
-from tests.command import forked
+from tests.command import PROGRAMS, run_program
 from tests.conftest import ROOT
 from tests.ps_models.tiny import make_dataset, settings_of
-from wikitext_builder import cli as wb_cli
 from wikitext_builder.citation import PAPER, references, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
 from wikitext_builder.sample import SAMPLE_DUMP
 
 KEY = re.compile(r"^@\w+\{([^,\s]+),$", re.MULTILINE)
-
-
-PROGRAMS = {"wikitext_builder": wb_cli, "ps_models": pm_cli, "lm_benchmarks": lb_cli}
-
-
-def program(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    sys.argv = [name, *map(str, arguments)]
-    return forked(PROGRAMS[name].main, ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +85,9 @@ def test_every_model_has_sources() -> None:
     assert "krueger2016zoneout" not in sources_of("lstm/zaremba-medium")
 
 
-@pytest.mark.parametrize("name", ["wikitext_builder", "ps_models", "lm_benchmarks"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_each_program_cites_this_software_and_the_paper(name: str) -> None:
-    done = program(name, "--cite")
+    done = run_program(name, "--cite")
     assert done.returncode == 0, done.stderr
     assert entries(done.stdout).keys() == {"wikitext-builder", PAPER}
     assert done.stdout == wb.cite()
@@ -128,7 +115,7 @@ def test_a_dataset_is_cited_with_its_signature(built: Path) -> None:
     assert found.keys() == {"wikitext-builder", PAPER, key}
     assert "28 articles of the en Wikipedia" in found[key]["title"]
     assert f"source:{manifest.source[:8]}" in text
-    assert entries(program("wikitext_builder", "--cite", built).stdout) == found
+    assert entries(run_program("wikitext-builder", "--cite", built).stdout) == found
 
 
 def test_a_damaged_manifest_makes_no_other_bibtex(built: Path, tmp_path: Path) -> None:
@@ -138,7 +125,7 @@ def test_a_damaged_manifest_makes_no_other_bibtex(built: Path, tmp_path: Path) -
 
 
 def test_a_path_without_a_dataset_is_an_error(tmp_path: Path) -> None:
-    done = program("wikitext_builder", "--cite", tmp_path)
+    done = run_program("wikitext-builder", "--cite", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"wikitext-builder: {tmp_path}: no file of tokens")
 
@@ -148,7 +135,7 @@ def test_results_are_cited_with_the_works_of_their_models(tmp_path: Path) -> Non
     pm.train("lstm", data, tmp_path / "run", settings=settings_of("lstm", "epochs=1"), device="cpu")
     models = [str(tmp_path / "run"), "kn-5+cache"]
     results = lb.measure(models, data, results=tmp_path / "all.jsonl", check=False, device="cpu")
-    text = program("lm_benchmarks", "--cite", tmp_path / "all.jsonl").stdout
+    text = run_program("lm-benchmarks", "--cite", tmp_path / "all.jsonl").stdout
     assert entries(text).keys() == {
         "wikitext-builder",
         PAPER,

@@ -12,15 +12,13 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from lm_benchmarks.cli import commands as lm_benchmarks
 
-from ps_models.cli import commands as ps_models
+from tests.command import COMMANDS, PROGRAMS
 from tests.conftest import ROOT
 from tests.ps_models.tiny import SETTINGS, make_dataset
-from wikitext_builder.cli import cli as wikitext_builder
 from wikitext_builder.progress import PACKAGES, is_quiet, set_verbosity
 
-PROGRAMS = {"wikitext_builder": wikitext_builder, "ps_models": ps_models, "lm_benchmarks": lm_benchmarks}
+wikitext_builder, ps_models, lm_benchmarks = (group for _, group in PROGRAMS.values())
 ROOTS = [ROOT / "wikitext_builder", ROOT / "ps_models", ROOT / "benchmarks" / "lm_benchmarks"]
 FOLDERS = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
 
@@ -42,14 +40,14 @@ def module(name: str, *arguments: str, **environment: str) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_python_m_runs_each_program(name: str, tmp_path: Path) -> None:
-    program = name.replace("_", "-")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_python_m_runs_each_program(program: str, tmp_path: Path) -> None:
+    name = program.replace("-", "_")
     assert module(name, "--version").startswith(f"{program}, version ")
     assert module(name, "--help").startswith(f"Usage: {program} [OPTIONS] COMMAND")
     words = {"COMP_WORDS": f"{program} ", "COMP_CWORD": "1", "HOME": str(tmp_path)}
     completed = module(name, **{f"_{name.upper()}_COMPLETE": "bash_complete", **words})
-    shown = [name for name, command in PROGRAMS[name].commands.items() if not command.hidden]
+    shown = [one for one, command in PROGRAMS[program][1].commands.items() if not command.hidden]
     assert completed.splitlines() == [f"plain,{one}" for one in shown]
 
 
@@ -63,19 +61,9 @@ def test_the_shell_completes_choices_and_options() -> None:
     assert completed("wikitext-builder fetch --sel") == ["--select"]
 
 
-def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            yield from leaves(child, f"{path} {name}")
-    else:
-        yield path, command
-
-
-@pytest.mark.parametrize(
-    ("path", "command"), [leaf for name, program in PROGRAMS.items() for leaf in leaves(program, name)]
-)
-def test_every_command_can_be_quiet_and_verbose(path: str, command: click.Command) -> None:
-    spellings = [spelling for one in command.params for spelling in (*one.opts, *one.secondary_opts)]
+@pytest.mark.parametrize("path", [path for path, one in COMMANDS.items() if not isinstance(one, click.Group)])
+def test_every_command_can_be_quiet_and_verbose(path: str) -> None:
+    spellings = [spelling for one in COMMANDS[path].params for spelling in (*one.opts, *one.secondary_opts)]
     for spelling in ("--verbose", "-v", "--quiet", "-q"):
         assert spellings.count(spelling) == 1, path
 
@@ -112,17 +100,10 @@ def test_the_volume_holds_before_and_after_the_name_of_a_command(arguments: list
     assert is_quiet() == (level == logging.ERROR)
 
 
-def real_options() -> Iterator[tuple[str, click.Parameter]]:
-    for name, program in PROGRAMS.items():
-        for command in program.commands.values():
-            for option in command.params:
-                if isinstance(option.type, click.FloatRange):
-                    yield f"{name} {command.name} {option.name}", option
-
-
 def test_what_is_not_a_number_is_in_no_range() -> None:
-    options = dict(real_options())
-    assert {"lm_benchmarks run patience", "ps_models train max_minutes"} <= options.keys()
+    options = {f"{path} {option.name}": option for path, one in COMMANDS.items() for option in one.params
+               if isinstance(option.type, click.FloatRange)}  # fmt: skip
+    assert {"lm-benchmarks run patience", "ps-models train max_minutes"} <= options.keys()
     for name, option in options.items():
         with pytest.raises(click.BadParameter, match="not a number"):
             option.type.convert("nan", option, None)
@@ -140,13 +121,11 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def test_errors_name_options_and_commands_that_exist() -> None:
-    commands = dict(leaf for name, program in PROGRAMS.items() for leaf in leaves(program, name))
-    options = {spelling for one in commands.values() for option in one.params for spelling in option.opts}
-    known = {path.replace("_", "-", 1) for path in commands}
+    options = {spelling for one in COMMANDS.values() for option in one.params for spelling in option.opts}
     for place, text in messages():
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+\b", text)) <= options, (place, text)
         for command in re.findall(r"`((?:wikitext-builder|ps-models|lm-benchmarks) [a-z-]+)", text):
-            assert command in known, (place, command)
+            assert command in COMMANDS, (place, command)
 
 
 def test_a_model_that_nobody_knows_is_told_where_the_known_ones_are(tmp_path: Path) -> None:

@@ -22,12 +22,9 @@ from typing import Any
 
 import click
 import pytest
-from lm_benchmarks import cli as lm_benchmarks_cli
 
-from ps_models import cli as ps_models_cli
 from tests.code_figures import FOLDERS, documented_in, modules
-from tests.command import forked
-from wikitext_builder import cli as wikitext_builder_cli
+from tests.command import COMMANDS, PROGRAMS, forked, run_program
 from wikitext_builder.cli.options import RenamedOption
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,11 +32,7 @@ DOCS = ROOT / "docs"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 SAMPLE = Path("wikitext_builder/sample/sample.xml")
 
-PROGRAMS = {
-    "wikitext-builder": wikitext_builder_cli.main,
-    "ps-models": ps_models_cli.main,
-    "lm-benchmarks": lm_benchmarks_cli.main,
-}
+SHOWN = [path for path, command in COMMANDS.items() if not command.hidden]
 FENCE = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -95,26 +88,7 @@ def test_page_of_commands_is_fresh() -> None:
     )
 
 
-def leaves(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    yield path, command
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            if not child.hidden:
-                yield from leaves(child, f"{path} {name}")
-
-
-COMMANDS = {
-    path: command
-    for name, program in (
-        ("wikitext-builder", wikitext_builder_cli.cli),
-        ("ps-models", ps_models_cli.commands),
-        ("lm-benchmarks", lm_benchmarks_cli.commands),
-    )
-    for path, command in leaves(program, name)
-}
-
-
-@pytest.mark.parametrize("path", COMMANDS)
+@pytest.mark.parametrize("path", SHOWN)
 def test_every_command_and_option_is_documented(path: str) -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     section = page.split(f"## `{path}`\n", 1)[1].split("\n## ", 1)[0]
@@ -128,7 +102,7 @@ def test_every_command_and_option_is_documented(path: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [path.split()[-1] for path in COMMANDS if len(path.split()) == 2 and path.startswith("wikitext-builder")],
+    [path.split()[-1] for path in SHOWN if len(path.split()) == 2 and path.startswith("wikitext-builder")],
 )
 def test_every_command_is_in_the_changelog(name: str) -> None:
     assert re.search(rf"`{name}\b", (DOCS / "changelog.md").read_text(encoding="utf-8"))
@@ -136,15 +110,14 @@ def test_every_command_is_in_the_changelog(name: str) -> None:
 
 def check_command(words: list[str]) -> None:
     """Whether a command line names commands, options and choices that there are."""
-    command: click.Command = wikitext_builder_cli.cli
+    command = COMMANDS["wikitext-builder"]
     while isinstance(command, click.Group):
         assert words, "a command is missing"
         name, *words = words
         assert name in command.commands, f"there is no command {name}"
         command = command.commands[name]
-    context = click.Context(
-        command, **wikitext_builder_cli.cli.context_settings
-    )  # a command keeps its first help option
+    settings = COMMANDS["wikitext-builder"].context_settings  # a command keeps its first help option
+    context = click.Context(command, **settings)
     values, rest, _ = command.make_parser(context).parse_args(args=list(words))
     assert not rest, f"{rest} belongs to nothing"
     for parameter in command.params:
@@ -262,8 +235,7 @@ def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:
     """A command line: one of ours in a fork, any other in a shell."""
     words = shlex.split(command)
     if words[0] in PROGRAMS and not set(command) & set("|>$"):
-        sys.argv = words
-        return forked(PROGRAMS[words[0]], place, **offline(place))
+        return run_program(*words, place=place, **offline(place))
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sources = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])  # a tool in benchmarks is not installed
     return subprocess.run(
@@ -370,19 +342,20 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
     assert set(DOCUMENTS) <= reached
 
 
-def tracked() -> list[Path]:
+def tracked() -> set[str]:
+    """The files of the project."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so what belongs to the project is not known")
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-    return [ROOT / os.fsdecode(name) for name in names.split(b"\0") if name]
+    return {name for name in os.fsdecode(names).split("\0") if (ROOT / name).is_file()}
 
 
 def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
     ours = re.compile(
         rb"(?<![\w.<])/(?:" + b"|".join((b"wor" + b"k", b"roo" + b"t", b"hom" + b"e")) + rb")/\w"
     )
-    for path in tracked():
-        if path.is_file() and path.suffix != ".xml":
+    for path in map(ROOT.joinpath, tracked()):
+        if path.suffix != ".xml":
             found = ours.search(path.read_bytes())
             assert found is None, f"{path}: {found}"
 

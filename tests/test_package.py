@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_docs import LINK, script
+from tests.test_docs import LINK, script, tracked
 
 PACKAGES = {  # package: its folder
     "wikitext_builder": "wikitext_builder",
@@ -59,13 +59,6 @@ def wheel(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hook() -> Any:
     pytest.importorskip("hatchling", reason="the hook is one of hatchling")
     return script("package_metadata")
-
-
-def tracked() -> set[str]:
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout, so what belongs to the project is not known")
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return {name for name in names.stdout.split("\0") if (ROOT / name).is_file()}
 
 
 def test_the_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> None:
@@ -156,13 +149,10 @@ def test_the_container_file_builds_the_same_wheel_from_what_it_copies(wheel: Pat
     for name, rest in instructions():
         if name == "COPY" and not rest.startswith("--from"):
             *files, target = rest.split()
-            for file in files:
-                there = source / target if (ROOT / file).is_dir() else source / target / Path(file).name
+            for file in map(ROOT.joinpath, files):
+                there = source / target if file.is_dir() else source / target / file.name
                 there.parent.mkdir(parents=True, exist_ok=True)
-                if (ROOT / file).is_dir():
-                    shutil.copytree(ROOT / file, there)
-                else:
-                    shutil.copy(ROOT / file, there)
+                (shutil.copytree if file.is_dir() else shutil.copy)(file, there)
     assert build(source, tmp_path / "dist", "--wheel").read_bytes() == wheel.read_bytes()
 
 

@@ -20,7 +20,7 @@ def read(name: str) -> dict[str, Any]:
 
 def cases(name: str, table: str = "cases") -> list[dict[str, Any]]:
     """The cases of a table: `cases("extract/markup")`."""
-    return [_whole(case) for case in read(name)[table]]
+    return [whole(case) for case in read(name)[table]]
 
 
 def each(name: str, fields: str, table: str = "cases") -> pytest.MarkDecorator:
@@ -33,7 +33,8 @@ def each(name: str, fields: str, table: str = "cases") -> pytest.MarkDecorator:
     return pytest.mark.parametrize(keys, rows)
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
+    """A value of a case, with its texts of repetitions written out."""
     if isinstance(value, dict) and value.keys() == {"pieces"}:
         return "".join(piece if isinstance(piece, str) else piece[0] * piece[1] for piece in value["pieces"])
-    return {key: _whole(one) for key, one in value.items()} if isinstance(value, dict) else value
+    return {key: whole(one) for key, one in value.items()} if isinstance(value, dict) else value

@@ -1,7 +1,6 @@
 """A process that starts programs, and a wiki."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,7 @@ import pytest
 from tests.crash.harness import Bench, Starter, compiled
 from tests.crash.programs import PROGRAMS, prepared, wiki
 
-Ready = Callable[[str], Path]  # the folder in which a program can start
-MakeBench = Callable[[str, str], Bench]  # of a program and a fault
+MakeBench = Callable[..., Bench]  # of a program, a fault and perhaps another starter
 
 
 @pytest.fixture(scope="session")
@@ -27,11 +25,6 @@ def starter(library: Path) -> Iterator[Starter]:
         yield found
 
 
-@pytest.fixture(scope="session")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
-    return partial(prepared, folder=tmp_path_factory.mktemp("ready"))
-
-
 @pytest.fixture(scope="module")
 def api() -> Iterator[str]:
     with wiki() as address:
@@ -39,10 +32,14 @@ def api() -> Iterator[str]:
 
 
 @pytest.fixture
-def bench(starter: Starter, ready: Ready, api: str, tmp_path: Path) -> MakeBench:
-    def made(name: str, how: str) -> Bench:
+def bench(starter: Starter, tmp_path_factory: pytest.TempPathFactory, api: str, tmp_path: Path) -> MakeBench:
+    folder = tmp_path_factory.getbasetemp() / "ready"
+    folder.mkdir(exist_ok=True)
+
+    def made(name: str, how: str, with_starter: Starter = starter) -> Bench:
+        ready = prepared(name, folder)
         return Bench(
-            program=PROGRAMS[name], how=how, ready=ready(name), folder=tmp_path, starter=starter, api=api
+            program=PROGRAMS[name], how=how, ready=ready, folder=tmp_path, starter=with_starter, api=api
         )
 
     return made

@@ -37,6 +37,8 @@ BLOCK: Final = 4096  # bytes
 MEMORY: Final = 1 << 19  # bytes
 MOST: Final = 1000  # points of a size: each program has room enough before
 OWN_DISKS: Final = ("unshare", "--user", "--map-root-user", "--mount")  # starts a process that can mount
+REFERENCES: Final[dict[tuple[object, ...], tuple[list[str], object]]] = {}  # of runs without a fault
+Ended = subprocess.CompletedProcess[str]
 RANDOM: Final = re.compile(r"(?<=\.tmp)\w{6}|[0-9a-f]{12,}|(?<=-)\d{5}|^\d+")
 
 
@@ -48,14 +50,6 @@ class Program:
     prepare: Callable[[Path], object]
     result: Callable[[Path], object]
     same_in_short_memory: Callable[[object, object], bool] = eq
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ended:
-    """How a run ended."""
-
-    status: int
-    printed: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,23 +110,10 @@ class Starter:
         self._process.wait()
         shutil.rmtree(self._folder)
 
-    def run(
-        self,
-        words: Sequence[str],
-        folder: Path,
-        variables: Mapping[str, str] | None = None,
-        memory: int | None = None,
-    ) -> Ended:
-        """Run a program to its end."""
-        return self.run_together([Run(words=words, variables=variables or {}, memory=memory)], folder)[0]
-
     def run_together(self, runs: Sequence[Run], folder: Path) -> list[Ended]:
         """Start programs at the same time, and wait for all of them."""
-        first = runs[0].words
-        printed, report = (
-            [self._folder / f"{n}" for n in range(len(runs))],
-            self._folder / f"{first[0]}-{first[1]}",
-        )
+        printed = [self._folder / f"{n}" for n in range(len(runs))]
+        report = self._folder / "-".join(runs[0].words[:2])
         modules = report.read_text().split("\n") if report.exists() and report.name not in self._warm else []
         self._warm |= {report.name} if modules else set()
         question = {
@@ -143,7 +124,8 @@ class Starter:
         }
         statuses = self._ask(question)
         texts = [path.read_text(errors="replace") for path in printed]
-        return [Ended(status=status, printed=text) for status, text in zip(statuses, texts, strict=True)]
+        words = [run.words for run in runs]
+        return [Ended(*ended) for ended in zip(words, statuses, texts, strict=True)]
 
     def _ask(self, question: Mapping[str, object]) -> list[int]:
         """The answer of the process to a question: a status for each run."""
@@ -179,13 +161,16 @@ class Bench:
             Path(f"/proc/{self.starter.pid}/root{self.here}") if self.how == "small disk" else self.here
         )
         self.afresh()
-        log = self.folder / "calls.log"
-        ended = self.run({**self.variables, "CRASH_LOG": str(log)})
-        assert ended.status == 0, ended.printed
-        self.wanted = self.program.result(self.found())
+        key = (self.program.words, *FAULTS[self.how][0].items())
+        if key not in REFERENCES:
+            log = self.folder / "calls.log"
+            ended = self.run({**self.variables, "CRASH_LOG": str(log)})
+            assert ended.returncode == 0, ended.stdout
+            REFERENCES[key] = log.read_text().splitlines(), self.program.result(self.found())
+        calls, self.wanted = REFERENCES[key]
         unit = {"small disk": "blocks free", "short memory": "times 512 KiB free"}.get(self.how)
         sizes = [f"{size + 1} {size} {unit}" for size in range(MOST)]
-        self.calls = sizes if unit else log.read_text().splitlines()
+        self.calls = sizes if unit else calls
 
     @property
     def variables(self) -> dict[str, str]:
@@ -230,25 +215,27 @@ class Bench:
 
     def run(self, variables: Mapping[str, str] | None = None, memory: int | None = None) -> Ended:
         """Run the program."""
-        words = [word.format(here=self.here, api=self.api) for word in self.program.words]
-        return self.starter.run(words, self.folder, variables, memory)
+        one = Run(words=self.words_of(self.program), variables=variables or {}, memory=memory)
+        return self.starter.run_together([one], self.folder)[0]
+
+    def words_of(self, program: Program) -> list[str]:
+        """The words of a program with the places in them."""
+        return [word.format(here=self.here, api=self.api) for word in program.words]
 
     def points(self, numbers: Iterable[int]) -> Iterator[Point]:
         """Try some points, from 1; sizes until the program has room enough."""
         for number in numbers:
+            self.afresh(free=number - 1 if self.how == "small disk" else None)
             if self.how == "small disk":
-                self.afresh(free=number - 1)
                 first = self.run()
                 self.resize(1 << 28)
             elif self.how == "short memory":
-                self.afresh()
                 first = self.run(memory=MEMORY * (number - 1))
             else:
-                self.afresh()
                 first = self.run({**self.variables, "CRASH_AT": str(number)})
             wrong = fault_of(self.how, first) or self.wrong_again()
             yield Point(number=number, call=self.calls[number - 1].split(" ", 1)[1], wrong=wrong)
-            if first.status == 0 and self.how in ("small disk", "short memory"):
+            if first.returncode == 0 and self.how in ("small disk", "short memory"):
                 return
 
     def wrong_again(self) -> str:
@@ -256,8 +243,8 @@ class Bench:
         found = state(self.found())
         if found not in self.known:
             again = self.run()
-            if again.status:
-                self.known[found] = f"the next run fails: {again.printed.strip()[-300:]}"
+            if again.returncode:
+                self.known[found] = f"the next run fails: {again.stdout.strip()[-300:]}"
             else:
                 is_same = self.program.same_in_short_memory if self.how == "short memory" else eq
                 same = is_same(self.program.result(self.found()), self.wanted)
@@ -284,15 +271,15 @@ def state(folder: Path) -> str:
 def fault_of(how: str, first: Ended) -> str:
     """What is wrong with a run that met a fault; empty if nothing is."""
     if how == "kill":
-        return "" if first.status == SIGKILL_STATUS else f"was not killed, status {first.status}"
-    said = first.printed.strip().splitlines()[-1:] or [""]
-    if "Traceback" in first.printed:
+        return "" if first.returncode == SIGKILL_STATUS else f"was not killed, status {first.returncode}"
+    said = first.stdout.strip().splitlines()[-1:] or [""]
+    if "Traceback" in first.stdout:
         return f"a traceback: {said[0]}"
-    if how == "short memory" and first.status < 0:  # the program is lost, as if the system had killed it
+    if how == "short memory" and first.returncode < 0:  # the program is lost, as if the system had killed it
         return ""
-    if first.status not in (0, 1):
-        return f"status {first.status}: {said[0]}"
-    if first.status and not re.search(FAULTS[how][1], first.printed):
+    if first.returncode not in (0, 1):
+        return f"status {first.returncode}: {said[0]}"
+    if first.returncode and not re.search(FAULTS[how][1], first.stdout):
         return f"an error without its reason: {said[0]}"
     return ""
 

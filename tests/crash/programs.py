@@ -5,18 +5,17 @@ import hashlib
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from tests.command import done
 from tests.conftest import ROOT
 from tests.crash.harness import Program
+from tests.mediawiki.loopback import server
 from tests.mediawiki.test_hostile_answers import ANSWERS, HostileWiki
-from tests.mediawiki.test_impostors import server
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 PAGES = 8  # three articles each for valid and test
@@ -68,26 +67,17 @@ def nearly_the_same(one: object, other: object) -> bool:
     return NUMBER.sub("", first) == NUMBER.sub("", second) and np.allclose(numbers, others, 1e-6, 1e-7)
 
 
-def builder(*words: str) -> None:
-    """Run a command in a process of its own."""
-    subprocess.run(
-        [sys.executable, "-m", "wikitext_builder", *words], cwd=ROOT, check=True, capture_output=True
-    )
-
-
 def with_store(folder: Path) -> None:
     """Put a store into the folder."""
     with_sample(folder)
-    builder("import", str(folder / "sample.xml"), "--store", str(folder / "a.store"))
+    done("import", folder / "sample.xml", "--store", folder / "a.store")
     (folder / "sample.xml").unlink()
 
 
 def with_dataset(folder: Path) -> None:
     """Put a dataset into the folder."""
     with_store(folder)
-    builder(
-        "build", "demo", "--store", str(folder / "a.store"), "--out", str(folder / "data"), "--workers", "1"
-    )
+    done("build", "demo", "--store", folder / "a.store", "--out", folder / "data", "--workers", 1)
     (folder / "a.store").unlink()
 
 

@@ -1,33 +1,32 @@
-"""Kills, full disks, unreadable files, short memory: the same command again gives the same result.
+"""Kills, full disks, unreadable files, short memory, two at once: the same command gives the same result.
 
 A few points of each program, spread over the whole run; `make crash` tries all of them.
 """
 
-import shutil
 import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.crash.conftest import MakeBench, Ready
-from tests.crash.harness import OWN_DISKS, Bench, Starter
+from tests.crash.conftest import MakeBench
+from tests.crash.harness import OWN_DISKS, Run, Starter
 from tests.crash.programs import PROGRAMS, nearly_the_same
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-POINTS = 3
+PLACES = {"kill": (0, 1 / 2, 1), "full disk": (1 / 3, 2 / 3), "unreadable": (1 / 3, 2 / 3)}  # of the calls
+PAIRS = [*((name, name) for name in PROGRAMS), ("import", "fetch")]
+WAITS = (4, 30)  # calls at which the first one waits for the second
 
 
-def chosen(count: int) -> list[int]:
-    """Some of the calls of a run, from 1."""
-    return sorted({round(1 + (count - 1) * number / (POINTS - 1)) for number in range(POINTS)})
-
-
-@pytest.mark.parametrize("how", ["kill", "full disk", "unreadable"])
+@pytest.mark.parametrize("how", PLACES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_command_again_gives_the_same_result(name: str, how: str, bench: MakeBench) -> None:
     tried = bench(name, how)
     assert len(tried.calls) > 8
-    assert not [point for point in tried.points(chosen(len(tried.calls))) if point.wrong]
+    points = [round(1 + (len(tried.calls) - 1) * place) for place in PLACES[how]]
+    assert not [point for point in tried.points(points) if point.wrong]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -45,32 +44,45 @@ def test_results_that_are_nearly_the_same_differ_in_last_bits_only() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_clock_that_jumps_changes_nothing(
-    name: str, starter: Starter, ready: Ready, api: str, tmp_path: Path
-) -> None:
-    program, results = PROGRAMS[name], []
-    for clock in (None, {"CRASH_CLOCK": "1"}):
-        here = tmp_path / ("jumps" if clock else "runs")
-        shutil.copytree(ready(name), here)
-        words = [word.format(here=here, api=api) for word in program.words]
-        assert starter.run(words, tmp_path, clock).status == 0
-        results.append(program.result(here))
-    assert results[0] == results[1]
+def test_a_clock_that_jumps_changes_nothing(name: str, bench: MakeBench) -> None:
+    tried = bench(name, "kill")
+    tried.afresh()
+    assert tried.run({"CRASH_CLOCK": "1"}).returncode == 0
+    assert tried.program.result(tried.here) == tried.wanted
 
 
-@pytest.mark.parametrize("name", ["import", "build"])
-def test_a_small_disk_can_be_made_larger(
-    name: str, library: Path, ready: Ready, api: str, tmp_path: Path
-) -> None:
+@pytest.fixture
+def starter_with_disks(library: Path) -> Iterator[Starter]:
     if subprocess.run([*OWN_DISKS, "true"], check=False, capture_output=True).returncode:
         pytest.skip("needs a system that lets a user mount a disk in memory")
     with Starter(library, before=OWN_DISKS) as starter:
-        tried = Bench(
-            program=PROGRAMS[name],
-            how="small disk",
-            ready=ready(name),
-            folder=tmp_path,
-            starter=starter,
-            api=api,
-        )
-        assert not [point for point in tried.points((1, 20, 60)) if point.wrong]
+        yield starter
+
+
+@pytest.mark.parametrize("name", ["import", "build"])
+def test_a_small_disk_can_be_made_larger(name: str, starter_with_disks: Starter, bench: MakeBench) -> None:
+    tried = bench(name, "small disk", starter_with_disks)
+    assert not [point for point in tried.points((1, 20, 60)) if point.wrong]
+
+
+@pytest.mark.parametrize("place", WAITS)
+@pytest.mark.parametrize("names", PAIRS, ids="+".join)
+def test_two_at_once_lose_nothing(names: tuple[str, str], place: int, bench: MakeBench) -> None:
+    tried, (first, second) = bench(names[0], "kill"), [PROGRAMS[name] for name in names]
+    alone = [Run(words=tried.words_of(one)) for one in (first, second)]
+
+    def one_by_one() -> object:
+        assert [tried.starter.run_together([run], tried.folder)[0].returncode for run in alone] == [0, 0]
+        return second.result(tried.here)
+
+    tried.afresh()
+    wanted = tried.wanted if first is second else one_by_one()
+    tried.afresh()
+    pauses = {**tried.variables, "CRASH_HOW": "pause", "CRASH_AT": str(place)}
+    ended = tried.starter.run_together([replace(alone[0], variables=pauses), alone[1]], tried.folder)
+    assert 0 in [one.returncode for one in ended]
+    for one in ended:
+        assert one.returncode in (0, 1), one.stdout
+        assert "Traceback" not in one.stdout
+        assert one.returncode == 0 or "another" in one.stdout, one.stdout
+    assert one_by_one() == wanted

@@ -1,4 +1,4 @@
-"""Fixtures: one prepared wiki per session, and a running copy of it per worker."""
+"""Fixtures: two prepared wikis per session, and running copies of them per worker."""
 
 import fcntl
 import hashlib
@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import DATA, ROOT
+from tests.cases import FOLDER
+from tests.conftest import DATA
 from tests.mediawiki import exports, histories
 from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, missing_programs, start, unavailable
 
-CASES = ROOT / "tests" / "cases" / "expansion.json"
-TEMPLATES = DATA / "pages" / "templates.xml.bz2"
+CASES = FOLDER / "expansion.json"
+REAL = [DATA / "pages" / name for name in ("templates.xml.bz2", "pages-2016-04.xml.bz2")]
 KEPT_SECONDS = 24 * 60 * 60  # since the last use of a wiki that other sources make
 
 
@@ -40,35 +41,27 @@ def empty() -> Path:
 
 @pytest.fixture(scope="session")
 def prepared(empty: Path) -> Path:
-    """The same with the pages of `exports.py`."""
-    sources = [empty.name.encode(), Path(exports.__file__).read_bytes(), Path(__file__).read_bytes()]
+    """The same with the pages of `exports.py` and `histories.py`."""
+    modules = [Path(str(module.__file__)) for module in (exports, histories)]
+    tables = [FOLDER / "wiki_pages.json", FOLDER / "wiki.json"]
+    sources = [empty.name.encode(), *(path.read_bytes() for path in (*modules, *tables, Path(__file__)))]
     return kept("prepared", sources, lambda folder: prepare(copy(empty, folder)))
 
 
 @pytest.fixture(scope="session")
-def with_histories(prepared: Path) -> Path:
-    """The same with the pages of `histories.py`."""
-    sources = [prepared.name.encode(), Path(histories.__file__).read_bytes()]
-    return kept("histories", sources, lambda folder: histories.make(copy(prepared, folder)))
-
-
-@pytest.fixture(scope="session")
-def with_templates(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    """A running wiki with the templates of the cases too, and the real ones where they are."""
-    real = [TEMPLATES] if TEMPLATES.exists() else []
+def real(empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A running wiki with the templates of the cases, and the real pages and templates where they are."""
+    there = [path for path in REAL if path.exists()]
 
     def make(folder: Path) -> None:
         texts: dict[str, str] = json.loads(CASES.read_text("utf-8"))["templates"]
-        pages = (exports.one(f"Template:{name}", text, namespace=10) for name, text in texts.items())
+        pages = [exports.one(f"Template:{name}", text, namespace=10) for name, text in texts.items()]
         with tempfile.TemporaryDirectory() as work:
-            cases = Path(work) / "cases.xml"
-            cases.write_text(exports.export(*pages), encoding="utf-8")
-            start(copy(prepared, folder), dumps=[cases, *real], links=False).stop()
+            dumps = exports.write_exports(Path(work), {"cases": pages})
+            start(copy(empty, folder), dumps=[*dumps, *there], links=False).stop()
 
-    sources = [prepared.name.encode(), *(path.read_bytes() for path in (CASES, *real))]
-    wiki = start(copy(kept("templates", sources, make), tmp_path_factory.mktemp("templates") / "copy"))
-    yield wiki
-    wiki.stop()
+    sources = [empty.name.encode(), *(path.read_bytes() for path in (CASES, *there))]
+    yield from running_copy(kept("real", sources, make), tmp_path_factory)
 
 
 def kept(kind: str, sources: list[bytes], make: Callable[[Path], None]) -> Path:
@@ -92,21 +85,28 @@ def kept(kind: str, sources: list[bytes], make: Callable[[Path], None]) -> Path:
 
 def prepare(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as work:
-        wiki = start(folder, dumps=exports.write_exports(Path(work)))
+        files = {**exports.files(), "histories": histories.imported()}
+        wiki = start(folder, dumps=exports.write_exports(Path(work), files))
     try:
         administrator = Administrator(wiki)
         administrator.delete("To be deleted")
         administrator.hide("Hidden old text", administrator.revision_ids("Hidden old text")[2])
+        clock = histories.make(wiki)
     finally:
         wiki.stop()
+    clock.set()
+
+
+def running_copy(folder: Path, temporary: pytest.TempPathFactory) -> Iterator[Wiki]:
+    wiki = start(copy(folder, temporary.mktemp("wiki") / "copy"))
+    yield wiki
+    wiki.stop()
 
 
 @pytest.fixture(scope="session")
 def running(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
     """A running wiki, one per worker; use `wiki`, which undoes all changes."""
-    wiki = start(copy(prepared, tmp_path_factory.mktemp("wiki") / "copy"))
-    yield wiki
-    wiki.stop()
+    yield from running_copy(prepared, tmp_path_factory)
 
 
 @pytest.fixture

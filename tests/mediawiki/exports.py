@@ -4,6 +4,8 @@ import random
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from tests.cases import cases, read
+
 Revisions = list[tuple[str, str]]  # timestamp and text, oldest first
 
 ARTICLES = 260  # Good articles of one short revision each
@@ -12,26 +14,9 @@ TALKS = 505  # talk pages in the same category: more than one answer of a listin
 BIG = 34  # Featured articles of 300 kB: more than one answer can hold
 WORDS = "the of and in to was is for as on with by he that at from"
 
-CORE = {  # title → revisions in 2015, 2016 (two) and 2020
-    "AT&T": "Good",
-    "C++": "Good",
-    "100 % (band)": "Good",
-    '"Heroes" (album)': "Good",
-    "What's Up, Doc?": "Good",
-    "TCP/IP": "Good",
-    "Łódź": "Featured",
-    "東京": "Featured",
-    "القاهرة": "Featured",
-    "😀": "Featured",
-}
+PAGES = read("wiki_pages")
+CORE: dict[str, str] = PAGES["core"]  # title → mark; revisions in 2015, 2016 (two) and 2020
 YEARS = ("2015-03-01T10:00:00Z", "2016-06-15T12:30:00Z", "2016-08-31T23:59:59Z", "2020-01-02T03:04:05Z")
-LIST_TEXTS = (
-    "* [[AT&T]]\n",
-    "* [[AT&T]]\n* [[C++|the language]], [[łódź#History]] <!-- [[TCP/IP]] --> [[Talk:AT&T]] [[:Category:C]]",
-    "* [[AT&amp;T]]\n* [[C++]]\n* [[東京]]\n* [[File:A.jpg|thumb|[[😀]]]]\n* [[WP:Pump]] [[#Here]] [[/sub]]",
-    "* [[AT&T]]\n* [[Łódź]]\n* [[No such page]]\n",
-)
-
 FORMATS = {"wikitext": "text/x-wiki", "json": "application/json", "Scribunto": "text/plain"}
 
 
@@ -81,13 +66,7 @@ def templates() -> list[str]:
     return [
         one("Template:Good article", mark.format("Good"), namespace=10),
         one("Template:Featured article", mark.format("Featured"), namespace=10),
-        one("Template:Distance", "{{#expr: {{{1}}} * 5}} leagues", namespace=10),
-        one("Template:Wrapped", '<span class="wrapped">{{{1}}}, {{{2|}}}</span>', namespace=10),
-        one("Template:Bullets", "* {{{1}}}\n* {{{2}}}", namespace=10),
-        one("Template:Unclosed", "<includeonly><nowiki></includeonly>", namespace=10),
-        one("Template:Empty", "<includeonly></includeonly>", namespace=10),
-        one("Template:Loop", "a {{Loop}} b", namespace=10),
-        one("Template:Disambiguation", "A page of titles.__DISAMBIG__", namespace=10),
+        *(one(f"Template:{name}", text, namespace=10) for name, text in PAGES["templates"].items()),
         one("Module:Broken", lua, namespace=828, model="Scribunto"),
     ]
 
@@ -99,7 +78,7 @@ def core() -> list[str]:
         text = article(title, mark)
         texts = (f"'''{title}''' begins.", text.partition("== History")[0], text, f"{text}\nAdded in 2020.\n")
         pages.append(page(title, list(zip(YEARS, texts, strict=True))))
-    pages += [one(f"{mark} redirect {n}", f"#REDIRECT [[{target}]]") for mark, n, target in REDIRECTS]
+    pages += [one(title, f"#REDIRECT [[{target}]]") for title, target in PAGES["redirects"].items()]
     pages += [
         page(
             "Was a redirect", [(YEARS[0], "#REDIRECT [[AT&T]]"), (YEARS[3], "{{Good article}} An article.")]
@@ -114,23 +93,15 @@ def core() -> list[str]:
         one("Talk:AT&T", "{{Good article}} A talk page.", namespace=1),
         one("Category:Good articles", "Good ones.", namespace=14),
         one("Templates in use", TEMPLATES_IN_USE),
-        page("Wikipedia:Good articles/Cities", list(zip(YEARS, LIST_TEXTS, strict=True)), namespace=4),
+        *(one(f"Tokyo {case['language']}", case["article"]) for case in cases("wiki", "languages")),
+        page(
+            "Wikipedia:Good articles/Cities", list(zip(YEARS, PAGES["list texts"], strict=True)), namespace=4
+        ),
         one("Wikipedia:Good articles", "{{Wikipedia:Good articles/Cities}} {{/Bands}}", namespace=4),
     ]
     return pages
 
 
-REDIRECTS = [
-    ("Plain", 1, "AT&T"),
-    ("Double", 2, "Plain redirect 1"),
-    ("Section", 3, "Łódź#History"),
-    ("Loop", 4, "Loop redirect 5"),
-    ("Loop", 5, "Loop redirect 4"),
-    ("Self", 6, "Self redirect 6"),
-    ("Lost", 7, "Does not exist"),
-    ("Talk", 8, "Talk:AT&T"),
-    ("List", 9, "List of cities"),
-]
 TEMPLATES_IN_USE = (
     "It is {{distance|3}} away, {{distance|4}} at most, {{wrapped|a|b}}. {{nowhere|x}}, {{loop}} fail,"
     " {{#invoke:Broken|f}} too; {{empty}} is nothing and {{bullets|x|y}} two lines. {{unclosed}} takes all."
@@ -153,9 +124,13 @@ def big() -> list[str]:
     return [one(f"Big {n:02}", "{{Featured article}}\n" + prose(rng, 300_000)) for n in range(BIG)]
 
 
-def write_exports(folder: Path) -> list[Path]:
-    """Write the exports into a folder; the order of importing is that of the list."""
-    files = {"templates": templates(), "core": core(), "members": members(), "big": big()}
+def write_exports(folder: Path, files: dict[str, list[str]]) -> list[Path]:
+    """Write exports into a folder; the order of importing is that of the list."""
     for name, pages in files.items():
         (folder / f"{name}.xml").write_text(export(*pages), encoding="utf-8")
     return [folder / f"{name}.xml" for name in files]
+
+
+def files() -> dict[str, list[str]]:
+    """All of these pages, by the names of their exports."""
+    return {"templates": templates(), "core": core(), "members": members(), "big": big()}

@@ -5,90 +5,42 @@ that its logs have them. Then all that happened today gets the moment that it sh
 """
 
 import sqlite3
-import tempfile
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
+from tests.cases import read, whole
 from tests.mediawiki.exports import Revisions, export, page
-from tests.mediawiki.wiki import Administrator, Wiki, start
+from tests.mediawiki.wiki import Administrator, Wiki
 
 SINCE = "2020-06-01"  # the date that pages come before or after
-GOOD, FEATURED = "{{Good article}}\n", "{{Featured article}}\n"
-TEXT = "This is an article of some words that were written for it.\n"
-LISTED = TEXT + "[[Category:Good articles]]\n"
-TALK = "{{Article history|action1=GAN|currentstatus=GA}}\n"
-LONG = TEXT * 40
-OLDER = (
-    "The Nanay is a river of northern Peru that rises in the forest and passes many villages on its way.\n"
-)
-
-PROMOTIONS: dict[str, tuple[Revisions, str]] = {  # title → revisions, and since when the category lists it
-    "Promoted": ([("2015-01-01", TEXT), ("2020-07-01", GOOD + TEXT)], "2020-07-01"),
-    "Put back": (
-        [("2016-01-01", GOOD + TEXT), ("2020-07-02", "Ha ha."), ("2020-07-03", GOOD + TEXT)],
-        "2020-07-03",
-    ),
-    "Vandalised at the date": (
-        [("2016-01-01", GOOD + TEXT), ("2020-05-31", "Ha ha."), ("2020-06-02", GOOD + TEXT)],
-        "2020-06-02",
-    ),
-    "Demoted": ([("2016-01-01", GOOD + TEXT), ("2020-07-03", TEXT)], ""),
-    "Promoted again": (
-        [("2016-01-01", GOOD + TEXT), ("2019-01-01", TEXT), ("2020-07-04", GOOD + TEXT)],
-        "2020-07-04",
-    ),
-    "Good, then Featured": ([("2018-01-01", GOOD + TEXT), ("2020-07-05", FEATURED + TEXT)], "2020-07-05"),
-    "By its talk page": ([("2015-01-01", LISTED)], "2020-07-06"),
-    "By its talk page before": ([("2015-01-01", LISTED)], "2020-07-07"),
-    "Only in the category": ([("2015-01-01", LISTED)], "2020-07-08"),
-    "Promoted long ago": ([("2015-01-01", GOOD + TEXT)], "2015-01-01"),
-    "Promoted in September": ([("2015-01-01", TEXT), ("2020-09-01", GOOD + TEXT)], "2020-09-01"),
-    "Never promoted": ([("2015-01-01", TEXT)], ""),
-}
-TALKS: dict[str, Revisions] = {
-    "Talk:By its talk page": [("2015-01-01", "Hello."), ("2020-07-06", TALK)],
-    "Talk:By its talk page before": [("2017-01-01", "{{GA|date=2017}}")],
-    "Talk:Only in the category": [("2015-01-01", "Hello.")],
-}
-SPLIT = "Contents [[WP:SPLIT|split]] from [[AT&T]]; please see its history for attribution"
-CREATED = {  # title → when, in which order pages are made: text and summary
-    "Before the date": ("2020-05-01", TEXT, ""),
-    "New article": ("2020-07-01", LONG, ""),
-    "Working title": ("2020-07-02", TEXT, ""),
-    "Draft:Fresh draft": ("2020-06-10", TEXT, ""),
-    "Draft:Old draft": ("2020-03-01", TEXT, ""),
-    "Merged into": ("2020-07-06", TEXT, ""),
-    "Split off": ("2020-07-07", TEXT, SPLIT),
-    "Got a past": ("2020-07-08", TEXT, ""),
-    "Copied silently": ("2020-07-09", OLDER, ""),
-    "Deleted soon": ("2020-07-10", TEXT, ""),
-    "New redirect": ("2020-07-11", "#REDIRECT [[AT&T]]", ""),
-    "List of new things": ("2020-07-11", "* [[AT&T]]", ""),
-    "New word": ("2020-07-11", "* [[AT&T]]\n{{disambiguation}}", ""),
-    "New stub": ("2020-07-11", TEXT + "{{Peru-river-stub}}", ""),
-    "Sent back": ("2020-07-13", TEXT, ""),
-    "In August": ("2020-08-15", TEXT, ""),
-}
+PAGES = read("wiki_pages")
+TEXT, LONG = PAGES["texts"]["TEXT"], whole(PAGES["texts"]["LONG"])
+PROMOTIONS: dict[str, dict[str, Any]] = {row["title"]: row for row in PAGES["promotions"]}
 RIVERS = [f"River {n:02}" for n in range(11)]  # a user makes them in a day, of nearly the same size
 SERIES_DAY = "2020-07-12"
 BOT_PAGE = "Made by a bot"
 PASSWORD = "a password of the tests"
 
 
-def days(revisions: Revisions) -> Revisions:
-    return [(f"{day}T12:00:00Z", text) for day, text in revisions]
+def text_of(name: str) -> str:
+    """A text of the case file by its name, or the text itself."""
+    return str(whole(PAGES["texts"].get(name, name)))
 
 
-def write_export(folder: Path) -> Path:
+def days(revisions: Iterable[Sequence[str]]) -> Revisions:
+    """Revisions at noon of their days."""
+    return [(f"{day}T12:00:00Z", text_of(text)) for day, text in revisions]
+
+
+def imported() -> list[str]:
     """Pages whose past can be imported."""
-    pages = [page(title, days(revisions)) for title, (revisions, _) in PROMOTIONS.items()]
-    pages += [page(title, days(revisions), namespace=1) for title, revisions in TALKS.items()]
-    pages.append(page("Merged from", days([("2015-01-01", TEXT), ("2015-02-01", TEXT + TEXT)])))
-    pages.append(page("Copied from", days([("2015-01-01", OLDER), ("2020-07-20", TEXT)])))
-    path = folder / "histories.xml"
-    path.write_text(export(*pages), encoding="utf-8")
-    return path
+    pages = [page(title, days(row["revisions"])) for title, row in PROMOTIONS.items()]
+    pages += [page(row["title"], days(row["revisions"]), namespace=1) for row in PAGES["talks"]]
+    pages.append(page("Merged from", days([("2015-01-01", "TEXT"), ("2015-02-01", "TWICE")])))
+    pages.append(page("Copied from", days([("2015-01-01", "OLDER"), ("2020-07-20", "TEXT")])))
+    return pages
 
 
 class Clock:
@@ -123,11 +75,11 @@ class Clock:
                     (when, entry, last_entry),
                 )
             database.execute("UPDATE categorylinks SET cl_timestamp = ?", (moment("2014-05-01"),))
-            for title, (_, listed) in PROMOTIONS.items():
+            for title, row in PROMOTIONS.items():
                 which = "SELECT page_id FROM page WHERE page_namespace = 0 AND page_title = ?"
                 database.execute(
                     f"UPDATE categorylinks SET cl_timestamp = ? WHERE cl_from = ({which})",
-                    (moment(listed or "2014-05-01"), title.replace(" ", "_")),
+                    (moment(row["listed"] or "2014-05-01"), title.replace(" ", "_")),
                 )
             database.commit()
 
@@ -179,30 +131,25 @@ class Writer(Administrator):
         return Writer(self.wiki, self.clock, name, PASSWORD)
 
 
-def make(folder: Path) -> None:
-    """Make all these pages in the folder of a wiki that does not run."""
-    with tempfile.TemporaryDirectory() as work:
-        wiki = start(folder, dumps=[write_export(Path(work))])
-    try:
-        wiki.set("$wgDBservers[0]['trxMode'] = 'IMMEDIATE';")  # writers wait for each other
-        clock = Clock(wiki)
-        writer = Writer(wiki, clock)
-        for title, (day, text, summary) in CREATED.items():
-            writer.write(day, title, text, summary)
-        writer.move("2020-07-05", "Working title", "Moved article")
-        writer.move("2020-07-04", "Draft:Fresh draft", "Fresh draft")
-        writer.move("2020-07-03", "Draft:Old draft", "Old draft")
-        writer.move("2020-07-14", "Sent back", "Draft:Sent back")
-        writer.act("2020-07-06", **{"action": "mergehistory", "from": "Merged from", "to": "Merged into"})
-        writer.import_page("2020-07-08", "Imported", [("2016-01-01", TEXT), ("2017-01-01", LONG)])
-        writer.import_page("2020-07-09", "Got a past", [("2016-01-01", TEXT)])
-        writer.act("2020-07-10", action="delete", title="Deleted soon")
-        serial = writer.user("Serial")
-        for number, title in enumerate(RIVERS):
-            serial.write(SERIES_DAY, title, TEXT + "x" * (number % 3))
-        serial.write("2020-07-20", "By the same user on another day", TEXT)
-        writer.user("Helper", "bot").write("2020-07-15", BOT_PAGE, TEXT)
-    finally:
-        wiki.heal()
-        wiki.stop()
-    clock.set()
+def make(wiki: Wiki) -> Clock:
+    """Do all this on a wiki that has the imported pages; set the clock when it has stopped."""
+    wiki.set("$wgDBservers[0]['trxMode'] = 'IMMEDIATE';")  # writers wait for each other
+    clock = Clock(wiki)
+    writer = Writer(wiki, clock)
+    for row in PAGES["created"]:
+        writer.write(row["day"], row["title"], text_of(row["text"]), row.get("summary", ""))
+    writer.move("2020-07-05", "Working title", "Moved article")
+    writer.move("2020-07-04", "Draft:Fresh draft", "Fresh draft")
+    writer.move("2020-07-03", "Draft:Old draft", "Old draft")
+    writer.move("2020-07-14", "Sent back", "Draft:Sent back")
+    writer.act("2020-07-06", **{"action": "mergehistory", "from": "Merged from", "to": "Merged into"})
+    writer.import_page("2020-07-08", "Imported", [("2016-01-01", TEXT), ("2017-01-01", LONG)])
+    writer.import_page("2020-07-09", "Got a past", [("2016-01-01", TEXT)])
+    writer.act("2020-07-10", action="delete", title="Deleted soon")
+    serial = writer.user("Serial")
+    for number, title in enumerate(RIVERS):
+        serial.write(SERIES_DAY, title, TEXT + "x" * (number % 3))
+    serial.write("2020-07-20", "By the same user on another day", TEXT)
+    writer.user("Helper", "bot").write("2020-07-15", BOT_PAGE, TEXT)
+    wiki.heal()
+    return clock

@@ -17,17 +17,16 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import shake_128
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from tests.mediawiki.asking import GOOD, stored
-from tests.mediawiki.test_impostors import SITE
+from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.wiki.client import Wikipedia
@@ -73,7 +72,8 @@ FAULTS = {
     "maxlag": Fault(body=refused("maxlag"), retry_after="1"),
     "ratelimited": Fault(body=refused("ratelimited")),
     "readonly": Fault(body=refused("readonly")),
-    "no answer": Fault(cut=0.0, announced=False, status=0),
+    "no answer": Fault(announced=False, status=0),
+    "no answer, reset": Fault(announced=False, status=0, reset=True),
     "body cut": Fault(cut=0.5, announced=False),
     "body reset": Fault(cut=0.5, announced=False, reset=True),
     "half of the JSON": Fault(cut=0.5),
@@ -102,7 +102,7 @@ class LoadedWiki:
     fault_of: Callable[[int], str] = one_in_a_hundred
     first_wait: float = 1.0  # that its client should keep
     requests: int = 0
-    connections: int = 0
+    connections: set[object] = field(default_factory=set)  # addresses of clients
     faults: Counter[str] = field(default_factory=Counter)
     given: Counter[str] = field(default_factory=Counter)  # titles whose pages were given
     impolite: list[str] = field(default_factory=list)
@@ -148,6 +148,27 @@ class LoadedWiki:
             return {"query": {"categorymembers": members}, **more}
         return {"batchcomplete": True, "query": {"pages": list(map(page, query["titles"].split("|")))}}
 
+    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        """Answer a request, perhaps with a fault."""
+        self.connections.add(handler.client_address)
+        name = self.begin(query, handler.headers["User-Agent"])
+        fault, answer = FAULTS.get(name, Fault()), self.answer(query)
+        time.sleep(fault.delay)
+        body = (fault.body or json.dumps(answer)).encode()
+        some = body[: round(fault.cut * len(body))]
+        self.end(name)  # before the client can have the last byte
+        if not name or not fault.fails:
+            self.given.update(one["title"] for one in answer["query"].get("pages", ()))
+        handler.close_connection = not fault.announced
+        with suppress(ConnectionError):
+            if fault.status:
+                headers = {"Content-Length": str(len(some) if fault.announced else len(body))}
+                headers |= {"Retry-After": fault.retry_after} if fault.retry_after else {}
+                send(handler, some, status=fault.status, headers=headers)
+        if fault.reset:
+            linger = struct.pack("ii", 1, 0)
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
 
 def page(title: str) -> Json:
     """A page of an answer."""
@@ -157,64 +178,10 @@ def page(title: str) -> Json:
     return {"pageid": number, "ns": 0, "title": title, "revisions": [revision]}
 
 
-@contextmanager
-def serving(wiki: LoadedWiki) -> Iterator[str]:
-    """A server on loopback, with connections that stay open."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def setup(self) -> None:
-            super().setup()
-            wiki.connections += 1
-
-        def do_GET(self) -> None:
-            self.reply(urlsplit(self.path).query)
-
-        def do_POST(self) -> None:
-            self.reply(self.rfile.read(int(self.headers["Content-Length"])).decode())
-
-        def reply(self, text: str) -> None:
-            query = {name: values[-1] for name, values in parse_qs(text).items()}
-            name = wiki.begin(query, self.headers["User-Agent"])
-            fault, answer = FAULTS.get(name, Fault()), wiki.answer(query)
-            try:
-                time.sleep(fault.delay)
-                body = (fault.body or json.dumps(answer)).encode()
-                some = body[: round(fault.cut * len(body))]
-            finally:  # before the client can have the last byte
-                wiki.end(name)
-            if not name or not fault.fails:
-                wiki.given.update(one["title"] for one in answer["query"].get("pages", ()))
-            with suppress(ConnectionError):
-                if fault.status:
-                    self.send_response(fault.status)
-                    self.send_header("Content-Length", str(len(some) if fault.announced else len(body)))
-                    if fault.retry_after:
-                        self.send_header("Retry-After", fault.retry_after)
-                    self.end_headers()
-                    self.wfile.write(some)
-            self.close_connection = not fault.announced
-            if fault.reset:
-                linger = struct.pack("ii", 1, 0)
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
-        threading.Thread(target=http.serve_forever, args=[0.02], daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{http.server_port}/w/api.php"
-        finally:
-            http.shutdown()
-
-
 def fetch_all(wiki: LoadedWiki, folder: Path, *, dated: bool = False) -> PagesReport:
     """Fetch all pages of the wiki into a store of the folder, with waits in real time."""
     patience = Patience(first_wait=wiki.first_wait)
-    with serving(wiki) as api, stored(folder) as store:
+    with server(wiki, protocol="HTTP/1.1") as api, stored(folder) as store:
         client = Wikipedia(api, language=LANGUAGES["en"], contact=CONTACT, maxlag=MAXLAG, patience=patience)
         with client as wikipedia:
             return fetch_pages(store, wikipedia, [GOOD], as_of=DATE if dated else "").report
@@ -247,7 +214,7 @@ def main() -> None:
         "requests per page": round(wiki.requests / wiki.pages, 4),
         "failed requests": sum(count for name, count in wiki.faults.items() if FAULTS[name].fails),
         "faults": dict(sorted(wiki.faults.items())),
-        "connections": wiki.connections,
+        "connections": len(wiki.connections),
         "impolite": wiki.impolite,
         "seconds": round(time.monotonic() - begin, 1),
         "CPU seconds with the server": round(time.process_time() - processor, 1),

@@ -22,8 +22,8 @@ pytestmark = [
 
 
 @pytest.fixture
-def asked(with_templates: Wiki, tmp_path: Path) -> Iterator[Reader]:
-    with reader(api=with_templates.api, path=tmp_path / "answers.jsonl") as wiki:
+def asked(real: Wiki, tmp_path: Path) -> Iterator[Reader]:
+    with reader(api=real.api, path=tmp_path / "answers.jsonl") as wiki:
         yield wiki
 
 

@@ -5,16 +5,13 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.command import done, kill, start
 from tests.conftest import data
-from tests.mediawiki.conftest import kept
-from tests.mediawiki.wiki import Wiki, copy
-from tests.mediawiki.wiki import start as start_wiki
+from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.building.test_build import digests
 from tests.wikitext_builder.test_end_to_end import articles
 from wikitext_builder.errors import BuilderError
@@ -34,27 +31,12 @@ def april() -> Path:
 
 
 @pytest.fixture(scope="module")
-def wiki_of_april(april: Path, empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    """A wiki that has these pages, and the templates of their time before; they are asked for by title."""
-    dumps = [april.with_name("templates.xml.bz2"), april]
-    sources = [empty.name.encode(), *(path.read_bytes() for path in dumps)]
-    filled = kept(
-        "april", sources, lambda folder: start_wiki(copy(empty, folder), dumps=dumps, links=False).stop()
-    )
-    wiki = start_wiki(copy(filled, tmp_path_factory.mktemp("april") / "wiki"))
-    yield wiki
-    wiki.stop()
-
-
-@pytest.fixture(scope="module")
-def fetched(
-    wiki_of_april: Wiki, april: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, list[str]]:
+def fetched(real: Wiki, april: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """The store of a fetch without expansion, and the arguments of that fetch without its store."""
     folder = tmp_path_factory.mktemp("fetched")
     titles = "".join(f"{page.content.title}\n" for page in read_pages(april))
     (folder / "titles.txt").write_text(titles, encoding="utf-8")
-    given = ["fetch", "--api", wiki_of_april.api, "--select", f"titles:{folder / 'titles.txt'}"]
+    given = ["fetch", "--api", real.api, "--select", f"titles:{folder / 'titles.txt'}"]
     report = json.loads(done(*given, "--no-expand", "--json", "--store", folder / "pages.store"))["fetch"]
     assert (report["fetched"], report["rejected"]) == (56, {"disambiguation": 4, "list": 2})
     return folder / "pages.store", given
@@ -93,17 +75,17 @@ def pages_in(path: Path) -> int:
 
 
 def test_a_fetch_that_was_killed_resumes_and_gives_the_same_dataset(
-    wiki_of_april: Wiki, fetched: tuple[Path, list[str]], whole: Path, tmp_path: Path
+    real: Wiki, fetched: tuple[Path, list[str]], whole: Path, tmp_path: Path
 ) -> None:
     store, given = fetched
     again = [*given, "--no-expand", "--as-of", LATER, "--store", tmp_path / "killed.store"]
-    wiki_of_april.fail({"match": "rvprop=", "delay_ms": 100})  # so that the kill comes in time
+    real.fail({"match": "rvprop=", "delay_ms": 100})  # so that the kill comes in time
     process = start(*again)
     while (killed_at := pages_in(tmp_path / "killed.store")) < 15:
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.05)
     kill(process)
-    wiki_of_april.heal()
+    real.heal()
     report = json.loads(done(*again, "--json"))["fetch"]
     assert report["present"] >= killed_at
     assert 0 < report["fetched"] <= 56 - killed_at

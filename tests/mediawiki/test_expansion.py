@@ -44,8 +44,8 @@ def by_the_wiki(wikipedia: Wikipedia, calls: list[str]) -> list[str]:
     return texts
 
 
-def test_the_cases_are_mediawikis(with_templates: Wiki) -> None:
-    with ask(with_templates.api) as wikipedia:
+def test_the_cases_are_mediawikis(real: Wiki) -> None:
+    with ask(real.api) as wikipedia:
         for case in FILE["cases"]:  # one by one: some have braces without end
             answer = wikipedia.request(
                 {"action": "expandtemplates", "prop": "wikitext", "title": "Tokyo", "text": case["call"]}
@@ -65,7 +65,7 @@ def made_calls(name: str, wikitext: str) -> Iterator[str]:
 
 
 @pytest.mark.skipif(not PAGES.exists(), reason="the shared pages are not here")
-def test_real_templates_give_what_mediawiki_gives(with_templates: Wiki) -> None:
+def test_real_templates_give_what_mediawiki_gives(real: Wiki) -> None:
     templates = templates_in(PAGES / "templates.xml.bz2")
     found: dict[str, dict[str, None]] = {name: {} for name in templates}
     for page in pages_of(sorted(PAGES.glob("pages-*.bz2"))):
@@ -83,7 +83,7 @@ def test_real_templates_give_what_mediawiki_gives(with_templates: Wiki) -> None:
             ours.append((name, call, Expander(tokyo, templates).expand(call)))
         except RejectedError:
             continue
-    with ask(with_templates.api) as wikipedia:
+    with ask(real.api) as wikipedia:
         theirs = by_the_wiki(wikipedia, [call for _, call, _ in ours])
     different = [
         (name, call, our, their)

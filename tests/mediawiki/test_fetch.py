@@ -10,6 +10,7 @@ import pytest
 from tests.cases import cases, each
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
+from tests.mediawiki.histories import PROMOTIONS
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
@@ -22,8 +23,10 @@ from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import LANGUAGES
 
-MEMBERS = exports.ARTICLES + list(exports.CORE.values()).count("Good") + 1  # and `Was a redirect`
-STARRED = exports.BIG + list(exports.CORE.values()).count("Featured")
+NEWEST = [row["revisions"][-1][1] for row in PROMOTIONS.values()]
+MARKS = [*exports.CORE.values(), *(name.capitalize() for name in NEWEST), "Good"]  # of `Was a redirect`
+MEMBERS = exports.ARTICLES + MARKS.count("Good") + MARKS.count("Listed")
+STARRED = exports.BIG + MARKS.count("Featured")
 
 
 def reasons(store: Store) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cases import each, read
 from tests.mediawiki.asking import ask, titles
-from tests.mediawiki.test_impostors import send, server
+from tests.mediawiki.loopback import send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.expansions import fetch_expansions, fetch_html
 from wikitext_builder.pages.fetch import fetch_pages

@@ -3,7 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from tests.mediawiki.asking import GOOD, fetched, stored
 from tests.mediawiki.load import FAULTS, LoadedWiki, fetch_all, missing, one_in_a_hundred
+from tests.mediawiki.loopback import server
+from wikitext_builder.errors import BuilderError
 
 
 def test_each_kind_of_fault_meets_one_request_in_a_hundred() -> None:
@@ -27,4 +32,13 @@ def test_nothing_is_missing_and_the_etiquette_is_kept(tmp_path: Path) -> None:
     failed = sum(count for name, count in wiki.faults.items() if FAULTS[name].fails)
     assert wiki.requests == 1 + 2 + 16 + failed  # the site, the category, the pages
     assert set(wiki.given.values()) == {1}
-    assert wiki.connections <= 1 + failed
+    assert len(wiki.connections) <= 1 + failed
+
+
+@pytest.mark.parametrize("fault", ["no answer", "no answer, reset", "body cut", "body reset"])
+def test_answers_that_are_always_cut_are_an_error_and_earlier_pages_stay(tmp_path: Path, fault: str) -> None:
+    wiki = LoadedWiki(pages=60, fault_of=lambda number: "" if number <= 3 else fault)
+    with server(wiki) as api, stored(tmp_path) as store:
+        with pytest.raises(BuilderError, match="5 attempts"):
+            fetched(api, store, GOOD)
+        assert (len(store.revisions("en")), len(store.missing("en"))) == (50, 10)

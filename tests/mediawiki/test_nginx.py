@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.asking import FEATURED, GOOD, ask, stored
+from tests.mediawiki.asking import FEATURED, ask, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start, unavailable
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.fetch import fetch_pages
@@ -81,31 +81,3 @@ def test_stuck_workers_give_504_until_they_continue_and_killed_ones_502(behind_n
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(BuilderError, match=r"2 attempts \(status 502"):
             wikipedia.request(SITE)
-
-
-def test_nginx_that_is_killed_in_mid_body_is_a_short_body(prepared: Path, tmp_path: Path) -> None:
-    folder = copy(prepared, tmp_path / "wiki")
-    (folder / "nginx-server.d.conf").write_text("limit_rate 20k;")
-    try:
-        wiki = start(folder, front="nginx")
-    except RuntimeError as error:
-        unavailable(str(error))
-    try:
-        patience = Patience(attempts=1)
-        killers = []
-
-        def kill_in_a_moment(stage: str, done: int, total: int | None, note: str = "") -> None:
-            if stage == f"listing {FEATURED.name}" and done == total:  # texts come next, for many seconds
-                command = ["sh", "-c", f"sleep 0.7; pkill -KILL -g {wiki.pid} nginx"]
-                killers.append(subprocess.Popen(command))
-
-        with ask(wiki.api, patience=patience) as wikipedia, stored(tmp_path) as store:
-            with pytest.raises(
-                BuilderError, match=r"1 attempts \((IncompleteRead|ConnectionReset|RemoteDisc)"
-            ):
-                fetch_pages(store, wikipedia, [GOOD, FEATURED], progress=kill_in_a_moment)
-            assert store.missing("en")
-        for killer in killers:
-            killer.wait()
-    finally:
-        wiki.stop()

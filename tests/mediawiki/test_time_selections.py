@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import wikitext_builder as wb
 from tests.mediawiki import histories
 from tests.mediawiki.asking import ask, lock_text, stored, titles, wait_for
 from tests.mediawiki.histories import BOT_PAGE, RIVERS, SINCE
-from tests.mediawiki.wiki import Wiki, copy, start
+from tests.mediawiki.wiki import Wiki
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.pages.reading import status_of
@@ -22,66 +21,27 @@ from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
 
 EN = LANGUAGES["en"]
+
+
+def split(table: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """What is selected, with its date, and what is not, with the reason."""
+    chosen = {title: what for title, what in table.items() if what[0] != "!"}
+    return chosen, {title: what[1:] for title, what in table.items() if title not in chosen}
+
+
 SUMMER = f"{SINCE}..2020-08-31"
-CREATED = {
-    "By the same user on another day": "2020-07-20",
-    "Copied silently": "2020-07-09",  # no log and no summary says it: `overlap` finds it
-    "Fresh draft": "2020-06-10",
-    "In August": "2020-08-15",
-    BOT_PAGE: "2020-07-15",
-    "Moved article": "2020-07-02",
-    "New article": "2020-07-01",
-    "New stub": "2020-07-11",
-    **dict.fromkeys(RIVERS, histories.SERIES_DAY),
-}
-NOT_CREATED = {
-    "Deleted soon": "missing",
-    "Got a past": "imported-history",
-    "Imported": "imported-history",
-    "List of new things": "list",
-    "Merged into": "merged-history",
-    "New redirect": "redirect",
-    "New word": "disambiguation",
-    "Old draft": "moved-in",
-    "Sent back": "other-namespace",
-    "Split off": "split",
-}
-PROMOTED = {
-    "By its talk page": "2020-07-06",
-    "Promoted": "2020-07-01",
-    "Promoted again": "2020-07-04",
-    "Promoted in September": "2020-09-01",
-}
-NOT_PROMOTED = {
-    "By its talk page before": "promoted-earlier",
-    "Good, then Featured": "promoted-earlier",
-    "Only in the category": "no-mark",
-    "Put back": "promoted-earlier",
-    "Vandalised at the date": "promoted-earlier",
-}
+WITH_RIVERS = {**histories.PAGES["created since"], **dict.fromkeys(RIVERS, histories.SERIES_DAY)}
+CREATED, NOT_CREATED = split(WITH_RIVERS)
+PROMOTED, NOT_PROMOTED = split(histories.PAGES["promoted since"])
 PERSONS = {title for title in CREATED if title not in (*RIVERS, BOT_PAGE)}
 
 
 @pytest.fixture(scope="module")
-def past_wiki(with_histories: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
-    wiki = start(copy(with_histories, tmp_path_factory.mktemp("past") / "wiki"))
-    yield wiki
-    wiki.stop()
-
-
-@pytest.fixture
-def past(past_wiki: Wiki) -> Iterator[Wiki]:
-    past_wiki.heal()
-    yield past_wiki
-    past_wiki.heal()
-
-
-@pytest.fixture(scope="module")
-def summer(past_wiki: Wiki, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def summer(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with what was created in the summer; copy it to change it."""
     folder = tmp_path_factory.mktemp("summer")
     with stored(folder) as store:
-        selected(past_wiki.api, store, f"created-since:{SUMMER}")
+        selected(running.api, store, f"created-since:{SUMMER}")
     return folder / "a.store"
 
 
@@ -117,9 +77,9 @@ def kept(store: Store) -> set[str]:
 # --- created
 
 
-def test_created_since_takes_what_is_new_and_names_every_trap(past: Wiki, tmp_path: Path) -> None:
+def test_created_since_takes_what_is_new_and_names_every_trap(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"created-since:{SUMMER}")
+        report = selected(wiki.api, store, f"created-since:{SUMMER}")
         assert dates(store, "created") == CREATED
         assert reasons(store) == NOT_CREATED
         assert report.rejected == dict(sorted(Counter(NOT_CREATED.values()).items()))
@@ -128,30 +88,30 @@ def test_created_since_takes_what_is_new_and_names_every_trap(past: Wiki, tmp_pa
         # the first revision of each page that is an article
         first = len(CREATED) + len(NOT_CREATED) - 5
         assert report.requests == 9 + first
-        again = selected(past.api, store, f"created-since:{SUMMER}")
+        again = selected(wiki.api, store, f"created-since:{SUMMER}")
         assert (again.fetched, again.requests) == (0, 1)
 
 
-def test_the_end_of_a_span_leaves_out_what_came_later(past: Wiki, tmp_path: Path) -> None:
+def test_the_end_of_a_span_leaves_out_what_came_later(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        selected(past.api, store, "created-since:2020-07-06..2020-07-10")
+        selected(wiki.api, store, "created-since:2020-07-06..2020-07-10")
         assert dates(store, "created") == {"Copied silently": "2020-07-09"}
-        selected(past.api, store, "titles:" + str(titles(tmp_path, "In August").path),
+        selected(wiki.api, store, "titles:" + str(titles(tmp_path, "In August").path),
                  include=("created-since:2020-07-06..2020-07-10",))  # fmt: skip
         assert reasons(store)["In August"] == "created-later"
 
 
-def test_a_date_before_the_log_of_creations_is_an_error(past: Wiki, tmp_path: Path) -> None:
+def test_a_date_before_the_log_of_creations_is_an_error(wiki: Wiki, tmp_path: Path) -> None:
     with (
         stored(tmp_path) as store,
         pytest.raises(BuilderError, match=r"begins at 2020-03-01.*--include created"),
     ):
-        selected(past.api, store, "created-since:2019-01-01")
+        selected(wiki.api, store, "created-since:2019-01-01")
 
 
-def test_recent_takes_what_the_log_names_and_proves_nothing(past: Wiki, tmp_path: Path) -> None:
+def test_recent_takes_what_the_log_names_and_proves_nothing(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"recent:{SUMMER}")
+        report = selected(wiki.api, store, f"recent:{SUMMER}")
         assert kept(store) == {*CREATED, "Got a past", "Merged into", "Split off"} - {"Fresh draft"}
         assert set(reasons(store).values()) == {
             "missing",
@@ -166,9 +126,9 @@ def test_recent_takes_what_the_log_names_and_proves_nothing(past: Wiki, tmp_path
 # --- promoted
 
 
-def test_promoted_since_does_not_believe_the_category_alone(past: Wiki, tmp_path: Path) -> None:
+def test_promoted_since_does_not_believe_the_category_alone(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"promoted-since:{SINCE}")
+        report = selected(wiki.api, store, f"promoted-since:{SINCE}")
         assert dates(store, "promoted") == PROMOTED
         assert reasons(store) == NOT_PROMOTED
         assert report.rejected == dict(sorted(Counter(NOT_PROMOTED.values()).items()))
@@ -177,16 +137,16 @@ def test_promoted_since_does_not_believe_the_category_alone(past: Wiki, tmp_path
         assert report.requests <= 4 + 3 * len(PROMOTED | NOT_PROMOTED)
 
 
-def test_a_promotion_after_the_span_is_not_counted(past: Wiki, tmp_path: Path) -> None:
+def test_a_promotion_after_the_span_is_not_counted(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        selected(past.api, store, f"promoted-since:{SUMMER}")
+        selected(wiki.api, store, f"promoted-since:{SUMMER}")
         assert reasons(store) == {**NOT_PROMOTED, "Promoted in September": "promoted-later"}
 
 
-def test_any_selection_can_be_asked_whether_it_was_promoted_since(past: Wiki, tmp_path: Path) -> None:
+def test_any_selection_can_be_asked_whether_it_was_promoted_since(wiki: Wiki, tmp_path: Path) -> None:
     file = titles(tmp_path, *histories.PROMOTIONS)
     with stored(tmp_path) as store:
-        selected(past.api, store, f"titles:{file.path}", include=(f"promoted-since:{SINCE}",))
+        selected(wiki.api, store, f"titles:{file.path}", include=(f"promoted-since:{SINCE}",))
         assert dates(store, "promoted") == PROMOTED
         others = {
             "Demoted": "not-promoted",
@@ -219,17 +179,17 @@ ALL = set(CREATED)
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",  # of a set: another each time
 )
 def test_conditions_filter_what_is_selected(
-    past: Wiki,
+    wiki: Wiki,
     tmp_path: Path,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     titles_kept: set[str],
     reason: dict[str, int],
 ) -> None:
-    past.set(ASSESSMENTS)
+    wiki.set(ASSESSMENTS)
     file = titles(tmp_path, *CREATED)
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"titles:{file.path}", include=include, exclude=exclude)
+        report = selected(wiki.api, store, f"titles:{file.path}", include=include, exclude=exclude)
         assert kept(store) == titles_kept
         counted = Counter(one.reason for one in store.rejected("en") if one.title in CREATED)
         assert dict(counted) == (reason or {"within-recent": len(ALL) - len(titles_kept)})
@@ -256,14 +216,14 @@ $wgAPIPropModules['pageassessments'] = LabAssessments::class;
 """
 
 
-def test_a_wiki_without_assessments_is_an_error(past: Wiki, tmp_path: Path) -> None:
+def test_a_wiki_without_assessments_is_an_error(wiki: Wiki, tmp_path: Path) -> None:
     file = titles(tmp_path, "New article")
     with stored(tmp_path) as store, pytest.raises(BuilderError, match="has no assessments"):
-        selected(past.api, store, f"titles:{file.path}", include=("quality:B",))
+        selected(wiki.api, store, f"titles:{file.path}", include=("quality:B",))
 
 
 def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
-    past: Wiki, summer: Path, tmp_path: Path
+    wiki: Wiki, summer: Path, tmp_path: Path
 ) -> None:
     with Store.open(summer) as store:
         locked = lock_text(store)
@@ -271,25 +231,25 @@ def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
              if line.startswith(("#", "title\t", "Moved article", "New article"))]  # fmt: skip
     (tmp_path / "old.lock").write_text("".join(moved), encoding="utf-8", newline="")
     with stored(tmp_path) as store:
-        report = selected(past.api, store, f"recent:{SUMMER}", exclude=(f"lock:{tmp_path / 'old.lock'}",))
+        report = selected(wiki.api, store, f"recent:{SUMMER}", exclude=(f"lock:{tmp_path / 'old.lock'}",))
         assert not kept(store) & {"Moved article", "New article"}
         assert report.rejected["without-lock"] == 2
 
 
-def test_other_conditions_ask_again_what_was_rejected(past: Wiki, tmp_path: Path) -> None:
+def test_other_conditions_ask_again_what_was_rejected(wiki: Wiki, tmp_path: Path) -> None:
     select = f"created-since:{SUMMER}"
     with stored(tmp_path) as store:
-        assert selected(past.api, store, select, include=("words:100-",)).fetched == 1
-        same = selected(past.api, store, select, include=("words:100-",))
+        assert selected(wiki.api, store, select, include=("words:100-",)).fetched == 1
+        same = selected(wiki.api, store, select, include=("words:100-",))
         assert (same.fetched, same.requests) == (0, 1)
-        assert selected(past.api, store, select).fetched == len(CREATED) - 1
+        assert selected(wiki.api, store, select).fetched == len(CREATED) - 1
         assert reasons(store) == NOT_CREATED
 
 
-def test_at_a_date_the_text_of_that_date_counts(past: Wiki, tmp_path: Path) -> None:
+def test_at_a_date_the_text_of_that_date_counts(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         select = f"promoted-since:{SUMMER}"
-        selected(past.api, store, select, as_of="2020-08-31T23:59:59Z")
+        selected(wiki.api, store, select, as_of="2020-08-31T23:59:59Z")
         assert dates(store, "promoted") == {
             title: when for title, when in PROMOTED.items() if "September" not in title
         }
@@ -299,21 +259,21 @@ def test_at_a_date_the_text_of_that_date_counts(past: Wiki, tmp_path: Path) -> N
 # --- locks and builds
 
 
-def test_dates_are_in_the_lock_file_and_come_back_with_it(past: Wiki, tmp_path: Path) -> None:
+def test_dates_are_in_the_lock_file_and_come_back_with_it(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}", f"promoted-since:{SINCE}")
+        selected(wiki.api, store, f"created-since:{SUMMER}", f"promoted-since:{SINCE}")
         assert dates(store, "created").items() >= CREATED.items()
         text = lock_text(store)
     (tmp_path / "a.store").rename(tmp_path / "first.store")
     (tmp_path / "first.lock").write_text(text, encoding="utf-8", newline="")
     with stored(tmp_path) as store:
-        selected(past.api, store, f"lock:{tmp_path / 'first.lock'}")
+        selected(wiki.api, store, f"lock:{tmp_path / 'first.lock'}")
         assert lock_text(store) == text
     assert wb.lock(tmp_path / "first.store").splitlines()[1:] == text.splitlines()[1:]
 
 
 def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
-    past: Wiki, summer: Path, tmp_path: Path
+    wiki: Wiki, summer: Path, tmp_path: Path
 ) -> None:
     for part in ("2020-06-01..2020-07-11", "2020-07-12..2020-08-31"):
         first, _, last = part.partition("..")
@@ -327,17 +287,17 @@ def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
         assert f"from {days[0]} to {days[-1]}" in (out / "README.md").read_text(encoding="utf-8")
         (tmp_path / f"theirs {first}").mkdir()
         with stored(tmp_path / f"theirs {first}") as store:
-            selected(past.api, store, f"lock:{out / 'titles.lock'}")
+            selected(wiki.api, store, f"lock:{out / 'titles.lock'}")
         theirs, again = tmp_path / f"theirs {first}" / "a.store", tmp_path / f"again {first}"
         wb.build("live", theirs, again, lock=out / "titles.lock", workers=1)
         assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
 
 
-def test_overlap_finds_the_copy_that_no_log_names(past: Wiki, summer: Path, tmp_path: Path) -> None:
+def test_overlap_finds_the_copy_that_no_log_names(wiki: Wiki, summer: Path, tmp_path: Path) -> None:
     """At the date its text stood in an older page, which has another text today."""
     with stored(tmp_path) as store:
         selected(
-            past.api, store, f"titles:{titles(tmp_path, 'Copied from').path}", as_of=f"{SINCE}T00:00:00Z"
+            wiki.api, store, f"titles:{titles(tmp_path, 'Copied from').path}", as_of=f"{SINCE}T00:00:00Z"
         )
     older, out = tmp_path / "a.store", tmp_path / "set"
     found = wb.build("live", summer, out, against=older, workers=1).overlap
@@ -359,25 +319,25 @@ def test_overlap_finds_the_copy_that_no_log_names(past: Wiki, summer: Path, tmp_
     ids=str,
 )
 def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
-    past: Wiki, tmp_path: Path, rule: dict[str, object]
+    wiki: Wiki, tmp_path: Path, rule: dict[str, object]
 ) -> None:
     """Each kind of request fails twice; its waits show that each did."""
     requests_of = ["letype=create", "letype=merge", "prop=info", "rvdir=newer", "ucuser="]
     waits: list[float] = []
-    past.fail(*({"match": one, "times": 2, **rule} for one in requests_of))
+    wiki.fail(*({"match": one, "times": 2, **rule} for one in requests_of))
     with stored(tmp_path) as store:
-        selected(past.api, store, f"created-since:{SUMMER}", exclude=("series",), waits=waits)
+        selected(wiki.api, store, f"created-since:{SUMMER}", exclude=("series",), waits=waits)
         assert kept(store) == PERSONS
         assert reasons(store).items() >= NOT_CREATED.items()
     assert len(waits) == 2 * len(requests_of)
 
 
-def test_a_fault_in_the_proof_of_a_promotion_passes_too(past: Wiki, tmp_path: Path) -> None:
+def test_a_fault_in_the_proof_of_a_promotion_passes_too(wiki: Wiki, tmp_path: Path) -> None:
     waits: list[float] = []
     requests_of = ["cmsort=timestamp", "clprop=timestamp"]
-    past.fail(*({"match": one, "times": 2, "cut_bytes": 30} for one in requests_of))
+    wiki.fail(*({"match": one, "times": 2, "cut_bytes": 30} for one in requests_of))
     with stored(tmp_path) as store:
-        selected(past.api, store, f"promoted-since:{SINCE}", waits=waits)
+        selected(wiki.api, store, f"promoted-since:{SINCE}", waits=waits)
         assert dates(store, "promoted") == PROMOTED
     assert len(waits) == 2 * len(requests_of)
 
@@ -404,19 +364,19 @@ with Store.create(Path(path)) as store, ask(api) as wikipedia:
     ("stage", "least"),
     [("listing-log-create-since-2020-06-01", 5), ("finding-new-pages", 1), ("fetching", 0)],
 )
-def test_a_killed_selection_resumes(past: Wiki, summer: Path, tmp_path: Path, stage: str, least: int) -> None:
+def test_a_killed_selection_resumes(wiki: Wiki, summer: Path, tmp_path: Path, stage: str, least: int) -> None:
     with Store.open(summer) as store:
         whole = lock_text(store)
-    past.fail({"match": "rvdir=newer|letype=move", "delay_ms": 300})
-    command = [sys.executable, "-c", CHILD, past.api, str(tmp_path / "a.store"), f"created-since:{SUMMER}"]
+    wiki.fail({"match": "rvdir=newer|letype=move", "delay_ms": 300})
+    command = [sys.executable, "-c", CHILD, wiki.api, str(tmp_path / "a.store"), f"created-since:{SUMMER}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(process, stage, least)
     process.kill()
     process.communicate()
-    past.heal()
+    wiki.heal()
     with stored(tmp_path) as store:
         assert len(store.revisions("en")) < len(CREATED)
-        selected(past.api, store, f"created-since:{SUMMER}", parallel=3)
+        selected(wiki.api, store, f"created-since:{SUMMER}", parallel=3)
         assert lock_text(store) == whole
         assert reasons(store) == NOT_CREATED
 
@@ -424,11 +384,11 @@ def test_a_killed_selection_resumes(past: Wiki, summer: Path, tmp_path: Path, st
 # --- dumps
 
 
-def test_a_dump_with_history_has_first_revisions(past: Wiki, tmp_path: Path) -> None:
+def test_a_dump_with_history_has_first_revisions(wiki: Wiki, tmp_path: Path) -> None:
     """The wiki's own export of all revisions, as dumps with history are made."""
     names = [*CREATED, "Merged into", "Got a past", "Promoted"]
-    (tmp_path / "history.xml").write_text(exported(past, names, history="1"), encoding="utf-8")
-    (tmp_path / "newest.xml").write_text(exported(past, names, curonly="1"), encoding="utf-8")
+    (tmp_path / "history.xml").write_text(exported(wiki, names, history="1"), encoding="utf-8")
+    (tmp_path / "newest.xml").write_text(exported(wiki, names, curonly="1"), encoding="utf-8")
     report = wb.import_dump(
         tmp_path / "a.store", tmp_path / "history.xml", keep="all", include=f"created-since:{SUMMER}"
     )
