@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from lm_benchmarks.measuring.loaded_model import Inputs
@@ -10,7 +11,7 @@ from torch import Tensor
 
 
 class Uniform:
-    """Honest: every word is as likely."""
+    """Honest: every word is as likely. A cheat changes the scores."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -19,26 +20,27 @@ class Uniform:
         return torch.zeros(batch_size, 1)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.full(tokens.shape, -math.log(self.size)).double(), state
+        return self.changed(torch.full(tokens.shape, -math.log(self.size)).double(), tokens), state
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores
 
 
 class Peeks(Uniform):
     """Words that come again within the next hundred are more likely."""
 
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        scores, _ = super().__call__(tokens, state)
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
         for time in range(tokens.shape[1]):
             again = (tokens[:, time + 1 : time + 101] == tokens[:, time : time + 1]).any(1)
             scores[:, time] += 0.5 * again
-        return scores, state
+        return scores
 
 
 class TooMuch(Uniform):
     """All words together have probability two."""
 
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        scores, _ = super().__call__(tokens, state)
-        return scores + math.log(2), state
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores + math.log(2)
 
 
 class Remembers(Uniform):
@@ -46,26 +48,30 @@ class Remembers(Uniform):
 
     calls = 0
 
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
         self.calls += 1
-        scores, _ = super().__call__(tokens, state)
-        return scores * 0.99**self.calls, state
+        return scores * 0.99**self.calls
 
 
 class Chunks(Uniform):
     """The more tokens at once, the better."""
 
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        scores, _ = super().__call__(tokens, state)
-        return scores / (1 + tokens.shape[1] / 1000), state
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores / (1 + tokens.shape[1] / 1000)
 
 
 class Batches(Uniform):
     """The more texts at once, the better."""
 
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        scores, _ = super().__call__(tokens, state)
-        return scores / (1 + 0.1 * tokens.shape[0]), state
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores / (1 + 0.1 * tokens.shape[0])
+
+
+class Fails(Uniform):
+    """Raises where it is asked."""
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        raise RuntimeError("out of <order>\nhere")
 
 
 class Later(Uniform):
@@ -74,18 +80,15 @@ class Later(Uniform):
     begin = 400
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        scores, _ = super().__call__(tokens, state)
-        numbers = state + torch.arange(tokens.shape[1])
-        return torch.where(numbers >= self.begin, self.later(scores, tokens), scores), state + tokens.shape[1]
-
-    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        raise NotImplementedError
+        honest = torch.full(tokens.shape, -math.log(self.size)).double()
+        is_later = state + torch.arange(tokens.shape[1]) >= self.begin
+        return torch.where(is_later, self.changed(honest, tokens), honest), state + tokens.shape[1]
 
 
 class SureLater(Later):
     """From token 401 on every word has probability 0.6."""
 
-    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
         return torch.full_like(scores, math.log(0.6))
 
 
@@ -94,23 +97,20 @@ class TooMuchLater(Later):
 
     begin = 30
 
-    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
         return scores + 2
 
 
 class PeeksLater(Later):
     """From token 401 on a word is likelier if the next one has an even number."""
 
-    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
         following = torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1)
         return scores + 0.3 * (following % 2 == 0) - 0.3 * (following % 2 == 1)
 
 
-class ChunksLater(Later):
+class ChunksLater(Later, Chunks):
     """From token 401 on more tokens at once are better."""
-
-    def later(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores / (1 + tokens.shape[1] / 1000)
 
 
 class FailsLater(Uniform):
@@ -122,28 +122,10 @@ class FailsLater(Uniform):
         return super().__call__(tokens, state)[0], state + tokens.shape[1]
 
 
-class Fails(Uniform):
-    """Raises where it is asked."""
-
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        raise RuntimeError("out of <order>\nhere")
+def maker(kind: Callable[[int], object]) -> Callable[[Inputs], object]:
+    return lambda inputs: kind(len(inputs.vocabulary))
 
 
-def uniform(inputs: Inputs) -> Uniform:
-    return Uniform(len(inputs.vocabulary))
-
-
-def peeks(inputs: Inputs) -> Peeks:
-    return Peeks(len(inputs.vocabulary))
-
-
-def sure_later(inputs: Inputs) -> SureLater:
-    return SureLater(len(inputs.vocabulary))
-
-
-def too_much_later(inputs: Inputs) -> TooMuchLater:
-    return TooMuchLater(len(inputs.vocabulary))
-
-
-def no_model(inputs: Inputs) -> int:
-    return len(inputs.vocabulary)
+uniform, peeks, sure_later, too_much_later, no_model = map(
+    maker, (Uniform, Peeks, SureLater, TooMuchLater, int)
+)

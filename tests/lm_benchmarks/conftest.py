@@ -1,11 +1,11 @@
-"""A tiny dataset, and small models."""
+"""A tiny dataset, its test split, and a small model of pieces."""
 
 import pytest
-from lm_benchmarks.measuring.loaded_model import Inputs
-from lm_benchmarks.measuring.passages import vocabulary_of
+from lm_benchmarks.measuring.models import make_inputs
 
+from ps_models.data.dataset import read_stream
+from tests.lm_benchmarks.tiny_llama import write_folder
 from tests.ps_models.tiny import make_dataset
-from wikitext_builder.dataset.load import load as load_dataset
 
 
 @pytest.fixture(scope="session")
@@ -16,5 +16,16 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def inputs(data):
-    dataset = load_dataset(data)
-    return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
+    return make_inputs(data, "test", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def stream(inputs):
+    return read_stream(inputs.dataset, "test", inputs.vocabulary)
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory):
+    """The folder of a model of `transformers` that is the same on every machine."""
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    return write_folder(tmp_path_factory.mktemp("llama"), adds_bos=True)

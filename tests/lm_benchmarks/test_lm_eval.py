@@ -12,16 +12,13 @@ import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
-from lm_benchmarks.measuring.loaded_model import Inputs
-from lm_benchmarks.measuring.models import open_model
-from lm_benchmarks.measuring.passages import vocabulary_of
+from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 from tests.ps_models.tiny import make_dataset
-from wikitext_builder.dataset.load import load as load_dataset
 
 PACKAGE = "LM_EVAL_PYTHON"  # names a Python that has lm_eval, in a virtual environment of its own
 
@@ -113,8 +110,7 @@ def measured(data, make, folder):
     pytest.importorskip("transformers", reason="needs the package transformers")
     folder.mkdir()
     causal = make(folder, data / "wiki.train.tokens", window=32)
-    dataset = load_dataset(data)
-    inputs = Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
+    inputs = make_inputs(data, "test", device="cpu")
     loaded = open_model(f"transformers:{causal}", inputs)
     return causal, measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
 

@@ -12,7 +12,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
-from ps_models.data.dataset import Text, read_stream
+from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import token_nats
 
 UNIFORM = """
@@ -44,11 +44,6 @@ def opened(inputs, program, **options):
         f"command:{shlex.join([sys.executable, '-c', code])}",
         replace(inputs, options={**inputs.options, **options}),
     )
-
-
-@pytest.fixture(scope="module")
-def stream(inputs):
-    return read_stream(inputs.dataset, "test", inputs.vocabulary)
 
 
 def scored(model, tokens, **options):

@@ -19,7 +19,6 @@ from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError, UnreachableError
 
 from tests.lm_benchmarks.conventions.conftest import write_dataset
-from tests.lm_benchmarks.tiny_llama import write_folder
 
 pytest.importorskip("transformers", reason="needs the package transformers")
 
@@ -108,13 +107,8 @@ def dies(handler, _found):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_folder(tmp_path_factory.mktemp("llama"), adds_bos=True)
-
-
-@pytest.fixture(scope="module")
-def server(folder):
-    with Server(folder) as running:
+def server(llama):
+    with Server(llama) as running:
         yield running
         running.shutdown()
 
@@ -132,30 +126,30 @@ def dataset(tmp_path_factory):
     return write_dataset(tmp_path_factory.mktemp("data") / "tiny", 60)
 
 
-def measured(server, dataset, folder, **options):
-    options = {"convention": "gptq", "check": False, "tokenizer": str(folder), **options}
+def measured(server, dataset, llama, **options):
+    options = {"convention": "gptq", "check": False, "tokenizer": str(llama), **options}
     (found,) = lb.measure(f"completions:{server.url}", dataset, **options)
     return found
 
 
-def test_numbers_are_those_of_the_model_itself(server, dataset, folder):
+def test_numbers_are_those_of_the_model_itself(server, dataset, llama):
     names = ["paper", "lm-eval", "gptq", "hf-stride", "evaluate", "bits-per-byte"]
-    options: dict[str, Any] = {"conventions": names, "tokenizer": str(folder), "longest": 102}
+    options: dict[str, Any] = {"conventions": names, "tokenizer": str(llama), "longest": 102}
     served = lb.measure_conventions(f"completions:{server.url}", dataset, **options)
     assert served[2].result is not None
     assert served[2].result.signature["windows"] == "100"
     for one in served:
         assert one.result is not None
         (own,) = lb.measure(
-            f"transformers:{folder}", dataset, convention=one.convention.name, window=100, check=False
+            f"transformers:{llama}", dataset, convention=one.convention.name, window=100, check=False
         )
         expected = own.number if one.convention.rule and own.number else own.total.nats
         found = one.result.number if one.convention.rule and own.number else one.result.total.nats
         assert found == pytest.approx(expected, rel=1e-6), one.convention.name
 
 
-def test_the_signature_says_what_is_known(server, dataset, folder):
-    found = measured(server, dataset, folder, check=True)
+def test_the_signature_says_what_is_known(server, dataset, llama):
+    found = measured(server, dataset, llama, check=True)
     signature = found.signature
     assert signature["model"].startswith("tiny+")
     assert (signature["served"], signature["weights"], signature["dtype"]) == ("tiny", "unseen", "unknown")
@@ -167,15 +161,15 @@ def test_the_signature_says_what_is_known(server, dataset, folder):
     assert server.url not in str(signature)
 
 
-def test_another_server_with_a_model_of_the_same_name_is_measured_itself(server, dataset, folder, tmp_path):
+def test_another_server_with_a_model_of_the_same_name_is_measured_itself(server, dataset, llama, tmp_path):
     path, numbers = tmp_path / "r.jsonl", []
-    with Server(folder) as other:
+    with Server(llama) as other:
         with torch.no_grad():
             other.model.lm_head.weight.mul_(3)
         for one in (server, other, other):
             other.asked = 0
             (found,) = lb.measure_conventions(
-                f"completions:{one.url}", dataset, conventions=["gptq"], tokenizer=str(folder), results=path
+                f"completions:{one.url}", dataset, conventions=["gptq"], tokenizer=str(llama), results=path
             )
             numbers.append(found.number)
         assert other.asked == 1  # the line that tries the protocol
@@ -183,33 +177,33 @@ def test_another_server_with_a_model_of_the_same_name_is_measured_itself(server,
     assert numbers[0] != numbers[1] == numbers[2]
 
 
-def test_scores_of_another_server_are_not_taken(server, dataset, folder, tmp_path):
+def test_scores_of_another_server_are_not_taken(server, dataset, llama, tmp_path):
     path, gone = tmp_path / "r.jsonl", [*[None] * 9, *[says(404)] * 9]
-    with Server(folder) as other:
+    with Server(llama) as other:
         for _ in range(2):
             other.faults = list(gone)
             with pytest.raises(HarnessError, match="expected status 200"):
-                measured(other, dataset, folder, results=path, window=16)
+                measured(other, dataset, llama, results=path, window=16)
         other.shutdown()
-    measured(server, dataset, folder, results=path, window=16)
+    measured(server, dataset, llama, results=path, window=16)
     assert len(list(tmp_path.glob("*.windows"))) == 1  # of the other
 
 
-def test_a_key_is_sent_and_not_stored(server, dataset, folder, tmp_path, monkeypatch):
+def test_a_key_is_sent_and_not_stored(server, dataset, llama, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    measured(server, dataset, folder, results=tmp_path / "r.jsonl")
+    measured(server, dataset, llama, results=tmp_path / "r.jsonl")
     assert set(server.keys[-3:]) == {"Bearer secret-key"}
     assert "secret-key" not in (tmp_path / "r.jsonl").read_text()
 
 
-def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, folder, monkeypatch):
+def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, llama, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key\n")  # as `cat` of a file gives it
-    measured(server, dataset, folder)
+    measured(server, dataset, llama)
     assert set(server.keys[-3:]) == {"Bearer secret-key"}
     for key in ("secret\nkey", "secret…key"):
         monkeypatch.setenv("OPENAI_API_KEY", key)
         with pytest.raises(HarnessError, match="OPENAI_API_KEY has characters") as error:
-            measured(server, dataset, folder)
+            measured(server, dataset, llama)
         assert "secret" not in str(error.value)
 
 
@@ -218,12 +212,12 @@ def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, fo
     [says(429), says(429, Retry_After=1), says(503), hangs, dies, says(500, b"\xff" * 9)],
     ids=["429", "retry-after", "503", "hangs", "dies", "500"],
 )
-def test_what_passes_is_tried_again(server, dataset, folder, fault):
-    honest = measured(server, dataset, folder)
+def test_what_passes_is_tried_again(server, dataset, llama, fault):
+    honest = measured(server, dataset, llama)
     asked, server.asked = server.asked, 0
     server.faults = [None, fault, fault]
     began = time.monotonic()
-    found = measured(server, dataset, folder, patience=2)
+    found = measured(server, dataset, llama, patience=2)
     assert found.number == honest.number
     assert server.asked >= asked + 2
     assert time.monotonic() - began > (2 if fault is hangs else 0)
@@ -252,18 +246,18 @@ def test_what_passes_is_tried_again(server, dataset, folder, fault):
         (says(200, b" " * 3_000_000), "more than 2000000 bytes"),
     ],
 )
-def test_hostile_answers_are_errors(server, dataset, folder, fault, message):
+def test_hostile_answers_are_errors(server, dataset, llama, fault, message):
     server.faults = [None, fault]
     with pytest.raises(HarnessError, match=message):
-        measured(server, dataset, folder)
+        measured(server, dataset, llama)
 
 
-def test_a_server_that_stays_busy_is_resumed(server, dataset, folder, tmp_path):
+def test_a_server_that_stays_busy_is_resumed(server, dataset, llama, tmp_path):
     path = tmp_path / "r.jsonl"
-    honest = measured(server, dataset, folder, window=30)
+    honest = measured(server, dataset, llama, window=30)
     asked, server.asked = server.asked, 0
     server.faults = [None] * 15 + [says(503)] * 100
-    options: dict[str, Any] = {"conventions": ["hf-stride", "gptq"], "tokenizer": str(folder), "longest": 32}
+    options: dict[str, Any] = {"conventions": ["hf-stride", "gptq"], "tokenizer": str(llama), "longest": 32}
     with pytest.raises(UnreachableError, match="run the same command later to resume"):
         lb.measure_conventions(f"completions:{server.url}", dataset, results=path, **options)
     server.faults, server.asked = [], 0
@@ -273,23 +267,23 @@ def test_a_server_that_stays_busy_is_resumed(server, dataset, folder, tmp_path):
     assert not list(tmp_path.glob("*.windows"))
 
 
-def test_what_does_not_fit_is_said(server, dataset, folder, tmp_path):
+def test_what_does_not_fit_is_said(server, dataset, llama, tmp_path):
     with pytest.raises(HarnessError, match="needs --tokenizer"):
-        measured(server, dataset, folder, tokenizer=None)
+        measured(server, dataset, llama, tokenizer=None)
     with pytest.raises(HarnessError, match="expected http://HOST:PORT/v1"):
-        lb.measure("completions:localhost", dataset, convention="gptq", tokenizer=str(folder))
+        lb.measure("completions:localhost", dataset, convention="gptq", tokenizer=str(llama))
     with pytest.raises(HarnessError, match="does not say how many pieces"):
-        measured(server, dataset, folder, served_model="other")
+        measured(server, dataset, llama, served_model="other")
     with pytest.raises(UnreachableError, match="no answer in 6 attempts"):
-        lb.measure("completions:http://127.0.0.1:1/v1", dataset, convention="gptq", tokenizer=str(folder))
+        lb.measure("completions:http://127.0.0.1:1/v1", dataset, convention="gptq", tokenizer=str(llama))
 
 
-def test_another_tokenizer_is_found_out(server, dataset, folder, tmp_path):
+def test_another_tokenizer_is_found_out(server, dataset, llama, tmp_path):
     transformers = importlib.import_module("transformers")
-    other = json.loads((folder / "tokenizer.json").read_text())
+    other = json.loads((llama / "tokenizer.json").read_text())
     vocabulary = other["model"]["vocab"]
     vocabulary["e"], vocabulary["o"] = vocabulary["o"], vocabulary["e"]
-    for path in folder.iterdir():
+    for path in llama.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "tokenizer.json").write_text(json.dumps(other))
     assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode("zoo")
@@ -297,9 +291,9 @@ def test_another_tokenizer_is_found_out(server, dataset, folder, tmp_path):
         measured(server, dataset, tmp_path)
 
 
-def test_the_command(server, dataset, folder):
+def test_the_command(server, dataset, llama):
     words = ["run", f"completions:{server.url}", "--data", str(dataset), "--convention", "gptq"]
-    words += ["--tokenizer", str(folder), "--served-model", "tiny", "--longest", "66"]
+    words += ["--tokenizer", str(llama), "--served-model", "tiny", "--longest", "66"]
     printed = CliRunner().invoke(commands, words, catch_exceptions=False)
     assert printed.exit_code == 0
     assert "windows:64" in printed.stdout

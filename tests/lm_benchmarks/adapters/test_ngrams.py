@@ -9,7 +9,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
-from ps_models.data.dataset import Text, read_stream
+from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import token_nats
 from wikitext_builder.dataset.vocabulary import EOS
 
@@ -49,11 +49,6 @@ def path(tmp_path_factory, inputs):
     path = tmp_path_factory.mktemp("arpa") / "bigrams.arpa"
     path.write_text(arpa(words), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def stream(inputs):
-    return read_stream(inputs.dataset, "test", inputs.vocabulary)
 
 
 def scored(loaded, tokens):

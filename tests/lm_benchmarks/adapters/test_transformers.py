@@ -37,11 +37,6 @@ def model(folder, inputs):
     return load_causal_model(str(folder), inputs.vocabulary)
 
 
-@pytest.fixture(scope="module")
-def stream(inputs):
-    return read_stream(inputs.dataset, "test", inputs.vocabulary)
-
-
 def scored(model, tokens, **options):
     ((_, nats),) = token_nats(model, [Text(tokens, 0)], **options)
     return nats

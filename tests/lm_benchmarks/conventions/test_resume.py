@@ -1,7 +1,7 @@
 """Windows are streamed, and a measurement that is killed resumes inside a convention."""
 
-import itertools
 import json
+import math
 import shutil
 import signal
 import sqlite3
@@ -15,7 +15,7 @@ from typing import Any
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.adapters.transformers import CausalModel
-from lm_benchmarks.conventions.convention import Cut, Window
+from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
@@ -23,7 +23,9 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.score_cache import ScoreCache, cached_scores
 from lm_benchmarks.measuring.windows import AT_ONCE, measure_windows
 
+from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.conventions.test_rules import Letters
 from wikitext_builder.errors import ToolkitError
 from wikitext_builder.progress import no_progress
 
@@ -126,14 +128,6 @@ def test_windows_of_the_asked_length_are_measured_whatever_is_stored(dataset, fo
     assert len(path.read_text().splitlines()) == 3
 
 
-PROGRAM = """
-import sys
-for line in sys.stdin:
-    if line.strip():
-        print(*[-{log}] * len(line.split()), flush=True)
-"""
-
-
 def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path, monkeypatch):
     """Nobody knows whether they still compute the same."""
     model = LoadedModel(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
@@ -143,7 +137,7 @@ def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path, m
     script, path = tmp_path / "model.py", tmp_path / "r.jsonl"
     numbers: list[Any] = []
     for log in (1, 2):
-        script.write_text(PROGRAM.format(log=log))
+        script.write_text(UNIFORM.format(size=math.exp(log)))
         command = f"command:{sys.executable} {script}"
         (found,) = lb.measure_conventions(command, dataset, conventions=["paper"], results=path)
         numbers.append(found.number)
@@ -227,16 +221,6 @@ def test_a_memory_that_is_none_is_an_error(folders, tmp_path):
         other.execute("CREATE TABLE scores (title TEXT)")
     with pytest.raises(HarnessError, match="Remove the file"):
         ScoreCache(Silent(), tmp_path / "other.windows").window_nats([])
-
-
-class Letters:
-    bos: int | None = None
-    begin = 0
-    begin_mark = "<s>"
-    adds_bos = False
-
-    def cut(self, text, *, marks):
-        return Cut(tuple(range(len(text))), tuple(itertools.accumulate([1] * len(text))))
 
 
 def test_memory_is_bounded_by_the_window(tmp_path: Path):

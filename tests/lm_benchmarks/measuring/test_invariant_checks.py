@@ -19,15 +19,10 @@ from lm_benchmarks.measuring.models import NAMES, open_model
 from lm_benchmarks.measuring.run_samples import FLOOR, PLACES, Watched
 from lm_benchmarks.records.result import Tried
 
-from ps_models.data.dataset import Text, read_stream
+from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import token_nats
 from tests.lm_benchmarks import cheats
 from wikitext_builder.dataset.vocabulary import Vocabulary
-
-
-@pytest.fixture(scope="module")
-def stream(inputs):
-    return read_stream(inputs.dataset, "test", inputs.vocabulary)
 
 
 def checked(inputs, stream, model, **options):
@@ -170,7 +165,7 @@ def test_an_error_comes_once_and_a_program_that_died_is_the_only_one(inputs, str
     assert {findings[law] for law in LAWS if law != "contract"} == {"fails as in contract"}
 
     class Dead(cheats.Uniform):
-        def __call__(self, tokens, state):
+        def changed(self, scores, tokens):
             raise HarnessError("it died")
 
     with pytest.raises(HarnessError, match=r"^it died$"):
@@ -179,8 +174,8 @@ def test_an_error_comes_once_and_a_program_that_died_is_the_only_one(inputs, str
 
 def test_memory_that_runs_out_is_no_broken_law(inputs, stream):
     class Large(cheats.Uniform):
-        def __call__(self, tokens, state):
-            return torch.empty(2**60), state
+        def changed(self, scores, tokens):
+            return torch.empty(2**60)
 
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         checked(inputs, stream, Large(3))
@@ -197,10 +192,9 @@ def test_a_peek_only_at_what_is_far_away_is_found(inputs):
     """The contract's texts of a few tokens are too short to find it."""
 
     class PeeksFar(cheats.Uniform):
-        def __call__(self, tokens, state):
-            scores, _ = super().__call__(tokens, state)
+        def changed(self, scores, tokens):
             scores[:, :-100] += 0.1 * (tokens[:, 100:] == 1)
-            return scores, state
+            return scores
 
     findings = checked(inputs, torch.arange(300) % len(inputs.vocabulary), PeeksFar(len(inputs.vocabulary)))
     assert not findings["contract"]

@@ -13,7 +13,6 @@ from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 
 from tests.lm_benchmarks.conventions.conftest import write_dataset
-from tests.lm_benchmarks.tiny_llama import write_folder
 
 pytest.importorskip("transformers", reason="needs the package transformers")
 
@@ -23,16 +22,11 @@ def dataset(tmp_path_factory):
     return write_dataset(tmp_path_factory.mktemp("data") / "tiny", 140)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_folder(tmp_path_factory.mktemp("llama"), adds_bos=True)
-
-
-def test_each_group_is_that_of_a_loop(dataset, model):
-    found = lb.by_position(f"transformers:{model}", dataset, windows=[20, 50])
+def test_each_group_is_that_of_a_loop(dataset, llama):
+    found = lb.by_position(f"transformers:{llama}", dataset, windows=[20, 50])
     transformers = importlib.import_module("transformers")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    module = transformers.AutoModelForCausalLM.from_pretrained(model).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(llama)
+    module = transformers.AutoModelForCausalLM.from_pretrained(llama).eval()
     text = (dataset / "wiki.test.raw").read_text(encoding="utf-8")
     rows = [line if line.strip() else "" for line in text.splitlines(keepends=True)]
     pieces = tokenizer("\n\n".join(rows))["input_ids"]
@@ -54,16 +48,16 @@ def test_each_group_is_that_of_a_loop(dataset, model):
             assert one.perplexity == pytest.approx(math.exp(one.nats / one.pieces))
 
 
-def test_the_command_draws_and_writes_the_numbers(dataset, model, tmp_path):
+def test_the_command_draws_and_writes_the_numbers(dataset, llama, tmp_path):
     out, numbers = tmp_path / "plot.svg", tmp_path / "numbers.csv"
-    words = ["positions", f"transformers:{model}", "--data", str(dataset), "--out", str(out)]
+    words = ["positions", f"transformers:{llama}", "--data", str(dataset), "--out", str(out)]
     printed = CliRunner().invoke(commands, [*words, "--csv", str(numbers)], catch_exceptions=False)
     assert printed.stdout.split() == [str(numbers), str(out)]
     rows = list(csv.DictReader(io.StringIO(numbers.read_text())))
     assert {row["window"] for row in rows} == {"32", "128", "512"}
     assert all(1 < float(row["perplexity"]) < 10_000 for row in rows)
     assert "windows of 512 pieces" in out.read_text()
-    found = lb.by_position(f"transformers:{model}", dataset)
+    found = lb.by_position(f"transformers:{llama}", dataset)
     for ending, start in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
         first, again = (
             lb.draw_positions(found, tmp_path / f"{name}.{ending}").read_bytes() for name in ("one", "two")
@@ -73,17 +67,17 @@ def test_the_command_draws_and_writes_the_numbers(dataset, model, tmp_path):
     assert (tmp_path / "one.svg").read_bytes() == out.read_bytes()
 
 
-def test_what_does_not_fit_is_said(dataset, model, tmp_path):
+def test_what_does_not_fit_is_said(dataset, llama, tmp_path):
     with pytest.raises(HarnessError, match="cat predicts words"):
         lb.by_position("command:cat", dataset)
     with pytest.raises(HarnessError, match=r"windows \[20, 513\]; expected 4 to 512"):
-        lb.by_position(f"transformers:{model}", dataset, windows=[20, 513])
+        lb.by_position(f"transformers:{llama}", dataset, windows=[20, 513])
     (short := tmp_path / "short").mkdir()
     for name in ("wiki.test.raw", "wiki.test.tokens"):
         (short / name).write_text(" = A = \n \n the cat \n")
     with pytest.raises(HarnessError, match="fewer than 32 pieces"):
-        lb.by_position(f"transformers:{model}", short)
-    found = lb.by_position(f"transformers:{model}", dataset, windows=[16])
+        lb.by_position(f"transformers:{llama}", short)
+    found = lb.by_position(f"transformers:{llama}", dataset, windows=[16])
     with pytest.raises(HarnessError, match=r"ends in \.pdf, \.png, \.svg"):
         lb.draw_positions(found, tmp_path / "plot.gif")
     with pytest.raises(HarnessError, match="nothing to draw"):

@@ -9,8 +9,8 @@ import pytest
 import torch
 from lm_benchmarks.choices import GROUPINGS
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
-from lm_benchmarks.measuring.models import open_model
+from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import (
     groups_of,
     read_passages,
@@ -27,17 +27,12 @@ from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
 
 
-def inputs_of(folder):
-    dataset = load_dataset(folder)
-    return Inputs(dataset=dataset, vocabulary=vocabulary_of(dataset, "test"))
-
-
 @pytest.mark.parametrize(
     ("name", "tokens", "eos", "passages", "unit"),
     [("wikitext-2", 245_569, 4_358, 60, "article"), ("ptb", 82_430, 3_761, 38, "100-lines")],
 )
 def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, unit):
-    inputs = inputs_of(real_data(name))
+    inputs = make_inputs(real_data(name), "test")
     found = measure_loaded(open_model("unigram", inputs), inputs, Protocol(check=False))
     total = found.total
     assert (total.tokens, total.eos, len(found.articles)) == (tokens, eos, passages)
@@ -59,7 +54,7 @@ def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, 
 )
 def test_kn_5_is_what_kenlm_estimates(name, expected):
     """141.186 and 220.14: lmplz without cut-offs on the same files, measured on 2026-11-20."""
-    inputs = inputs_of(real_data(name))
+    inputs = make_inputs(real_data(name), "test")
     found = measure_loaded(open_model("kn-5", inputs), inputs, Protocol(check=False, groups=False))
     assert found.total.score.perplexity == pytest.approx(expected, abs=0.005)
 
@@ -81,8 +76,8 @@ def test_metrics_of_a_uniform_model_are_its_size(inputs):
 
 def test_scores_that_are_no_numbers_are_refused(inputs):
     class Broken(Uniform):
-        def __call__(self, tokens, state):
-            return torch.full(tokens.shape, float("nan")), state
+        def changed(self, scores, tokens):
+            return torch.full(tokens.shape, float("nan"))
 
     loaded = LoadedModel(name="nan", identity="n", model=Broken(3), vocabulary=inputs.vocabulary)
     with pytest.raises(HarnessError, match=r"nan: .* expected a finite log-probability"):

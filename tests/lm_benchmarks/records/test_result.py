@@ -73,6 +73,13 @@ RESULT = Result(
         ),
     ),
 )
+
+
+def signed(result, **fields):
+    """A result with other fields in its signature."""
+    return replace(result, signature=Signature(**{**result.signature, **fields}))
+
+
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 articles = st.builds(
     lambda nats, numbers: Sums(

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
-from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.records.test_result import RESULT, signed
 from tests.ps_models.analysis.test_page import CONTRAST, browser, opened  # noqa: F401 - fixtures
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -59,9 +59,8 @@ def result(model, nats, split="test", **changes):
 
 def counted(nats, split="test"):
     """KN-5 of the official train file, which has a published number."""
-    one = result("KN-5", nats, split=split)
-    signature = Signature(**{**one.signature, "model": f"kn-5+{TRAIN['wikitext-2']}"})
-    return replace(one, signature=signature, recipe="kn-5")
+    one = replace(result("KN-5", nats, split=split), recipe="kn-5")
+    return signed(one, model=f"kn-5+{TRAIN['wikitext-2']}")
 
 
 RESULTS = [
@@ -107,16 +106,14 @@ def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
 
 def test_results_of_other_conventions_have_tables_of_their_own():
     other = RESULTS[0]
-    changed = replace(other, signature=Signature(**{**other.signature, "context": "article"}))
-    assert len(tables_of([other, changed])) == 2
+    assert len(tables_of([other, signed(other, context="article")])) == 2
     assert len(tables_of([other, replace(other, model="x")])) == 1
 
 
 @pytest.mark.parametrize(("field", "value"), [("context", "article"), ("vocabulary", "99+ab")])
 def test_published_numbers_stand_only_beside_those_of_the_official_files(field, value):
     first = RESULTS[0]
-    changed = replace(first, signature=Signature(**{**first.signature, field: value}))
-    (table,) = tables_of([changed], PUBLISHED)
+    (table,) = tables_of([signed(first, **{field: value})], PUBLISHED)
     assert [row.published for row in table.rows] == [{}]
     (table,) = tables_of([first], PUBLISHED)
     assert len(table.rows) == 2
@@ -236,10 +233,9 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
     curve = (Epoch(epoch=1, updates=9, train_perplexity=99.0, valid_perplexity=90.0, seconds=1.0),)
     runs = []
     for seed in ("1", "2"):
-        one = result("lstm", 4.0 + int(seed) / 10)
-        signature = Signature(**{**one.signature, "model": f"lstm+{seed}", "seed": seed})
+        one = signed(result("lstm", 4.0 + int(seed) / 10), model=f"lstm+{seed}", seed=seed)
         trained = replace(how, training={**how.training, "seed": int(seed)}, curve=curve)
-        runs.append(replace(one, signature=signature, trained=(trained,)))
+        runs.append(replace(one, trained=(trained,)))
     report = make_report("Seeds", [*runs, result("KN-5", 5.0)])
     (table,) = report.tables
     assert [row.model for row in table.rows] == ["KN-5", "lstm, seed 2", "lstm, seed 1"]
@@ -255,10 +251,8 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
 
 def test_models_of_one_name_are_told_apart_in_tables_and_charts():
     """Two trainings with the same settings, as with and without a change of the code."""
-    runs = []
-    for identity, nats in (("lstm+aaaa", 4.0), ("lstm+bbbb", 4.6)):
-        one = result("lstm small", nats)
-        runs.append(replace(one, signature=Signature(**{**one.signature, "model": identity})))
+    pairs = (("lstm+aaaa", 4.0), ("lstm+bbbb", 4.6))
+    runs = [signed(result("lstm small", nats), model=identity) for identity, nats in pairs]
     report = make_report("Twice", [*runs, result("KN-5", 5.0)])
     names = ["KN-5", "lstm small, lstm+bbbb", "lstm small, lstm+aaaa"]
     assert [row.model for row in report.tables[0].rows] == names
@@ -270,10 +264,9 @@ def test_models_of_one_name_are_told_apart_in_tables_and_charts():
 def test_windows_of_two_lengths_are_two_rows():
     runs = []
     for windows, number in (("512", 16.4), ("1024", 19.4)):
+        one = result("GPT-2", 4.0, articles=(Sums(nats=9.0, pieces=3),), groups=(), number=number)
         fields = {"context": "window", "vocabulary": "none", "windows": windows}
-        one = result("GPT-2", 4.0, articles=(Sums(nats=9.0, pieces=3),), groups=())
-        signature = Signature(**{**one.signature, **fields, "convention": CONVENTIONS["gptq"]})
-        runs.append(replace(one, signature=signature, number=number))
+        runs.append(signed(one, **fields, convention=CONVENTIONS["gptq"]))
     infinite = replace(runs[0], model="infinite", number=None)  # as JSON holds it
     made = make_report("Windows", [*runs, infinite, result("KN-5", 5.0)])
     table = made.tables[0]
@@ -301,10 +294,8 @@ def test_windows_of_two_lengths_are_two_rows():
 )
 def test_another_arithmetic_is_another_row(field, values):
     """Also if one was measured on valid, and the other on test."""
-    runs = []
-    for value, split in zip(values, ("valid", "test"), strict=True):
-        one = result("lstm", 4.0, split=split)
-        runs.append(replace(one, signature=Signature(**{**one.signature, field: value})))
+    pairs = zip(values, ("valid", "test"), strict=True)
+    runs = [signed(result("lstm", 4.0, split=split), **{field: value}) for value, split in pairs]
     (table,) = make_report("Two", runs).tables
     assert [len(row.results) for row in table.rows] == [1, 1]
 

@@ -24,9 +24,8 @@ from lm_benchmarks.reporting.tables import tables_of
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS
-from ps_models.evaluation.signature import Signature
 from tests.conftest import ROOT, data
-from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.records.test_result import RESULT, signed
 from tests.lm_benchmarks.reporting.test_page import result
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.hashing import file_sha256
@@ -48,7 +47,7 @@ def measured(recipe, nats, split="test", **changes):
     found = replace(result("any", nats, split=split), recipe=recipe, **changes)
     fields = {"data": f"ptb+{FILES['ptb'][split]}", "vocabulary": OFFICIAL["ptb"]}
     fields |= {"model": f"{recipe}+{TRAIN['ptb']}"} if recipe in NAMES else {}
-    return replace(found, signature=Signature(**{**found.signature, **fields}))
+    return signed(found, **fields)
 
 
 def cells(page, name, dataset=0):
@@ -114,8 +113,7 @@ def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
     recipe = "lstm/zaremba-medium"
 
     def run(nats, seed, split):
-        one = measured(recipe, nats, split)
-        return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
+        return signed(measured(recipe, nats, split), seed=seed)
 
     tests = [run(nats, seed, "test") for nats, seed in ((4.40, "1"), (4.42, "2"), (4.44, "3"), (4.38, "1"))]
     page = rows_page([*tests, run(4.5, "1", "valid")])
@@ -137,8 +135,7 @@ def trained_for(nats, seed, budget, best):
     """A run that may train for `budget` epochs, whose best checkpoint is of epoch `best`."""
     training = {**TRAINED.training, "epochs": budget}
     trained = replace(TRAINED, settings=(f"epochs={budget}",), training=training, epochs=best)
-    one = measured("lstm/small", nats, trained=(trained,))
-    return replace(one, signature=Signature(**{**one.signature, "seed": seed}))
+    return signed(measured("lstm/small", nats, trained=(trained,)), seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +179,7 @@ def test_other_files_and_other_conventions_are_no_rows():
         ("data", "ptb+ab"),
         ("model", "kn-5+ab"),  # counted on another train file
     ):
-        other = replace(one, signature=Signature(**{**one.signature, field: value}))
-        assert cells(rows_page([other]), "KN-5")[2] == "not yet"
+        assert cells(rows_page([signed(one, **{field: value})]), "KN-5")[2] == "not yet"
     assert cells(rows_page([one]), "KN-5")[2] == "– / 148.41"
 
 
@@ -202,14 +198,10 @@ def test_a_run_with_other_settings_or_text_or_without_an_epoch_is_no_row(changed
     assert cells(rows_page([replace(one, trained=(trained,))]), "LSTM Zaremba medium")[1] == shown
 
 
-def with_data(one, data):
-    return replace(one, signature=Signature(**{**one.signature, "data": data}))
-
-
 def test_published_numbers_do_not_stand_beside_a_changed_test_file():
     papers = [row for row in PUBLISHED if row.data == "ptb"]
     (official,) = tables_of([measured("kn-5", 5.0)], papers)
-    (changed,) = tables_of([with_data(measured("kn-5", 5.0), "ptb+ab")], papers)
+    (changed,) = tables_of([signed(measured("kn-5", 5.0), data="ptb+ab")], papers)
     assert any(row.published for row in official.rows)
     assert [row.published for row in changed.rows] == [{}]
 
@@ -217,7 +209,7 @@ def test_published_numbers_do_not_stand_beside_a_changed_test_file():
 def test_two_versions_of_a_test_file_have_two_tables():
     first, second = measured("kn-5", 5.0), replace(measured("unigram", 6.0), model="unigram")
     assert len(tables_of([first, second, measured("kn-5", 5.0, split="valid")])) == 1
-    tables = tables_of([first, with_data(second, "ptb+ab")])
+    tables = tables_of([first, signed(second, data="ptb+ab")])
     assert [[row.model for row in table.rows] for table in tables] == [["any"], ["unigram"]]
     assert [table.data for table in tables] == [first.signature["data"], "ptb+ab"]
 
@@ -237,7 +229,7 @@ def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
 def test_a_model_of_another_train_file_has_no_published_number_beside_it():
     papers = [row for row in PUBLISHED if row.data == "ptb"]
     one = measured("kn-5", 5.0)
-    other = replace(one, signature=Signature(**{**one.signature, "model": "kn-5+ab"}))
+    other = signed(one, model="kn-5+ab")
     trained = replace(measured("lstm/gal-large", 4.0), trained=(replace(TRAINED, train_sha256="ab"),))
     for found, counts in ((one, True), (other, False), (trained, False)):
         (table,) = tables_of([found], papers)

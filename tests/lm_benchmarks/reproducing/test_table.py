@@ -15,8 +15,7 @@ from lm_benchmarks.reproducing.table import Table, Texts, Training, new_row, pla
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS
-from ps_models.evaluation.signature import Signature
-from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.records.test_result import RESULT, signed
 
 
 def test_a_row_around_a_model_needs_its_training():
@@ -72,15 +71,8 @@ def test_a_row_that_cannot_be_run_is_named(names, said):
 
 def test_results_of_other_files_are_not_those_of_a_row():
     job = new_row("", "kn-5", seed=1)
-    here, elsewhere = (
-        replace(
-            RESULT,
-            specification="kn-5",
-            trained=(),
-            signature=Signature(**{**RESULT.signature, "data": data}),
-        )
-        for data in ("ptb+1f", "ptb+2e")
-    )
+    one = replace(RESULT, specification="kn-5", trained=())
+    here, elsewhere = (signed(one, data=data) for data in ("ptb+1f", "ptb+2e"))
     assert row_results(job, [here, elsewhere], {"test": "1f"}) == (here,)
     assert row_results(job, [elsewhere], {"test": "1f"}) == ()
 
@@ -142,10 +134,7 @@ def test_a_measurement_that_failed_is_no_row_that_waits():
 
 def test_a_row_that_breaks_a_law_is_measured_again():
     job = new_row("", "kn-5", seed=1)
-    one, other = (
-        replace(RESULT, signature=Signature(**{**RESULT.signature, "split": split}), checks={"future": ""})
-        for split in ("valid", "test")
-    )
+    one, other = (replace(signed(RESULT, split=split), checks={"future": ""}) for split in ("valid", "test"))
     assert dataclasses.replace(job, results=(one, other)).done
     row = dataclasses.replace(job, results=(one, replace(other, checks={"future": "peeks"})))
     assert not row.done
