@@ -6,15 +6,14 @@ added up by itself: the counts are exact, and memory holds one batch or one part
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
-from itertools import zip_longest
-from typing import Any
+from itertools import accumulate, zip_longest
 
+import msgspec
 import zstandard
 
 from wikitext_builder.article import SPLITS, Article
@@ -55,7 +54,7 @@ class Batch:
 class BatchCounts:
     """Where the counts of a batch's train words are: a section of a file per partition."""
 
-    location: str
+    location: str = ""  # empty as it is stored: another run can reach it by another path
     ends: tuple[int, ...]  # of the sections, in bytes
     types: dict[str, list[str]]  # of valid and test, which have few articles
 
@@ -76,12 +75,12 @@ def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
             for line in article.lines:
                 (words if split == "train" else types[split]).update(line.split())
         sections = [_section(part) for part in _partition(words, partitions)]
-        ends = [sum(map(len, sections[: index + 1])) for index in range(len(sections))]
+        ends = accumulate(map(len, sections))
         blobs.write(location, b"".join(sections))
-        found = {"ends": ends, "types": {name: sorted(names) for name, names in types.items()}}
-        blobs.write(f"{location}.json", json.dumps(found).encode())
-    found = json.loads(blobs.read(f"{location}.json"))
-    return BatchCounts(location=location, ends=tuple(found["ends"]), types=found["types"])
+        rare = {name: sorted(names) for name, names in types.items()}
+        blobs.write(f"{location}.json", msgspec.json.encode(BatchCounts(ends=tuple(ends), types=rare)))
+    found = msgspec.json.decode(blobs.read(f"{location}.json"), type=BatchCounts)
+    return replace(found, location=location)
 
 
 def _partition(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
@@ -167,7 +166,7 @@ def all_left_out(parts: Iterable[Mapping[str, LeftOutCalls]]) -> dict[str, LeftO
 class WrittenBatch:
     """What was written for a batch: a piece of each file, and the counts of it."""
 
-    location: str  # of the batch
+    location: str = ""  # of the batch; empty as it is stored
     names: tuple[str, ...]  # of the files of the dataset that it has a piece of
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
     expanded: int  # template calls with a text from the store's templates
@@ -178,8 +177,7 @@ class WrittenBatch:
 
     def left_out(self) -> dict[str, LeftOutCalls]:
         """The template calls without a text, by name; read each time, because all of them are many."""
-        found = json.loads(blobs.read(f"{self.location}.left_out.json"))
-        return {name: LeftOutCalls(**stored) for name, stored in found.items()}
+        return msgspec.json.decode(blobs.read(f"{self.location}.left_out.json"), type=dict[str, LeftOutCalls])
 
 
 def write_batch(batch: Batch, *, vocabulary: str, language: str, articles: bool) -> WrittenBatch:
@@ -193,31 +191,23 @@ def write_batch(batch: Batch, *, vocabulary: str, language: str, articles: bool)
     """
     location = f"{batch.location}.batch.json"
     if not blobs.exists(location):
-        stored = asdict(_write(batch, _vocabulary(vocabulary), language, articles))
-        del stored["location"]  # another run can reach it by another path
-        blobs.write(location, json.dumps(stored, ensure_ascii=False).encode())
-    found: dict[str, Any] = json.loads(blobs.read(location))
-    return WrittenBatch(
-        location=batch.location,
-        names=tuple(found["names"]),
-        counts={name: SplitCounts(**stored) for name, stored in found["counts"].items()},
-        expanded=found["expanded"],
-    )
+        written = _write(batch, _vocabulary(vocabulary), language, articles)
+        blobs.write(location, msgspec.json.encode(replace(written, location="")))
+    return replace(msgspec.json.decode(blobs.read(location), type=WrittenBatch), location=batch.location)
 
 
 def _write(batch: Batch, vocabulary: Vocabulary, language: str, articles: bool) -> WrittenBatch:
-    files: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = defaultdict(list)
     sums = {name: Counter[str]() for name in SPLITS}
     left_out: list[dict[str, LeftOutCalls]] = []
     expanded = 0
     for split, article in batch.articles():
         known = [vocabulary.without_rare(line) for line in article.lines]
-        files.setdefault(f"wiki.{split}.raw", []).extend(map(file_line, article.lines))
-        files.setdefault(f"wiki.{split}.tokens", []).extend(map(file_line, known))
-        files.setdefault(ATTRIBUTION, []).append(Attribution.of(article, split, language).line())
+        files[f"wiki.{split}.raw"] += map(file_line, article.lines)
+        files[f"wiki.{split}.tokens"] += map(file_line, known)
+        files[ATTRIBUTION].append(Attribution.of(article, split, language).line())
         if articles:
-            row = PlainArticle.of(article, language).json_line()
-            files.setdefault(f"{ARTICLES}/{split}.jsonl", []).append(row)
+            files[f"{ARTICLES}/{split}.jsonl"].append(PlainArticle.of(article, language).json_line())
         left_out.append(left_out_of(article))
         expanded += article.expanded
         words = [line.split() for line in known]
@@ -235,8 +225,7 @@ def _write(batch: Batch, vocabulary: Vocabulary, language: str, articles: bool) 
     )
     for name, lines in files.items():
         blobs.write(written.piece(name), "".join(lines).encode())
-    calls = {name: asdict(found) for name, found in all_left_out(left_out).items()}
-    blobs.write(f"{batch.location}.left_out.json", json.dumps(calls, ensure_ascii=False).encode())
+    blobs.write(f"{batch.location}.left_out.json", msgspec.json.encode(all_left_out(left_out)))
     return written
 
 

@@ -150,10 +150,12 @@ def build_months(
         raise BuilderError(f"--by {by}: expected {' or '.join(PAGE_DATES)}")
     names, rules = months_of(months), options.pop("include", ())
     rules = [rules] if isinstance(rules, str) else list(rules)
+    others = ("workers", "scheduler", "work", "against", "progress")  # they do not decide what is built
+    deciding = {name: value for name, value in options.items() if name not in others}
     reports: dict[str, BuildReport | None] = {}
     for month in names:
         include = [*rules, f"{by}-since:{days_of(month)}"]
-        plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **_of_plan(options))
+        plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **deciding)
         Path(out).mkdir(parents=True, exist_ok=True)
         reports[month] = None
         with suppress(NoArticlesError):
@@ -165,12 +167,6 @@ def build_months(
             " `wikitext-builder fetch`"
         )
     return reports
-
-
-def _of_plan(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a build that decide what is built."""
-    others = ("workers", "scheduler", "work", "against", "progress")
-    return {name: value for name, value in options.items() if name not in others}
 
 
 def carry_out(
@@ -218,10 +214,7 @@ def carry_out(
         entries |= export_files(plan, written, location, dataset, (runner, here), progress)
         ended("export")
         left_out = all_left_out(one.left_out() for one in written)
-        card.write_source(dataset, plan)
-        card.write_rejected(dataset, extracted.rejected)
-        card.write_left_out(dataset, left_out)
-        card.write_card(dataset, plan, splits, len(vocabulary))
+        card.describe(dataset, plan, extracted.rejected, left_out, splits, len(vocabulary))
         empty = any(one.reason == NO_TEXT for one in extracted.rejected)
         if not left_out and not empty and not any(one.expanded for one in written):
             identity = replace(identity, templates="")  # the dataset does not depend on them

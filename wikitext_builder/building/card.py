@@ -11,10 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from jinja2 import Environment, StrictUndefined
+
 from wikitext_builder.building.batches import LeftOutCalls
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
-from wikitext_builder.dataset.manifest import SplitCounts
-from wikitext_builder.dataset.plain import ARTICLES
+from wikitext_builder.dataset.manifest import CARD, SplitCounts
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.pages.lock import LOCK, write_lock
 from wikitext_builder.pages.store import Rejected, Revision
@@ -26,6 +27,21 @@ LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
 def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
     """The number of calls for each reason; empty if the store has no templates."""
     return dict(sum((Counter(one.reasons) for one in left_out.values()), Counter[str]()).most_common())
+
+
+def describe(
+    directory: Path,
+    plan: Plan,
+    rejected: Sequence[Rejected],
+    left_out: Mapping[str, LeftOutCalls],
+    splits: Mapping[str, SplitCounts],
+    vocabulary: int,
+) -> None:
+    """Write what a dataset says about itself, except its manifest."""
+    write_source(directory, plan)
+    write_rejected(directory, rejected)
+    write_left_out(directory, left_out)
+    write_card(directory, plan, splits, vocabulary)
 
 
 def write_source(directory: Path, plan: Plan) -> None:
@@ -69,39 +85,22 @@ def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> Non
 
 def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], vocabulary: int) -> None:
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
-    recipe = plan.recipe
-    template = (files("wikitext_builder.building") / "card.md").read_text(encoding="utf-8")
-    names = recipe.splits
-    config = {kind: "\n".join(_data_files(f"parquet/{kind}/", names)) for kind in ("tokens", "raw")}
-    exported = recipe.articles
-    articles = [
-        f'- config_name: "{recipe.name}-articles-v1"',
-        "  data_files:",
-        *_data_files(f"{ARTICLES}/", names),
-    ]
-    about = f"| `{ARTICLES}/` | whole articles as plain text, one per row: {' and '.join(exported)} |"
-    text = template.format(
-        name=recipe.name,
-        language=recipe.language,
-        sections=recipe.sections,
-        kind="Articles (Good and Featured ones, unless others were imported)"
-        if "train" in names
-        else "Articles",
-        new=_newness(plan.revisions) if "train" not in names else "",
+    names = plan.recipe.splits
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)  # noqa: S701 - Markdown
+    environment.filters["grouped"] = "{:,}".format
+    template = (files("wikitext_builder.building") / "card.md.jinja").read_text(encoding="utf-8")
+    counts = {name: splits[name] for name in names}
+    text = environment.from_string(template).render(
+        recipe=plan.recipe,
+        splits=counts,
+        unknown=[f"{100 * c.unknown / c.tokens:.2f} %" if c.tokens else "–" for c in counts.values()],
+        vocabulary=[f"{vocabulary:,}", *[""] * (len(names) - 1)],
+        newness=_newness(plan.revisions) if "train" not in names else "",
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
-        rare=f"; a word that occurs less than {recipe.min_count} times in train is `<unk>`"
-        if "train" in names
-        else ", all words",
-        seed=recipe.seed,
-        tokens_files=config["tokens"],
-        raw_files=config["raw"],
-        articles_config="".join(f"{line}\n" for line in articles) if "parquet" in exported else "",
-        articles=f"{about}\n" if exported else "",
-        statistics=_statistics({name: splits[name] for name in names}, vocabulary),
         rebuild=rebuild_commands(plan),
-        size=_size_category(sum(counts.lines for counts in splits.values())),
+        size=_size_category(sum(one.lines for one in counts.values())),
     )
-    (directory / "README.md").write_text(text, encoding="utf-8", newline="\n")
+    (directory / CARD).write_text(text, encoding="utf-8", newline="\n")
 
 
 def _newness(revisions: Sequence[Revision]) -> str:
@@ -117,35 +116,6 @@ def _newness(revisions: Sequence[Revision]) -> str:
                 f" data ends before {days[0]} has not read them as such. {but}\n\n"
             )
     return "A test set alone. Since when its pages exist is not known for all of them.\n\n"
-
-
-def _data_files(prefix: str, names: Sequence[str]) -> list[str]:
-    return [
-        line
-        for split, files_of in (("train", "train"), ("validation", "valid"), ("test", "test"))
-        if files_of in names
-        for line in (f"  - split: {split}", f"    path: {prefix}{files_of}-*.parquet")
-    ]
-
-
-def _statistics(splits: Mapping[str, SplitCounts], vocabulary: int) -> str:
-    def row(label: str, values: list[str]) -> str:
-        return f"| {label} | {' | '.join(values)} |"
-
-    counts = list(splits.values())
-    rates = [f"{100 * c.unknown / c.tokens:.2f} %" if c.tokens else "–" for c in counts]
-    return "\n".join(
-        [
-            row("", list(splits)),
-            "|---" * (len(counts) + 1) + "|",
-            row("Articles", [f"{c.articles:,}" for c in counts]),
-            row("Tokens, with one `<eos>` a line", [f"{c.tokens:,}" for c in counts]),
-            row("Lines", [f"{c.lines:,}" for c in counts]),
-            row("Types before rare words became `<unk>`", [f"{c.types:,}" for c in counts]),
-            row("`<unk>` among the tokens", rates),
-            row("Vocabulary, `<unk>` and `<eos>` included", [f"{vocabulary:,}", *[""] * (len(counts) - 1)]),
-        ]
-    )
 
 
 def _size_category(lines: int) -> str:

@@ -38,7 +38,7 @@ Entries = dict[Path, FileEntry]  # the files that a task wrote
 # --- parquet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """How the lines of pieces become rows."""
 
@@ -62,13 +62,9 @@ class ParquetTask:
 
 
 def parquet_tasks(kind: str, split: str, pieces: Mapping[str, int], location: str) -> Iterator[ParquetTask]:
-    """The parquet files of a split.
+    """The parquet files of a split, in a folder.
 
-    Args:
-        kind: A key of `TABLES`.
-        split: Its name.
-        pieces: The location of each piece, in the order of the dataset, and how many lines it has.
-        location: A folder for the files.
+    `pieces` are the location of each piece, in the order of the dataset, and how many lines it has.
     """
     table, where, ends = TABLES[kind], tuple(pieces), list(accumulate(pieces.values()))
     total, step = (ends[-1] if ends else 0), table.rows_per_file
@@ -124,7 +120,6 @@ def _schema(types: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, kinds[kind]) for name, kind in types.items()])
 
 
-_LINE_TYPES: Final = {"text": "text"}
 _ARTICLE_TYPES: Final = {
     **{field.name: "text" for field in fields(PlainArticle)},
     "page_id": "number",
@@ -135,19 +130,8 @@ _ARTICLE_TYPES: Final = {
 
 # WikiText-103's train, 1.8 million lines and 28,475 articles, becomes four files and six; groups have MBs.
 TABLES: Final[dict[str, Table]] = {
-    **{
-        kind: Table(
-            folder=f"parquet/{kind}",
-            rows_per_file=500_000,
-            rows_per_group=10_000,
-            row=_text_row,
-            types=_LINE_TYPES,
-        )
-        for kind in LINES
-    },
-    ARTICLES: Table(
-        folder=ARTICLES, rows_per_file=5_000, rows_per_group=200, row=json.loads, types=_ARTICLE_TYPES
-    ),
+    **{kind: Table(f"parquet/{kind}", 500_000, 10_000, _text_row, {"text": "text"}) for kind in LINES},
+    ARTICLES: Table(ARTICLES, 5_000, 200, json.loads, _ARTICLE_TYPES),
 }
 
 

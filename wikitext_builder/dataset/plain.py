@@ -106,20 +106,13 @@ class PlainArticle:
 
 def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
     """The sections of plain lines, which begin with a title."""
-    return tuple(_sections(lines))
-
-
-def _sections(lines: Sequence[str]) -> Iterator[Section]:
-    heading, level = "", 0
-    paragraphs: list[str] = []
+    found: list[tuple[str, int, list[str]]] = []
     for line in lines:
-        if found := heading_level(line):
-            if level:
-                yield Section(heading=heading, level=level, text="\n".join(paragraphs))
-            heading, level, paragraphs = line[found:-found].strip(), found, []
-        elif line:
-            paragraphs.append(line)
-    yield Section(heading=heading, level=level, text="\n".join(paragraphs))
+        if level := heading_level(line):
+            found.append((line[level:-level].strip(), level, []))
+        elif line and found:
+            found[-1][2].append(line)
+    return tuple(Section(heading=name, level=level, text="\n".join(parts)) for name, level, parts in found)
 
 
 def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:

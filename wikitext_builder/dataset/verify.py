@@ -65,8 +65,9 @@ def verify(directory: str | Path) -> list[Check]:
     if not present:
         raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
     manifest = read_manifest(directory)
-    overlap = _overlap(directory) if manifest else ()  # else it may say what was left out of these files
-    checks = [*_hashes(directory, manifest), *overlap, *_sources(directory, manifest)]
+    checks = [*_hashes(directory, manifest)]
+    if manifest:  # else the overlap may say what was left out of these files
+        checks += [*_overlap(directory), _sources(directory, manifest)]
     counts: dict[str, Counter[str]] = {}
     checks += [
         Check(name=f"{path.name} grammar", passed=None, found="the file is not here")
@@ -118,30 +119,24 @@ def _compared(
     files: Iterable[tuple[str, FileEntry, FileEntry | None]], source: str, advice: str
 ) -> Iterator[Check]:
     for name, expected, found in files:
-        if found is None:
-            yield Check(name=f"{name} sha256", passed=False, found=f"the file is missing; {advice}")
-        elif found == expected:
-            yield Check(
-                name=f"{name} sha256", passed=True, found=f"{found.sha256[:12]}…, {found.bytes:,} bytes"
-            )
-        else:
-            found_text = f"{found.sha256} ({found.bytes:,} bytes)"
-            expected_text = f"{source} says {expected.sha256} ({expected.bytes:,} bytes); {advice}"
-            yield Check(name=f"{name} sha256", passed=False, found=f"{found_text}, but {expected_text}")
+        said = f"the file is missing; {advice}"
+        if found == expected:
+            said = f"{found.sha256[:12]}…, {found.bytes:,} bytes"
+        elif found:
+            one, other = (f"{entry.sha256} ({entry.bytes:,} bytes)" for entry in (found, expected))
+            said = f"{one}, but {source} says {other}; {advice}"
+        yield Check(name=f"{name} sha256", passed=found == expected, found=said)
 
 
-def _sources(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
-    """Every article must be of a revision that the lock file names, and the splits of the manifest's size."""
-    if manifest is None:
-        return
-    if (directory / LOCK).is_file():
-        yield _guarded(f"{ATTRIBUTION} against {LOCK}", partial(_attributed, directory, manifest))
-    else:
-        found = f"no {LOCK} here: an earlier version built it"
-        yield Check(name=f"{ATTRIBUTION} against {LOCK}", passed=None, found=found)
+def _sources(directory: Path, manifest: Manifest) -> Check:
+    name = f"{ATTRIBUTION} against {LOCK}"
+    if not (directory / LOCK).is_file():
+        return Check(name=name, passed=None, found=f"no {LOCK} here: an earlier version built it")
+    return _guarded(name, partial(_attributed, directory, manifest))
 
 
 def _attributed(directory: Path, manifest: Manifest) -> str:
+    """Every article must be of a revision that the lock file names, and the splits of the manifest's size."""
     locked = read_lock(directory / LOCK, language=manifest.recipe.language)
     known = {(one.page_id, one.revision_id, one.timestamp) for one in locked}
     articles: Counter[str] = Counter()
@@ -171,15 +166,13 @@ def _grammar(path: Path) -> str:
 def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | None) -> Iterator[Check]:
     found = (sum(1 for _ in read_articles(path)), counts[EOS], counts.total(), counts[UNK])
     text = "{:,} articles, {:,} lines, {:,} tokens with <eos>, {:,} <unk>"
-    if manifest is None:
-        yield Check(
-            name=f"{name} counts", passed=None, found=f"{text.format(*found)}; no manifest to compare"
-        )
-        return
-    says: SplitCounts = manifest.splits[name]
-    expected = (says.articles, says.lines, says.tokens, says.unknown)
-    but = "" if found == expected else f"; the manifest says {text.format(*expected)}"
-    yield Check(name=f"{name} counts", passed=found == expected, found=text.format(*found) + but)
+    but, passed = "; no manifest to compare", None
+    if manifest:
+        says = manifest.splits[name]
+        expected = (says.articles, says.lines, says.tokens, says.unknown)
+        passed = found == expected
+        but = "" if passed else f"; the manifest says {text.format(*expected)}"
+    yield Check(name=f"{name} counts", passed=passed, found=text.format(*found) + but)
 
 
 def _raw(tokens: Path, raw: Path, known: Set[str], says: SplitCounts | None) -> Iterator[Check]:

@@ -126,12 +126,7 @@ def plot_window(
 def draw_zipf(
     corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path, *, overlay: bool = False
 ) -> None:
-    """Draw the plot of `plot_zipf` from counts.
-
-    Args:
-        corpora: By name, how often each word occurs: with the words, or the numbers alone.
-        output: A file that ends in .png or .svg.
-        overlay: Draw all curves in one panel.
+    """Draw the plot of `plot_zipf` from how often each word occurs, by name: with the words or without.
 
     Raises:
         BuilderError: The suffix is another, or a corpus has no words.
@@ -148,9 +143,8 @@ def draw_zipf(
             axes.loglog(ranks, values, color=color, linewidth=2, label=_shown(name))
             axes.set_xlabel("rank of the word")
             axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
-            types = f"{len(frequencies):,} types "
             axes.annotate(
-                types,
+                f"{len(frequencies):,} types ",
                 (len(frequencies), 0.97 - (0.08 * number if overlay else 0)),
                 xycoords=("data", "axes fraction"),
                 horizontalalignment="right",
@@ -180,12 +174,7 @@ def spaced_ranks(last: int) -> list[int]:
 def draw_window(
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path, *, overlay: bool = False
 ) -> None:
-    """Draw the plot of `plot_window` from curves.
-
-    Args:
-        curves: By corpus, `window_coverage` of all tokens, and without the positions of `<unk>` and `<eos>`.
-        output: A file that ends in .png or .svg.
-        overlay: Draw all curves in one panel.
+    """Draw the plot of `plot_window`, by name, from `window_coverage` with and without `<unk>` and `<eos>`.
 
     Raises:
         BuilderError: The suffix is another, or there is nothing to draw.
