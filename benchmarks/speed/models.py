@@ -36,11 +36,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.language_model import detach
-from ps_models.layers.dropout import zone_mask
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.layers.softmax import AdaptiveSoftmax, Softmax
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.models.stream import zone_mask
 from ps_models.processor import use_processor
 
 BATCH, WINDOW, LAYERS = 32, 100, 2  # section 5.2 of the paper

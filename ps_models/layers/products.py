@@ -1,4 +1,4 @@
-"""Products of matrices: the type of their numbers, and the layout in which they are fast."""
+"""Products of matrices: the type of their numbers, the layout in which they are fast; products with masks."""
 
 from __future__ import annotations
 
@@ -37,3 +37,8 @@ def near_rows(values_NV: Tensor) -> int:
     """How many rows are processed at once."""
     numbers = NEAR if values_NV.device.type == "cpu" else FAR
     return max(1, numbers // values_NV.shape[1])
+
+
+def masked(value: Tensor, mask: Tensor | None) -> Tensor:
+    """The value with the mask applied, if there is a mask."""
+    return value if mask is None else value * mask

@@ -25,11 +25,11 @@ from torch.func import functional_call
 
 from ps_models.hyperparameters import Amount, ModelConfig, Rate, Share, Size, Window
 from ps_models.language_model import detach
-from ps_models.layers.dropout import dropout_mask, masked
+from ps_models.layers.products import masked
 from ps_models.layers.softmax import Softmax
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
-from ps_models.models.stream import StreamModel, scored_and_advance, shifted
+from ps_models.models.stream import StreamModel, dropout_mask, scored_and_advance, shifted
 
 
 @dataclass(frozen=True, kw_only=True)

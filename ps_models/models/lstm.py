@@ -21,11 +21,10 @@ from torch.backends import cudnn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Count, ModelConfig, Rate, Size
-from ps_models.layers.dropout import dropout_mask, masked, zone_mask
-from ps_models.layers.products import product_type, wide
+from ps_models.layers.products import masked, product_type, wide
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax
-from ps_models.models.stream import Masks, StreamModel, shifted
+from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted, zone_mask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,11 +22,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Finite, ModelConfig, Rate, Size
-from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.products import product_type
+from ps_models.layers.products import masked, product_type
 from ps_models.layers.recurrence import highway_steps
 from ps_models.layers.softmax import Softmax
-from ps_models.models.stream import Masks, StreamModel, shifted
+from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,10 +30,9 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.hyperparameters import Amount, Count, ModelConfig, Positive, Rate, Size
-from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.products import wide
+from ps_models.layers.products import masked, wide
 from ps_models.layers.softmax import Softmax
-from ps_models.models.stream import Masks, StreamModel, shifted
+from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 

@@ -28,12 +28,11 @@ from torch.nn import functional
 
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, ModelConfig, Rate, Share, Size, Window
-from ps_models.layers.dropout import dropout_mask, masked
-from ps_models.layers.products import wide
+from ps_models.layers.products import masked, wide
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import visible
 from ps_models.models.pointer_sentinel import PointerSentinel
-from ps_models.models.stream import StreamModel, shifted
+from ps_models.models.stream import StreamModel, dropout_mask, shifted
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all of them
 

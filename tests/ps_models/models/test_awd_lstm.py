@@ -9,9 +9,9 @@ import ps_models as pm
 from ps_models.data.dataset import random_ends, to_rows
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.language_model import Penalised
-from ps_models.layers.dropout import dropout_mask
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.stream import dropout_mask
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.update import ONE_PROCESS, Training
 from tests.ps_models.tiny import assert_resumes, make_dataset, settings_of

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ps_models.layers.dropout import dropout_mask, masked, type_mask, zone_mask
+from ps_models.layers.products import masked
 from ps_models.models.lstm import LSTM, LSTMConfig
+from ps_models.models.stream import dropout_mask, type_mask, zone_mask
 
 LIKE = torch.zeros(1)
 
