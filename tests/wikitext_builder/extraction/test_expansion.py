@@ -187,41 +187,6 @@ def test_one_bomb_uses_up_the_page_and_the_order_decides() -> None:
 # --- in an article
 
 
-def test_macros_win_and_templates_fill_what_they_leave_out() -> None:
-    templates = {
-        "Distance": "{{convert|{{#expr:{{{1}}}*5}}|km}}<ref>{{{1}}}</ref>{{citation needed}}",
-        "Convert": "never used",
-        "Old distance": "#REDIRECT [[Template:Distance]]",
-        "Sea": "the [[Sea of {{{1}}}|{{{1}}} Sea]], ''wide''",
-        "Price": "{{#invoke:Price|main}}",
-    }
-    text = "It is {{distance|2}} or {{old distance|3}} to {{sea|Japan}}, {{price|5}}, {{lc:{{Sea|X}}}}, "
-    text += "{{none|a}}."
-    article = extract(text, title="Tokyo", templates=templates)
-    assert article.lines[3] == (
-        "It is 10 kilometres (6.2 mi) or 15 kilometres (9.3 mi) to the Japan Sea, wide, the x sea, wide,."
-    )
-    assert dict(zip(article.left_out, article.reasons, strict=True)) == {
-        "{{price|5}}": "lua",
-        "{{none|a}}": "no-template",
-    }
-    assert extract(text, title="Tokyo").reasons == ()
-
-
-def test_a_text_of_the_wiki_wins() -> None:
-    expansions = {"{{sea|Japan}}": "the sea"}
-    article = extract("To {{sea|Japan}}.", title="T", expansions=expansions, templates={"Sea": "nothing"})
-    assert article.lines[3] == "To the sea."
-
-
-def test_a_call_that_a_macro_cannot_read_is_expanded() -> None:
-    templates = {"Inflation": "{{formatnum:{{#expr:{{{2}}}*2}}}}", "Format price": "{{formatnum:{{{1}}}}}"}
-    call = "{{Format price|{{Inflation|CA|800|1961}}}}"
-    assert extract(f"About ${call} today.", title="T").left_out == (call,)
-    expanded = extract(f"About ${call} today.", title="T", templates=templates)
-    assert expanded.lines[3] == "About $1.6 thousand today."
-
-
 def test_a_template_that_cannot_be_read_does_not_reject_its_page() -> None:
     """More unclosed openers than a page can have, but no more than a template."""
     templates = {"Bad": "{{x|" * 1_050, "Sea": "the sea"}

@@ -23,13 +23,6 @@ def test_plain_lines(wikitext: str, lines: list[str]) -> None:
     assert plain(wikitext, "official") == lines
 
 
-def test_official_lines_are_cut_and_plain_lines_are_not() -> None:
-    found = extract(page("where <math>x</math>, is"), sections="official")
-    assert found.lines[3:-1] == ("where", "<formula>,", "is")
-    assert found.plain_lines[3:-1] == ("where $x$, is",)
-    assert found.formulas == ("x",)
-
-
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"])))
 def test_a_mark_gives_its_latex_back(latex: str) -> None:
     shown = "".join(filter(str.isprintable, " ".join(latex.split()))).strip()

@@ -130,10 +130,6 @@ def test_controls_and_surrogates_leave_the_rest():
     assert_clean(lines)
 
 
-def test_markers_of_ours_cannot_be_written_by_others():
-    assert extract(page("a \x03" + "7\x04 \x01 \x02 b &#1; &#3;9&#4;")).lines[3] == "a 7 b 9"
-
-
 def test_headings_cannot_be_forged_by_a_paragraph():
     lines = extract(page(": = Forged =\n\n<nowiki>== Forged ==</nowiki>\n\n&#61; Forged &#61;")).lines
     assert [line for line in lines if heading_level(line)] == ["= Tokyo ="]
