@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,12 @@ def page(
     )
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.create(tmp_path / "a.store") as opened:
+        yield opened
+
+
 @given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=20))
 @settings(max_examples=20)
 def test_pages_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
@@ -41,56 +48,50 @@ def test_pages_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, 
         assert [one.sha1 for one in store.revisions("en")] == [*map(sha1_of, texts)]
 
 
-def test_nothing_is_kept_twice(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        assert store.add("en", [page(1), page(2)], origin="test") == 2
-        assert store.add("en", [page(2), page(3)], origin="test") == 1
-        assert [r.revision_id for r in store.revisions("en")] == [1, 2, 3]
+def test_nothing_is_kept_twice(store: Store) -> None:
+    assert store.add("en", [page(1), page(2)], origin="test") == 2
+    assert store.add("en", [page(2), page(3)], origin="test") == 1
+    assert [r.revision_id for r in store.revisions("en")] == [1, 2, 3]
 
 
-def test_the_newest_revision_of_a_page_is_taken_or_the_newest_as_of_a_date(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1, page_id=7), page(3, page_id=7), page(2, page_id=7)], origin="test")
-        assert [r.revision_id for r in store.revisions("en")] == [3]
-        assert [r.revision_id for r in store.revisions("en", as_of="2016-01-01T00:00:02Z")] == [2]
-        assert store.revisions("en", as_of="2015-01-01T00:00:00Z") == []
-        assert [r.revision_id for r in store.all_revisions("en")] == [1, 2, 3]
+def test_the_newest_revision_of_a_page_is_taken_or_the_newest_as_of_a_date(store: Store) -> None:
+    store.add("en", [page(1, page_id=7), page(3, page_id=7), page(2, page_id=7)], origin="test")
+    assert [r.revision_id for r in store.revisions("en")] == [3]
+    assert [r.revision_id for r in store.revisions("en", as_of="2016-01-01T00:00:02Z")] == [2]
+    assert store.revisions("en", as_of="2015-01-01T00:00:00Z") == []
+    assert [r.revision_id for r in store.all_revisions("en")] == [1, 2, 3]
 
 
-def test_two_pages_of_one_title_count_as_the_newer(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1, title="A"), page(2, title="A")], origin="test")
-        assert [r.page_id for r in store.revisions("en")] == [2]
+def test_two_pages_of_one_title_count_as_the_newer(store: Store) -> None:
+    store.add("en", [page(1, title="A"), page(2, title="A")], origin="test")
+    assert [r.page_id for r in store.revisions("en")] == [2]
 
 
-def test_what_is_wanted_is_missing_until_it_is_settled(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        assert store.want("en", [Wanted(title="B"), Wanted(title="A"), Wanted(title="C")]) == 3
-        assert store.want("en", [Wanted(title="B")]) == 0
-        store.add("en", [page(1, title="A")], origin="test", settled=[Wanted(title="A")])
-        gone = Rejected(title="C", reason="missing", detail="no such page")
-        store.add("en", [], origin="test", settled=[Wanted(title="C")], rejected=[gone])
-        assert store.missing("en") == [Wanted(title="B")]
-        assert store.rejected("en") == [gone]
+def test_what_is_wanted_is_missing_until_it_is_settled(store: Store) -> None:
+    assert store.want("en", [Wanted(title="B"), Wanted(title="A"), Wanted(title="C")]) == 3
+    assert store.want("en", [Wanted(title="B")]) == 0
+    store.add("en", [page(1, title="A")], origin="test", settled=[Wanted(title="A")])
+    gone = Rejected(title="C", reason="missing", detail="no such page")
+    store.add("en", [], origin="test", settled=[Wanted(title="C")], rejected=[gone])
+    assert store.missing("en") == [Wanted(title="B")]
+    assert store.rejected("en") == [gone]
 
 
-def test_languages_are_separate(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1)], origin="test")
-        store.add("de", [page(1, wikitext="Wort")], origin="test")
-        assert store.languages() == ["de", "en"]
-        assert [p.wikitext for p in store.pages("de", [1])] == ["Wort"]
+def test_languages_are_separate(store: Store) -> None:
+    store.add("en", [page(1)], origin="test")
+    store.add("de", [page(1, wikitext="Wort")], origin="test")
+    assert store.languages() == ["de", "en"]
+    assert [p.wikitext for p in store.pages("de", [1])] == ["Wort"]
 
 
-def test_expansions_and_notes_come_back(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.add_expansions("en", 1, {"{{a}}": "x", "{{b}}": ""})
-        assert store.expansions("en", 1) == {"{{a}}": "x", "{{b}}": ""}
-        assert store.note("category") is None
-        store.set_note("category", "page|2")
-        store.want("en", [Wanted(title="A")])
-        assert store.note("category") == "page|2"
-        assert store.missing("en") == [Wanted(title="A")]
+def test_expansions_and_notes_come_back(store: Store) -> None:
+    store.add_expansions("en", 1, {"{{a}}": "x", "{{b}}": ""})
+    assert store.expansions("en", 1) == {"{{a}}": "x", "{{b}}": ""}
+    assert store.note("category") is None
+    store.set_note("category", "page|2")
+    store.want("en", [Wanted(title="A")])
+    assert store.note("category") == "page|2"
+    assert store.missing("en") == [Wanted(title="A")]
 
 
 def test_an_empty_file_is_no_store_to_read_and_becomes_one_to_write(tmp_path: Path) -> None:
@@ -143,8 +144,8 @@ def test_an_error_does_not_remove_what_was_written(tmp_path: Path) -> None:
         assert store.note("a") == "b"
 
 
-def test_an_absent_revision_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store, pytest.raises(BuilderError, match="revision 9 of en"):
+def test_an_absent_revision_is_an_error_that_names_it(store: Store) -> None:
+    with pytest.raises(BuilderError, match="revision 9 of en"):
         list(store.pages("en", [9]))
 
 
@@ -177,21 +178,19 @@ def test_damaged_names_of_tables_are_an_error_of_ours(tmp_path: Path) -> None:
         Store.open(path)
 
 
-def test_values_of_other_types_are_an_error_of_ours(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        row = ("en", "x", 1, "A", "2020-01-01T00:00:00Z", "", "test", b"")
-        store.write("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
-        with pytest.raises(BuilderError, match="revision_id with a value of another type, 'x'"):
-            store.all_revisions("en")
+def test_values_of_other_types_are_an_error_of_ours(store: Store) -> None:
+    row = ("en", "x", 1, "A", "2020-01-01T00:00:00Z", "", "test", b"")
+    store.write("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
+    with pytest.raises(BuilderError, match="revision_id with a value of another type, 'x'"):
+        store.all_revisions("en")
 
 
 @pytest.mark.parametrize("table", ["revisions", "wanted", "rejected", "templates"])
-def test_a_language_that_is_no_text_is_an_error_of_ours(tmp_path: Path, table: str) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        columns = len(store.connection.execute(f"PRAGMA table_info({table})").fetchall())
-        store.write(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", [(b"en",) * columns])
-        with pytest.raises(BuilderError, match="language with a value of another type, b'en'"):
-            store.languages()
+def test_a_language_that_is_no_text_is_an_error_of_ours(store: Store, table: str) -> None:
+    columns = len(store.connection.execute(f"PRAGMA table_info({table})").fetchall())
+    store.write(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", [(b"en",) * columns])
+    with pytest.raises(BuilderError, match="language with a value of another type, b'en'"):
+        store.languages()
 
 
 def test_a_text_that_claims_any_size_takes_no_memory(tmp_path: Path) -> None:
@@ -266,60 +265,55 @@ def test_a_kill_loses_no_committed_page_and_leaves_no_half_batch(tmp_path: Path)
     assert len(numbers) >= 2 * last
 
 
-def test_a_listing_resumes_where_it_stopped(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.note_listing("en category Good articles", ["B", "A"], "page|2")
-        store.note_listing("en category Good articles", ["B", "C"], "done")
-        store.note_listing("en category Featured articles", ["D"], "page|3")
-        assert store.listed("en category Good articles") == ["A", "B", "C"]
-        assert store.note("en category Good articles") == "done"
-        assert store.missing("en") == [], "what is listed is not wanted yet"
+def test_a_listing_resumes_where_it_stopped(store: Store) -> None:
+    store.note_listing("en category Good articles", ["B", "A"], "page|2")
+    store.note_listing("en category Good articles", ["B", "C"], "done")
+    store.note_listing("en category Featured articles", ["D"], "page|3")
+    assert store.listed("en category Good articles") == ["A", "B", "C"]
+    assert store.note("en category Good articles") == "done"
+    assert store.missing("en") == [], "what is listed is not wanted yet"
 
 
-def test_redirects_come_back(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.add("en", [page(1, title="AT&T")], origin="test", redirects={"ATT": "AT&T", "At and t": "AT&T"})
-        assert store.redirects("en") == {"ATT": "AT&T", "At and t": "AT&T"}
-        assert store.redirects("de") == {}
+def test_redirects_come_back(store: Store) -> None:
+    store.add("en", [page(1, title="AT&T")], origin="test", redirects={"ATT": "AT&T", "At and t": "AT&T"})
+    assert store.redirects("en") == {"ATT": "AT&T", "At and t": "AT&T"}
+    assert store.redirects("de") == {}
 
 
-def test_failed_calls_are_separate_from_calls_that_expand_to_nothing(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        store.add_expansions("en", 1, {"{{a}}": ""}, {"{{b}}": "error", "{{c}}": "error"})
-        assert store.expansions("en", 1) == {"{{a}}": ""}
-        assert store.failed_expansions("en", 1) == {"{{b}}": "error", "{{c}}": "error"}
-        assert store.expansion_counts("en") == {"": 1, "error": 2}
-        store.add_expansions("en", 1, {"{{b}}": "x"})
-        assert store.failed_expansions("en", 1) == {"{{c}}": "error"}
+def test_failed_calls_are_separate_from_calls_that_expand_to_nothing(store: Store) -> None:
+    store.add_expansions("en", 1, {"{{a}}": ""}, {"{{b}}": "error", "{{c}}": "error"})
+    assert store.expansions("en", 1) == {"{{a}}": ""}
+    assert store.failed_expansions("en", 1) == {"{{b}}": "error", "{{c}}": "error"}
+    assert store.expansion_counts("en") == {"": 1, "error": 2}
+    store.add_expansions("en", 1, {"{{b}}": "x"})
+    assert store.failed_expansions("en", 1) == {"{{c}}": "error"}
 
 
-def test_a_title_that_is_settled_again_is_no_longer_rejected(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        wanted = [Wanted(title="A"), Wanted(title="A", as_of="2016-01-01T00:00:00Z")]
-        assert store.want("en", wanted) == store.wanted_count("en") == 2
-        young = Rejected(title="A", reason="not-yet-created", detail="of 2017")
-        store.add("en", [], origin="test", settled=[wanted[1]], rejected=[young])
-        assert store.rejected("en") == [young]
-        store.add("en", [page(1, title="A")], origin="test", settled=[wanted[0]])
-        assert store.rejected("en") == []
+def test_a_title_that_is_settled_again_is_no_longer_rejected(store: Store) -> None:
+    wanted = [Wanted(title="A"), Wanted(title="A", as_of="2016-01-01T00:00:00Z")]
+    assert store.want("en", wanted) == store.wanted_count("en") == 2
+    young = Rejected(title="A", reason="not-yet-created", detail="of 2017")
+    store.add("en", [], origin="test", settled=[wanted[1]], rejected=[young])
+    assert store.rejected("en") == [young]
+    store.add("en", [page(1, title="A")], origin="test", settled=[wanted[0]])
+    assert store.rejected("en") == []
 
 
-def test_a_rejection_of_one_date_is_not_forgotten_when_the_page_of_another_is_kept(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "a.store") as store:
-        old, new = (
-            Wanted(title="A", as_of="2016-01-01T00:00:00Z"),
-            Wanted(title="A", as_of="2017-01-01T00:00:00Z"),
-        )
-        short = Rejected(title="A", reason="too-short", detail="9 words")
-        store.want("en", [old, new])
-        store.add("en", [], origin="test", settled=[old], rejected=[short])
-        store.add("en", [], origin="test", settled=[new], rejected=[short])
-        assert store.missing("en") == []
-        store.ask_again("en", "other conditions")
-        assert store.missing("en") == [old, new]
-        store.add("en", [], origin="test", settled=[old], rejected=[short])
-        store.add("en", [page(1, title="A")], origin="test", settled=[new])
-        assert (store.missing("en"), store.rejected("en")) == ([old], [])
+def test_a_rejection_of_one_date_is_not_forgotten_when_the_page_of_another_is_kept(store: Store) -> None:
+    old, new = (
+        Wanted(title="A", as_of="2016-01-01T00:00:00Z"),
+        Wanted(title="A", as_of="2017-01-01T00:00:00Z"),
+    )
+    short = Rejected(title="A", reason="too-short", detail="9 words")
+    store.want("en", [old, new])
+    store.add("en", [], origin="test", settled=[old], rejected=[short])
+    store.add("en", [], origin="test", settled=[new], rejected=[short])
+    assert store.missing("en") == []
+    store.ask_again("en", "other conditions")
+    assert store.missing("en") == [old, new]
+    store.add("en", [], origin="test", settled=[old], rejected=[short])
+    store.add("en", [page(1, title="A")], origin="test", settled=[new])
+    assert (store.missing("en"), store.rejected("en")) == ([old], [])
 
 
 def test_a_revision_that_is_kept_is_no_longer_rejected(tmp_path: Path) -> None:
