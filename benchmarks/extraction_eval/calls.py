@@ -25,7 +25,7 @@ from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.templates import TemplateReader, is_function
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.pages.expansions import PageCalls, expand_calls
+from wikitext_builder.pages.expansions import expand_calls
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import language_of
 
@@ -234,7 +234,7 @@ def expand_with(templates: Templates | None, wikipedia: Wikipedia | None, langua
             yield from known.items()
         if wikipedia is not None:
             rest = tuple(call for call in calls if call not in known)
-            yield from expand_calls(wikipedia, PageCalls(page=page, calls=rest)).texts.items()
+            yield from expand_calls(wikipedia, page, rest).texts.items()
 
     return lambda page, calls: dict(texts(page, calls))
 

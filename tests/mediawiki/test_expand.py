@@ -17,7 +17,6 @@ from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages.expansions import (
     MAX_CALL_BYTES,
     ExpansionsReport,
-    PageCalls,
     expand_calls,
     fetch_expansions,
     fetch_html,
@@ -61,16 +60,16 @@ def expanded(store: Store, wikipedia: Wikipedia) -> ExpansionsReport:
 def test_calls_of_a_page_go_together_and_failures_again_alone(wiki: Wiki) -> None:
     with ask(wiki.api) as wikipedia:
         wikipedia.site()
-        good = expand_calls(wikipedia, PageCalls(page=PAGE, calls=tuple(TEXTS)))
+        good = expand_calls(wikipedia, PAGE, tuple(TEXTS))
         assert (good.texts, good.failures, wikipedia.requests) == (TEXTS, {}, 2)
-        mixed = expand_calls(wikipedia, PageCalls(page=PAGE, calls=(*FAILURES, *TEXTS)))
+        mixed = expand_calls(wikipedia, PAGE, (*FAILURES, *TEXTS))
         assert (mixed.texts, mixed.failures) == (TEXTS, FAILURES)
         assert wikipedia.requests == 3 + len(FAILURES) - 1
 
 
 def test_a_call_that_swallows_the_marks_does_not_harm_the_others(wiki: Wiki) -> None:
     with ask(wiki.api) as wikipedia:
-        result = expand_calls(wikipedia, PageCalls(page=PAGE, calls=(EATER, *TEXTS, "%((1))%")))
+        result = expand_calls(wikipedia, PAGE, (EATER, *TEXTS, "%((1))%"))
         assert result.texts == TEXTS
         assert result.failures == {EATER: "lost-mark", "%((1))%": "lost-mark"}
 
@@ -78,7 +77,7 @@ def test_a_call_that_swallows_the_marks_does_not_harm_the_others(wiki: Wiki) -> 
 def test_many_large_calls_go_in_several_requests(wiki: Wiki) -> None:
     calls = tuple(f"{{{{wrapped|{n}{'x' * 60_000}}}}}" for n in range(7))
     with ask(wiki.api) as wikipedia:
-        result = expand_calls(wikipedia, PageCalls(page=PAGE, calls=calls))
+        result = expand_calls(wikipedia, PAGE, calls)
         assert wikipedia.requests == 1 + 3
     assert {call: text.count("x") for call, text in result.texts.items()} == dict.fromkeys(calls, 60_000)
 

@@ -175,10 +175,10 @@ class WikiTexts(Database):
         rows = self.read(query, (language, revision_id), table="rendered")
         return self.unpack(revision_id, *rows[0]) if rows else None
 
-    def rendered_counts(self, language: str) -> dict[str, int]:
-        """Count the revisions with HTML (under the empty reason) and those without, by reason."""
-        query = "SELECT failure, count(*) FROM rendered WHERE language = ? GROUP BY failure ORDER BY failure"
-        return dict(self.read(query, (language,), table="rendered"))
+    def counts(self, table: str, language: str) -> dict[str, int]:
+        """Count rows of `rendered` or `expansions`: with a text under the empty reason, others by reason."""
+        query = f"SELECT failure, count(*) FROM {table} WHERE language = ? GROUP BY failure ORDER BY failure"  # noqa: S608
+        return dict(self.read(query, (language,), table=table))
 
     def rendered_sha1s(self, language: str) -> dict[int, str]:
         """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
@@ -213,13 +213,6 @@ class WikiTexts(Database):
             "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ? AND failure <> ''"
         )
         return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
-
-    def expansion_counts(self, language: str) -> dict[str, int]:
-        """Count the calls that were expanded (under the empty reason) and those that failed, by reason."""
-        query = (
-            "SELECT failure, count(*) FROM expansions WHERE language = ? GROUP BY failure ORDER BY failure"
-        )
-        return dict(self.read(query, (language,)))
 
     def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
         """Return the sha256 of all expansions in some revisions: a dataset depends on them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -43,18 +43,9 @@ class ExpansionsReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageCalls:
-    """The unknown template calls of one page."""
-
-    page: Page
-    calls: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandedCalls:
     """The answers to the calls of one page: each call has a text or a reason."""
 
-    asked: PageCalls
     texts: Mapping[str, str]
     failures: Mapping[str, str]
 
@@ -82,7 +73,7 @@ def fetch_expansions(
     failed: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
 
-    def pages_with_calls() -> Iterator[PageCalls]:
+    def pages_with_calls() -> Iterator[tuple[Page, tuple[str, ...]]]:
         nonlocal looked_at
         for stored in stored_pages(store, code, revision_ids):
             calls: tuple[str, ...] = ()
@@ -95,13 +86,17 @@ def fetch_expansions(
                 rejected["extraction-failed"] += 1
             looked_at += 1
             if calls:
-                yield PageCalls(page=stored.page, calls=calls)
+                yield stored.page, calls
             progress("expanding", looked_at, len(revision_ids), f"{expanded} calls, {failed.total()} failed")
 
     if revision_ids:
         progress("expanding", 0, len(revision_ids))
-    for result in wikipedia.map(lambda asked: expand_calls(wikipedia, asked), pages_with_calls()):
-        store.add_expansions(code, result.asked.page.revision_id, result.texts, result.failures)
+
+    def ask(asked: tuple[Page, tuple[str, ...]]) -> tuple[int, ExpandedCalls]:
+        return asked[0].revision_id, expand_calls(wikipedia, *asked)
+
+    for revision_id, result in wikipedia.map(ask, pages_with_calls()):
+        store.add_expansions(code, revision_id, result.texts, result.failures)
         expanded += len(result.texts)
         failed.update(result.failures.values())
     progress("expanding", looked_at, looked_at, f"{expanded} calls, {failed.total()} failed")
@@ -121,30 +116,25 @@ def _unknown_calls(store: Store, code: str, stored: StoredPage) -> tuple[str, ..
     return tuple(dict.fromkeys(call for call in article.left_out if call not in asked))
 
 
-def expand_calls(wikipedia: Wikipedia, asked: PageCalls) -> ExpandedCalls:
+def expand_calls(wikipedia: Wikipedia, page: Page, calls: Sequence[str]) -> ExpandedCalls:
     """Ask for the texts of the calls of one page, many per request.
 
     A call that fails together with others is asked for again alone before it counts as failed: another call
     can swallow its mark, or use up the limits of the request.
     """
     texts: dict[str, str] = {}
-    failures = {call: "too-large" for call in asked.calls if len(call.encode()) > MAX_CALL_BYTES}
-    alone: list[str] = []
-    for calls in _by_request([call for call in asked.calls if call not in failures]):
-        for call, (text, failure) in zip(calls, _ask(wikipedia, asked.page, calls), strict=True):
+    failures = {call: "too-large" for call in calls if len(call.encode()) > MAX_CALL_BYTES}
+    groups = deque(_by_request([call for call in calls if call not in failures]))
+    while groups:
+        together = groups.popleft()
+        for call, (text, failure) in zip(together, _ask(wikipedia, page, together), strict=True):
             if not failure:
                 texts[call] = text
-            elif len(calls) == 1:
+            elif len(together) == 1:
                 failures[call] = failure
             else:
-                alone.append(call)
-    for call in alone:
-        text, failure = _ask(wikipedia, asked.page, [call])[0]
-        if failure:
-            failures[call] = failure
-        else:
-            texts[call] = text
-    return ExpandedCalls(asked=asked, texts=texts, failures=failures)
+                groups.append([call])
+    return ExpandedCalls(texts=texts, failures=failures)
 
 
 def _by_request(calls: Iterable[str]) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
@@ -235,17 +235,9 @@ def read_attribution(directory: Path) -> Iterator[Attribution]:
 
 def _parse(path: Path, number: int, line: str) -> Attribution:
     values = line.removesuffix("\n").split("\t")
-    row = dict(zip(ATTRIBUTION_COLUMNS, values, strict=False))
+    row: dict[str, Any] = dict(zip(ATTRIBUTION_COLUMNS, values, strict=False))
     ids = (row.get("page_id", ""), row.get("revision_id", ""))
     good = len(values) == len(ATTRIBUTION_COLUMNS) and line.endswith("\n") and row["split"] in SPLITS
     if not good or not all(one.isascii() and one.isdigit() and len(one) < 19 for one in ids):
         raise BuilderError(f"{path}, line {number}: {line[:80]!r} is not {', '.join(ATTRIBUTION_COLUMNS)}")
-    page_id, revision_id = map(int, ids)
-    return Attribution(
-        split=row["split"],
-        title=row["title"],
-        page_id=page_id,
-        revision_id=revision_id,
-        timestamp=row["timestamp"],
-        url=row["url"],
-    )
+    return Attribution(**row | {"page_id": int(ids[0]), "revision_id": int(ids[1])})

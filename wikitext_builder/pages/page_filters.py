@@ -25,7 +25,7 @@ from wikitext_builder.wiki.dates import Span, days_before, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
-UNKNOWN_MARKS = ", as far as known: add what talk pages of this Wikipedia say to TALK_MARKS in classify.py"
+UNKNOWN_MARKS = ", as far as known: add what its talk pages say as `talk_mark` to languages.toml"
 QUIET_DAYS = 30  # a mark that a vandal removed is back sooner; a real demotion lasts longer
 
 

@@ -53,7 +53,7 @@ def status(store: str | Path) -> list[StoreStatus]:
 
 def status_of(store: Store, language: str) -> StoreStatus:
     """Count what an open store has of one Wikipedia."""
-    expansions, rendered = store.expansion_counts(language), store.rendered_counts(language)
+    expansions, rendered = store.counts("expansions", language), store.counts("rendered", language)
     return StoreStatus(
         language=language,
         wiki=store.wiki(language),

@@ -52,26 +52,7 @@ COMMENT_OR_VERBATIM = re.compile(
     r"<!--|<(nowiki|pre|syntaxhighlight|source|math)(?:\s[^<>]*)?>", re.IGNORECASE
 )
 COMMENT_IN_NAME = re.compile(r"\{\{[^{}|]{0,200}<!--")
-# By language: what a talk page says if its article is Good or Featured. Other than English: the templates and
-# values that the extractors of Wikimedia's articlequality read (frwiki.py, ptwiki.py, ruwiki.py).
-TALK_MARKS = {
-    "en": re.compile(r"\{\{\s*[GF]A\s*[|}]|\bcurrentstatus\s*=\s*[GF]A\b"),  # {{GA}}, {{Article history}}
-    "fr": re.compile(r"\{\{\s*wikiprojet\b[^{}]*\|\s*avancement\s*=\s*(?:BA|AdQ)\s*[|}]", re.IGNORECASE),
-    "pt": re.compile(
-        r"\{\{\s*marca[ _]de[ _]projeto\s*\|\s*+(?:(?:[^{}]*\|)?\s*+qualidade\s*=\s*)?(?:[56]|AB|AD)\s*[|}]",
-        re.IGNORECASE,
-    ),
-    "ru": re.compile(r"\{\{\s*статья[ _]проекта\b[^{}]*\|\s*уровень\s*=\s*(?:ИС|ХС)\s*[|}]", re.IGNORECASE),
-}
 LONGEST_SUMMARY = 1_000  # characters; MediaWiki keeps 500, but the pattern takes cubic time on longer ones
-COPIED = {  # summaries of edits as Wikipedia:Splitting and Wikipedia:Copying within Wikipedia ask for
-    "en": re.compile(
-        r"^(?!created page with)[^\n]*?"
-        r"\b(?:split|cop(?:y|ied|ying)|contents?|text|moved|merged|forked|spun)\b"
-        r"[^\n]*?\bfrom \[\[[^\]\n]*\]\]",
-        re.IGNORECASE,
-    )
-}
 ANY = r"[^{}|\[\]\n]*"  # what * stands for in the name of a template
 DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same word in all our languages
 
@@ -97,6 +78,8 @@ class Classifier:
             (*language.good_marks, *language.featured_marks), language.template_namespaces
         )
         self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
+        self._talk_mark = re.compile(language.talk_mark or "(?!)")
+        self._copied = re.compile(language.copied_summary or "(?!)", re.IGNORECASE)
 
     def is_redirect(self, wikitext: str) -> bool:
         """True if a text only leads to another page."""
@@ -141,7 +124,7 @@ class Classifier:
     @property
     def knows_talk_marks(self) -> bool:
         """True if it is known how talk pages of this Wikipedia say that an article is Good or Featured."""
-        return self.language.code in TALK_MARKS
+        return bool(self.language.talk_mark)
 
     def is_marked_talk(self, wikitext: str) -> bool:
         """True if the text of a talk page says that its article is Good or Featured.
@@ -150,8 +133,7 @@ class Classifier:
         >>> classifier(LANGUAGES["en"]).is_marked_talk("{{Article history|currentstatus=GA}}")
         True
         """
-        pattern = TALK_MARKS.get(self.language.code)
-        return bool(pattern and pattern.search(without_comments_and_verbatim(wikitext)))
+        return self._talk_mark.search(without_comments_and_verbatim(wikitext)) is not None
 
     def copied_from(self, summary: str) -> str:
         """The words of an edit's summary that name the page whose text was copied; empty if there are none.
@@ -162,8 +144,7 @@ class Classifier:
         >>> classifier(LANGUAGES["en"]).copied_from("Created page with 'Text from [[Tea]]'")
         ''
         """
-        pattern = COPIED.get(self.language.code)
-        found = pattern.search(summary[:LONGEST_SUMMARY]) if pattern else None
+        found = self._copied.search(summary[:LONGEST_SUMMARY])
         return found[0] if found else ""
 
 

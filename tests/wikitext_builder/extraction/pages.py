@@ -46,6 +46,7 @@ def real_pages(month: str) -> tuple[Page, ...]:
 def _real_pages(month: str) -> Iterator[Page]:
     for dumped in read_pages(data(f"pages/pages-{month}.xml.bz2")):
         assert isinstance(dumped.content, Page)
+        assert dumped.namespace == 0
         yield dumped.content
 
 

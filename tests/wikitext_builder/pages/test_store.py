@@ -284,7 +284,7 @@ def test_failed_calls_are_separate_from_calls_that_expand_to_nothing(store: Stor
     store.add_expansions("en", 1, {"{{a}}": ""}, {"{{b}}": "error", "{{c}}": "error"})
     assert store.expansions("en", 1) == {"{{a}}": ""}
     assert store.failed_expansions("en", 1) == {"{{b}}": "error", "{{c}}": "error"}
-    assert store.expansion_counts("en") == {"": 1, "error": 2}
+    assert store.counts("expansions", "en") == {"": 1, "error": 2}
     store.add_expansions("en", 1, {"{{b}}": "x"})
     assert store.failed_expansions("en", 1) == {"{{c}}": "error"}
 
