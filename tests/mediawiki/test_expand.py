@@ -162,7 +162,7 @@ def test_no_call_in_a_sentence_stays_without_text(wiki: Wiki) -> None:
     unknown = extract(sentences).left_out
     assert len(unknown) == 6
     with ask(wiki.api) as wikipedia:
-        found = expand_calls(wikipedia, PageCalls(page=sentences, calls=unknown))
+        found = expand_calls(wikipedia, sentences, unknown)
     assert found.failures == {}
     article = extract(sentences, expansions=found.texts)
     assert article.left_out == ()
